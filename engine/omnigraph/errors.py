@@ -1,0 +1,307 @@
+"""Every error OmniGraph raises, grouped by what the caller should do about it.
+
+* `InvalidInput`: fix the input and call again.
+* `NotFound`: the name does not exist; look at what does.
+* `Conflict`: the world moved or a precondition failed; re-read and decide.
+* `StorageError`: the store failed, is unsafe, or holds something we cannot trust.
+
+Each class has a stable `code`; each error carries `details` (facts for machines) and a `hint`
+(the next step for people). Surfaces map the four families to exit codes or status codes in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class OmniGraphError(Exception):
+    """Base of every error that OmniGraph raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details: dict[str, Any] = dict(details or {})
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+    def to_json(self) -> dict[str, Any]:
+        """The error as surfaces send it: `{"error", "code", "hint"?, <detail>?}`."""
+        body: dict[str, Any] = {"error": self.message, "code": self.code}
+        if self.hint:
+            body["hint"] = self.hint
+        return body | self.details
+
+
+# --------------------------------------------------------------------------- fix the input
+
+
+class InvalidInput(OmniGraphError, ValueError):
+    """The input is wrong; nothing was changed."""
+
+    code = "bad_request"
+
+
+class ParseError(InvalidInput):
+    """A text does not follow its grammar or its static rules; points at the offending bytes."""
+
+    code = "parse_error"
+
+    def __init__(
+        self, problem: str, *, source: str, span: tuple[int, int], file: str | None = None
+    ) -> None:
+        data = source.encode()
+        start = min(max(span[0], 0), len(data))
+        end = max(span[1], start + 1)
+        before = data[:start].decode(errors="ignore")
+        self.problem = problem
+        self.span = (start, end)
+        self.line = before.count("\n") + 1
+        self.column = len(before) - (before.rfind("\n") + 1) + 1
+        text = source.split("\n")[self.line - 1].rstrip("\r")
+        width = len(data[start:end].decode(errors="ignore").split("\n")[0].rstrip("\r"))
+        caret = "^" * max(1, min(width, len(text) - self.column + 1))
+        pad = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
+        where = f"{file or '<text>'}:{self.line}:{self.column}"
+        super().__init__(
+            f"{where} {problem}\n  {text}\n  {pad}{caret}",
+            details={
+                "span": [start, end],
+                "line": self.line,
+                "column": self.column,
+                "problem": problem,
+            },
+        )
+
+
+class CatalogError(InvalidInput):
+    """Declarations of a schema contradict each other."""
+
+    code = "catalog_error"
+
+
+class SchemaIdentityError(InvalidInput):
+    """A rename hint cannot be matched to what the graph holds."""
+
+    code = "schema_identity_error"
+
+
+class UnsupportedSchemaChange(InvalidInput):
+    """The evolution planner refuses a change; `details` names the code, the entity and the reason."""
+
+    code = "unsupported_schema_change"
+
+
+class LoadError(InvalidInput):
+    """One input record is wrong; `details["load_error"]` says which and why."""
+
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        *,
+        line: int | None = None,
+        type_name: str | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.reason = reason
+        self.line = line
+        self.type_name = type_name
+        self.field = field
+        facts = {"code": reason, "line": line, "type_name": type_name, "field": field}
+        where = f"line {line}: " if line is not None else ""
+        super().__init__(
+            where + message,
+            details={"load_error": {k: v for k, v in facts.items() if v is not None}},
+        )
+
+
+class ConstraintViolation(InvalidInput):
+    """The final image of a write breaks a rule of the schema.
+
+    `notation` is the compact form used by the language reference, `unique(T.p = v; a, b)`;
+    `details["violation"]` has the same facts as fields.
+    """
+
+    def __init__(self, kind: str, notation: str, message: str, facts: Mapping[str, Any]) -> None:
+        self.kind = kind
+        self.notation = notation
+        self.facts = dict(facts)
+        super().__init__(
+            f"{message} [{notation}]", details={"violation": {"kind": kind, **self.facts}}
+        )
+
+
+class ResourceLimit(InvalidInput):
+    """A configured ceiling was exceeded before anything was written."""
+
+    code = "resource_limit"
+
+    def __init__(self, resource: str, limit: int, actual: int) -> None:
+        super().__init__(
+            f"{resource} exceeds the configured limit: {actual} > {limit}",
+            hint="Split the input or raise the limit.",
+            details={"resource_limit": {"resource": resource, "limit": limit, "actual": actual}},
+        )
+
+
+# --------------------------------------------------------------------------- no such thing
+
+
+class NotFound(OmniGraphError, LookupError):
+    """A graph, branch, commit, type or file does not exist."""
+
+    code = "not_found"
+
+
+class Reclaimed(NotFound):
+    """The moment existed, but a collection has removed its data."""
+
+    code = "reclaimed"
+
+
+# --------------------------------------------------------------------------- re-read and decide
+
+
+class Conflict(OmniGraphError):
+    """What the caller assumed is no longer, or never was, so; nothing was changed."""
+
+    code = "conflict"
+
+
+class AlreadyExists(Conflict):
+    """A graph, branch or tag of that name is already there."""
+
+    code = "already_exists"
+
+
+class KeyConflict(Conflict):
+    """A strict insert met an id that is stored already, or twice in its own input."""
+
+    code = "key_conflict"
+
+    def __init__(self, entity_kind: str, type_name: str, entity_id: str) -> None:
+        super().__init__(
+            f"{entity_kind} {type_name} {entity_id!r} exists already or is given twice",
+            hint='Use mode="merge" to replace entities that exist.',
+            details={
+                "key_conflict": {
+                    "entity_kind": entity_kind,
+                    "type_name": type_name,
+                    "entity_id": entity_id,
+                }
+            },
+        )
+
+
+class ReadSetConflict(Conflict):
+    """The branch moved under a write that may not be prepared again by itself."""
+
+    code = "read_set_conflict"
+
+    def __init__(self, member: str, expected: object, actual: object, message: str = "") -> None:
+        self.member = member
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            message or f"{member} is at {actual}, this write was prepared on {expected}",
+            hint="Read again and retry the write.",
+            details={
+                "read_set_conflict": {"member": member, "expected": expected, "actual": actual}
+            },
+        )
+
+
+class ExpectedVersionMismatch(ReadSetConflict):
+    """A table is not at the version the write was prepared on."""
+
+    def __init__(self, table_key: str, expected: int | None, actual: int | None) -> None:
+        self.table_key = table_key
+        super().__init__(
+            table_key,
+            expected,
+            actual,
+            f"{table_key} is at version {actual}, this write was prepared on {expected}.",
+        )
+        self.hint = 'Reload and try again, or use mode="merge".'
+
+
+class PreconditionFailed(Conflict):
+    """`if_commit` named a commit that is not the head of the branch."""
+
+    code = "precondition_failed"
+
+    def __init__(self, branch: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"the head of {branch} is {actual}, not {expected}",
+            hint="Read the branch again and repeat the write with the new head.",
+            details={"precondition_failed": {"expected": expected, "actual": actual}},
+        )
+
+
+class PublishContention(Conflict):
+    """Other writers won every attempt of the retry budget; nothing was changed."""
+
+    code = "contention"
+
+
+class TransactionExpired(Conflict):
+    """A collection ran since the transaction began; its staged files may be gone."""
+
+    code = "transaction_expired"
+
+
+# --------------------------------------------------------------------------- the store
+
+
+class StorageError(OmniGraphError):
+    """The object store or disk failed; `details` has its own words."""
+
+    code = "storage"
+
+
+class CommitUnknown(StorageError):
+    """The store did not say whether the commit landed; look for its id before trying again."""
+
+    code = "commit_unknown"
+
+    def __init__(self, commit_id: str, cause: str) -> None:
+        self.commit_id = commit_id
+        super().__init__(
+            f"it is not known whether commit {commit_id} was published: {cause}",
+            hint=f"Look for {commit_id} with `omnigraph commit show`; repeat the write only if it "
+            "is not there.",
+            details={"commit_id": commit_id, "cause": cause},
+        )
+
+
+class UnsafeStore(StorageError):
+    """The store ignores conditional writes, on which every commit rests."""
+
+    code = "unsafe_store"
+
+
+class FormatTooNew(StorageError):
+    """The graph was written by a newer OmniGraph."""
+
+    code = "format_too_new"
+
+
+class Corruption(StorageError):
+    """Something on the store is missing or is not what a commit recorded."""
+
+    code = "corruption"
+
+
+def did_you_mean(name: str, candidates: Sequence[str]) -> str:
+    """` (did you mean 'x'?)` when a candidate is close to the name, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, candidates, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
