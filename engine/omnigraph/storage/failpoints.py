@@ -1,0 +1,52 @@
+"""Named points at which a test can kill, fail or hold this process.
+
+`OMNIGRAPH_FAILPOINTS="publish.before=kill;stage.after_table=error@3"`: the action happens at the
+n-th time the point is reached (the first by default). `hold:<file>` waits until the file is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from omnigraph.errors import StorageError
+
+VARIABLE = "OMNIGRAPH_FAILPOINTS"
+
+BEFORE_STAGE = "stage.before"
+AFTER_TABLE = "stage.after_table"
+AFTER_VALIDATION = "validate.after"
+BEFORE_PUBLISH = "publish.before"
+AFTER_PUBLISH = "publish.after"
+NAMES = (BEFORE_STAGE, AFTER_TABLE, AFTER_VALIDATION, BEFORE_PUBLISH, AFTER_PUBLISH)
+
+_reached: dict[str, int] = {}
+
+
+def failpoint(name: str) -> None:
+    """Do what the environment asks for at this point; nothing by default."""
+    armed = os.environ.get(VARIABLE)
+    if not armed:
+        return
+    for entry in armed.split(";"):
+        point, _, action = entry.partition("=")
+        if point != name:
+            continue
+        action, _, nth = action.partition("@")
+        _reached[name] = _reached.get(name, 0) + 1
+        if not nth or _reached[name] == int(nth):
+            _act(name, action)
+
+
+def _act(name: str, action: str) -> None:
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif action == "error":
+        raise StorageError(f"failpoint {name}", hint=f"Unset {VARIABLE}.")
+    elif action.startswith("hold:"):
+        gate = Path(action.removeprefix("hold:"))
+        gate.with_suffix(".held").touch()
+        while gate.exists():
+            time.sleep(0.005)

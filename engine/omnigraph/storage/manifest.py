@@ -1,0 +1,362 @@
+"""The only door to `__manifest`: read its named rows, swap them atomically.
+
+A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
+its object id; commits, versions and tombstones are history and are only ever added. A swap replaces
+named rows by marking their old row deleted and adding the new one in the same Lance transaction.
+Two swaps of one row therefore delete from the same fragment, and Lance lets only one of them land
+(architecture §2.3). A name that does not exist yet has no row to contend on: it is created with a
+merge-insert on `object_id`, whose key annotation makes Lance reject the second of two creators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset, LanceFragment, LanceOperation
+from lance.commit import CommitConflictError
+from lance.fragment import write_fragments
+
+from omnigraph.errors import Corruption, NotFound, StorageError
+from omnigraph.storage.folding import choose_fold
+from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.migrations import stamped
+from omnigraph.storage.store import RawStore
+from omnigraph.storage.values import MANIFEST_SCHEMA, Row, rows_table
+
+HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
+KEPT_VERSIONS = 128
+"""Manifest versions that stay listed. More would make every commit's listing longer."""
+TRIM_EVERY = 64
+
+_NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
+
+FragmentKey = tuple[str, int]
+"""A fragment's data file and how many of its rows are deleted: together they fix its live rows."""
+
+
+class SwapConflict(Exception):
+    """Another writer moved a row this swap was based on; nothing was changed."""
+
+
+class SwapUnknown(Exception):
+    """The store failed in the middle of the commit; it may or may not have landed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A named row and where it is."""
+
+    row: Row
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestView:
+    """The named rows of one version of the manifest."""
+
+    dataset: LanceDataset
+    named: Mapping[str, Located]
+    by_fragment: Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]]
+    """Per fragment: its named rows as (object id, row, offset)."""
+
+    @property
+    def version(self) -> int:
+        return int(self.dataset.version)
+
+    def row(self, object_id: str) -> Row | None:
+        """The named row of that id."""
+        found = self.named.get(object_id)
+        return found.row if found else None
+
+    def rows(self, object_type: str) -> list[Row]:
+        """All named rows of a type, by id."""
+        return [
+            located.row
+            for _, located in sorted(self.named.items())
+            if located.row["object_type"] == object_type
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One atomic change of the manifest."""
+
+    replace: Sequence[Row] = ()
+    """Named rows that exist and get new contents; every swap needs one, it is what it contends on."""
+    add: Sequence[Row] = ()
+    """Rows that are new: history, or names guarded by a replaced row."""
+    remove: Sequence[str] = ()
+    """Names that go."""
+    remove_addresses: Sequence[int] = ()
+    """History rows that go, by address in the view."""
+
+
+class Manifest:
+    """The manifest of one graph in this process."""
+
+    def __init__(self, root: str, options: Mapping[str, str], session: Any) -> None:  # noqa: ANN401
+        self.uri = f"{root}/{MANIFEST}"
+        self._options = dict(options)
+        self._session = session
+        self._raw = RawStore(self.uri, options)
+
+    # ------------------------------------------------------------------ reading
+
+    def exists(self) -> bool:
+        """Whether a manifest is there."""
+        try:
+            lance.dataset(self.uri, storage_options=self._options, session=self._session)
+        except (ValueError, FileNotFoundError):
+            return False
+        except OSError as error:
+            raise StorageError(f"cannot read {self.uri}: {error}") from error
+        return True
+
+    def open(self) -> ManifestView:
+        """The newest version."""
+        try:
+            dataset = lance.dataset(
+                self.uri, storage_options=self._options, session=self._session
+            )
+        except (ValueError, FileNotFoundError) as error:
+            raise NotFound(
+                f"there is no graph at {self.uri.removesuffix('/' + MANIFEST)}",
+                hint="Create one with `omnigraph init SCHEMA URI` or omnigraph.init().",
+            ) from error
+        except OSError as error:
+            raise StorageError(f"cannot open {self.uri}: {error}") from error
+        return self._view(dataset, {})
+
+    def refresh(self, view: ManifestView) -> ManifestView:
+        """The newest version; the same view when nothing was committed since."""
+        try:
+            latest = view.dataset.latest_version
+            if latest == view.version:
+                return view
+            dataset = view.dataset.checkout_version(latest)
+        except (OSError, ValueError):
+            # The version seen a moment ago can be trimmed by a busy writer: resolve it again.
+            return self.open()
+        return self._view(dataset, view.by_fragment)
+
+    def _view(
+        self,
+        dataset: LanceDataset,
+        known: Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]],
+    ) -> ManifestView:
+        fragments = {_key(fragment): fragment for fragment in dataset.get_fragments()}
+        unseen = [fragment for key, fragment in fragments.items() if key not in known]
+        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {_key(f): [] for f in unseen}
+        if unseen:
+            key_of = {fragment.fragment_id: key for key, fragment in fragments.items()}
+            for row, address in self._scan(dataset, _NAMED, unseen):
+                fresh[key_of[address >> 32]].append((row["object_id"], row, address & 0xFFFFFFFF))
+        by_fragment = {
+            key: known[key] if key in known else tuple(fresh[key]) for key in fragments
+        }
+        named = {
+            object_id: Located(row, (fragments[key].fragment_id << 32) | offset)
+            for key, rows in by_fragment.items()
+            for object_id, row, offset in rows
+        }
+        return ManifestView(dataset, named, by_fragment)
+
+    def _scan(
+        self,
+        dataset: LanceDataset,
+        condition: str | None,
+        fragments: list[LanceFragment] | None = None,
+    ) -> list[tuple[Row, int]]:
+        table = _read(dataset, condition, fragments)
+        addresses = table.column("_rowaddr").to_pylist()
+        rows = table.select(MANIFEST_SCHEMA.names).to_pylist()
+        return list(zip(rows, addresses, strict=True))
+
+    def history(self, view: ManifestView, condition: str) -> list[tuple[Row, int]]:
+        """History rows that match a condition, with their addresses."""
+        return self._scan(view.dataset, condition)
+
+    def find(self, view: ManifestView, object_id: str) -> Row | None:
+        """One row by its id, history included."""
+        located = view.named.get(object_id)
+        if located:
+            return located.row
+        rows = self._scan(view.dataset, f"object_id = '{_quote(object_id)}'")
+        return rows[0][0] if rows else None
+
+    # ------------------------------------------------------------------ writing
+
+    def create(self, rows: Iterable[Row]) -> ManifestView:
+        """Write the first version; the second of two creators gets a `SwapConflict`."""
+        table = stamped(rows_table(rows))
+        try:
+            dataset = lance.write_dataset(
+                table,
+                self.uri,
+                mode="create",
+                storage_options=self._options,
+                session=self._session,
+                enable_v2_manifest_paths=True,
+            )
+        except OSError as error:
+            if "exists" in str(error).lower():
+                raise SwapConflict(str(error)) from error
+            raise StorageError(
+                f"cannot create {self.uri}: {error}",
+                hint="Check that the folder or bucket exists, is writable and has room.",
+            ) from error
+        return self._view(dataset, {})
+
+    def create_names(self, view: ManifestView, rows: Sequence[Row]) -> ManifestView:
+        """Add named rows that must not exist yet; of two creators of one name, one lands."""
+        taken = [row["object_id"] for row in rows if row["object_id"] in view.named]
+        if taken:
+            raise SwapConflict(f"{taken[0]} exists")
+        dataset = view.dataset.checkout_version(view.version)
+        _commit(
+            lambda: dataset.merge_insert("object_id")
+            .when_matched_fail()
+            .when_not_matched_insert_all()
+            .conflict_retries(0)
+            .execute(rows_table(rows))
+        )
+        return self._landed(self._view(dataset, view.by_fragment), rows[0]["object_id"])
+
+    def swap(self, view: ManifestView, change: Swap) -> ManifestView:
+        """Apply a change built on a view, or raise `SwapConflict` and change nothing."""
+        gone = list(change.remove_addresses)
+        for object_id in [row["object_id"] for row in change.replace] + list(change.remove):
+            if object_id not in view.named:
+                raise SwapConflict(f"{object_id} is gone")
+            gone.append(view.named[object_id].address)
+        added = rows_table([*change.replace, *change.add])
+        dataset = view.dataset
+        by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
+        folded = choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
+        carried = self._carried(dataset, [by_id[i] for i in folded], gone)
+        removed, updated = list(folded), []
+        for fragment_id, addresses in _by_fragment(gone).items():
+            if fragment_id in folded:
+                continue
+            left = by_id[fragment_id].delete(_address_condition(addresses))
+            if left is None:
+                removed.append(fragment_id)
+            else:
+                updated.append(left)
+        rows = pa.concat_tables([added, *carried])
+        written = write_fragments(rows, dataset)
+        operation = LanceOperation.Update(
+            removed_fragment_ids=removed,
+            updated_fragments=updated,
+            new_fragments=written,
+            fields_modified=[],
+        )
+        committed = _commit(
+            lambda: LanceDataset.commit(dataset, operation, read_version=view.version)
+        )
+        known = dict(view.by_fragment)
+        for metadata in updated:
+            key = (metadata.files[0].path, by_id[metadata.id].num_deletions)
+            lost = {address & 0xFFFFFFFF for address in gone if address >> 32 == metadata.id}
+            known[key[0], metadata.deletion_file.num_deleted_rows] = tuple(
+                entry for entry in view.by_fragment[key] if entry[2] not in lost
+            )
+        if len(written) == 1:
+            known[written[0].files[0].path, 0] = tuple(
+                (row["object_id"], row, offset)
+                for offset, row in enumerate(rows.to_pylist())
+                if row["object_type"] not in HISTORY_TYPES
+            )
+        landed = self._landed(self._view(committed, known), rows.column("object_id")[0].as_py())
+        self._trim(landed)
+        return landed
+
+    def _carried(
+        self, dataset: LanceDataset, fragments: list[LanceFragment], gone: Sequence[int]
+    ) -> list[pa.Table]:
+        """Live rows of fragments about to be folded, without those that go."""
+        if not fragments:
+            return []
+        table = _read(dataset, None, fragments)
+        stays = pc.invert(pc.is_in(table.column("_rowaddr"), pa.array(gone, pa.uint64())))
+        return [table.filter(stays).select(MANIFEST_SCHEMA.names).cast(MANIFEST_SCHEMA)]
+
+    def _landed(self, view: ManifestView, witness: str) -> ManifestView:
+        """Make sure that a commit that the store acknowledged is part of the newest version.
+
+        A writer that stalls until its version file was trimmed can create it again and be told
+        that it succeeded, on a dead end (RFC-013 §12 Q8). So look at the newest version once more.
+        """
+        newest = self.refresh(view)
+        if newest.version != view.version and self.find(newest, witness) is None:
+            raise SwapConflict(f"{witness} was written to a version that is not part of history")
+        return newest
+
+    def _trim(self, view: ManifestView) -> None:
+        """Now and then delete the files of manifest versions that nobody resolves any more."""
+        if view.version % TRIM_EVERY:
+            return
+        horizon = view.version - KEPT_VERSIONS
+        self._raw.delete(
+            file.path
+            for file in list(self._raw.list("_versions"))
+            if (number := version_of(file.path)) is not None and number < horizon
+        )
+
+
+def version_of(path: str) -> int | None:
+    """The number of an ordinary version file, none for any other file."""
+    name = path.rpartition("/")[2].removesuffix(".manifest")
+    return (1 << 64) - 1 - int(name) if len(name) == 20 and name.isdigit() else None
+
+
+def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
+    try:
+        return action()
+    except CommitConflictError as error:
+        raise SwapConflict(str(error)) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        if "onflict" in str(error) or "Merge insert failed" in str(error):
+            raise SwapConflict(str(error)) from error
+        raise SwapUnknown(str(error)) from error
+
+
+def _read(
+    dataset: LanceDataset, condition: str | None, fragments: list[LanceFragment] | None
+) -> pa.Table:
+    try:
+        return dataset.scanner(
+            filter=condition,
+            fragments=fragments,
+            with_row_address=True,
+            columns=MANIFEST_SCHEMA.names,
+        ).to_table()
+    except FileNotFoundError as error:
+        raise Corruption(f"a file of the manifest is missing: {error}") from error
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot read the manifest: {error}") from error
+
+
+def _key(fragment: LanceFragment) -> FragmentKey:
+    return (fragment.data_files()[0].path, fragment.num_deletions)
+
+
+def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:
+    grouped: dict[int, list[int]] = {}
+    for address in addresses:
+        grouped.setdefault(address >> 32, []).append(address)
+    return grouped
+
+
+def _address_condition(addresses: Iterable[int]) -> str:
+    return f"_rowaddr IN ({', '.join(map(str, np.sort(np.fromiter(addresses, np.uint64))))})"
+
+
+def _quote(text: str) -> str:
+    return text.replace("'", "''")

@@ -1,0 +1,67 @@
+"""The on-disk format of `__manifest`: one constant, one stamp, one dispatcher.
+
+No other module looks at the stamp. Reading never migrates; opening for write walks the steps
+forward. Each step may be run again after a crash in its middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from lance import LanceDataset
+
+from omnigraph.errors import FormatTooNew
+
+INTERNAL_SCHEMA_VERSION = 3
+STAMP = "omnigraph:internal_schema_version"
+KEY_ANNOTATION = "lance-schema:unenforced-primary-key"
+
+
+def stamped(table: pa.Table) -> pa.Table:
+    """A table with the stamp of the current format, for creating a manifest."""
+    return table.replace_schema_metadata({STAMP: str(INTERNAL_SCHEMA_VERSION)})
+
+
+def read_stamp(dataset: LanceDataset) -> int:
+    """The format version on disk; manifests older than the stamp are version 1."""
+    metadata = dataset.schema.metadata or {}
+    return int(metadata.get(STAMP.encode(), b"1"))
+
+
+def require_readable(dataset: LanceDataset) -> None:
+    """Refuse a format from the future."""
+    stamp = read_stamp(dataset)
+    if stamp > INTERNAL_SCHEMA_VERSION:
+        raise FormatTooNew(
+            f"the graph has internal format {stamp}, this omnigraph knows up to "
+            f"{INTERNAL_SCHEMA_VERSION}",
+            hint="Upgrade omnigraph first.",
+            details={"stamp": stamp, "known": INTERNAL_SCHEMA_VERSION},
+        )
+
+
+def _annotate_key(dataset: LanceDataset) -> None:
+    """1 → 2: the key annotation, without which two writers can land the same row."""
+    dataset.update_field_metadata({"object_id": {KEY_ANNOTATION: "true"}})
+
+
+Step = Callable[[LanceDataset], None]
+
+
+def migrate(dataset: LanceDataset, build_heads: Step) -> bool:
+    """Walk the manifest forward to the current format; true when anything was changed.
+
+    `build_heads` is the step 2 → 3, which needs to know how a snapshot is reconstructed: it adds
+    commit and head rows to a manifest that has only table versions.
+    """
+    require_readable(dataset)
+    steps: dict[int, Step] = {1: _annotate_key, 2: build_heads}
+    moved = False
+    while (stamp := read_stamp(dataset)) < INTERNAL_SCHEMA_VERSION:
+        steps[stamp](dataset)
+        dataset.checkout_latest()
+        dataset.update_schema_metadata({STAMP: str(stamp + 1)})
+        dataset.checkout_latest()
+        moved = True
+    return moved
