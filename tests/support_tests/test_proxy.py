@@ -270,7 +270,7 @@ def test_a_store_that_is_gone_breaks_the_connection(peculiar: ObjectStore) -> No
     assert [(each.outcome, each.store_status) for each in count.requests] == [("broken", None)]
 
 
-def test_a_request_costs_less_than_a_millisecond_or_two(peculiar: ObjectStore) -> None:
+def test_the_way_through_the_proxy_is_short(peculiar: ObjectStore) -> None:
     def seconds_each(store: ObjectStore) -> float:
         connection = connect(store)
         started = time.perf_counter()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
+from support import object_stores
 from support.fixtures import BUCKET, unique_uri
-from support.object_stores import ObjectStore
+from support.object_stores import ObjectStore, StoreUnavailable, s3rver
 from support.processes import ServerDidNotStart, free_ports, port_answers, running
 
 KEYS = 40
-# Two: from the third writer of a key on, SeaweedFS makes some wait a second for its lock.
+# Two: of four writers of a key, SeaweedFS keeps some waiting a whole second.
 RACERS = 2
 
 
@@ -63,6 +65,15 @@ def test_seaweed_refuses_a_wrong_signature(seaweed_store: ObjectStore) -> None:
     stranger = ObjectStore("stranger", seaweed_store.endpoint, "omnigraph", "wrong", "us-east-1")
     with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
         stranger.list_keys(BUCKET)
+
+
+def test_without_npm_s3rver_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_stores, "_REPOSITORY", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StoreUnavailable, match="npm is missing"), s3rver():
+        pass
 
 
 def test_a_server_that_exits_is_quoted() -> None:
