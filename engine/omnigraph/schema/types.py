@@ -1,0 +1,159 @@
+"""The types a property can have, as values that compare and print.
+
+The storage side of each type is in `arrow.py`; here a type is only what the language says it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+TypeKind = Literal["scalar", "enum", "vector", "list"]
+
+MAX_DIMENSION = 2147483647
+
+
+class Scalar(StrEnum):
+    """The scalar types, spelled as in a `.pg` file."""
+
+    STRING = "String"
+    BOOL = "Bool"
+    I32 = "I32"
+    I64 = "I64"
+    U32 = "U32"
+    U64 = "U64"
+    F32 = "F32"
+    F64 = "F64"
+    DATETIME = "DateTime"
+    DATE = "Date"
+    BLOB = "Blob"
+
+
+INTEGERS = frozenset({Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64})
+FLOATS = frozenset({Scalar.F32, Scalar.F64})
+
+# Every value of the first type is a value of the second, so stored data survives the change.
+WIDENINGS = {Scalar.I32: Scalar.I64, Scalar.U32: Scalar.U64, Scalar.F32: Scalar.F64}
+
+
+@dataclass(frozen=True)
+class PropertyType:
+    """One property type.
+
+    `scalar` is the element type of a list, String for an enum and F32 for a vector: the type of
+    the single values. `values` is sorted, so two enums that list the same values are equal.
+    """
+
+    kind: TypeKind
+    scalar: Scalar
+    values: tuple[str, ...] = ()
+    dimension: int | None = None
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        return self._bare() + ("?" if self.nullable else "")
+
+    def _bare(self) -> str:
+        match self.kind:
+            case "enum":
+                return f"enum({', '.join(self.values)})"
+            case "vector":
+                return f"Vector({self.dimension})"
+            case "list":
+                return f"[{self.scalar}]"
+            case _:
+                return str(self.scalar)
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.kind == "scalar"
+
+    @property
+    def is_enum(self) -> bool:
+        return self.kind == "enum"
+
+    @property
+    def is_list(self) -> bool:
+        return self.kind == "list"
+
+    @property
+    def is_vector(self) -> bool:
+        return self.kind == "vector"
+
+    @property
+    def is_blob(self) -> bool:
+        return self.is_scalar and self.scalar is Scalar.BLOB
+
+    @property
+    def is_string(self) -> bool:
+        """Free text: a String that is neither an enum nor inside a list."""
+        return self.is_scalar and self.scalar is Scalar.STRING
+
+    @property
+    def is_text(self) -> bool:
+        """Stored as text: a String or an enum."""
+        return self.is_string or self.is_enum
+
+    @property
+    def is_integer(self) -> bool:
+        return self.is_scalar and self.scalar in INTEGERS
+
+    @property
+    def is_float(self) -> bool:
+        return self.is_scalar and self.scalar in FLOATS
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.is_float
+
+    @property
+    def is_bool(self) -> bool:
+        return self.is_scalar and self.scalar is Scalar.BOOL
+
+    @property
+    def is_temporal(self) -> bool:
+        return self.is_scalar and self.scalar in (Scalar.DATE, Scalar.DATETIME)
+
+    @property
+    def has_key_text(self) -> bool:
+        """Whether section 5 gives its values a text, so that they can be keys or unique."""
+        return self.is_enum or (self.is_scalar and not self.is_blob)
+
+    def with_nullable(self, nullable: bool) -> PropertyType:
+        return PropertyType(self.kind, self.scalar, self.values, self.dimension, nullable)
+
+    def to_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"kind": self.kind, "scalar": str(self.scalar)}
+        if self.values:
+            body["values"] = list(self.values)
+        if self.dimension is not None:
+            body["dimension"] = self.dimension
+        body["nullable"] = self.nullable
+        return body
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> PropertyType:
+        return cls(
+            body["kind"],
+            Scalar(body["scalar"]),
+            tuple(body.get("values", ())),
+            body.get("dimension"),
+            body["nullable"],
+        )
+
+
+def scalar_type(scalar: Scalar, *, nullable: bool = False) -> PropertyType:
+    return PropertyType("scalar", scalar, nullable=nullable)
+
+
+def enum_type(*values: str, nullable: bool = False) -> PropertyType:
+    return PropertyType("enum", Scalar.STRING, tuple(sorted(set(values))), nullable=nullable)
+
+
+def vector_type(dimension: int, *, nullable: bool = False) -> PropertyType:
+    return PropertyType("vector", Scalar.F32, dimension=dimension, nullable=nullable)
+
+
+def list_type(element: Scalar, *, nullable: bool = False) -> PropertyType:
+    return PropertyType("list", element, nullable=nullable)
