@@ -213,18 +213,21 @@ class Manifest:
             ) from error
         return self._view(dataset, {})
 
-    def create_names(self, view: ManifestView, rows: Sequence[Row]) -> ManifestView:
-        """Add named rows that must not exist yet; of two creators of one name, one lands."""
-        taken = [row["object_id"] for row in rows if row["object_id"] in view.named]
-        if taken:
-            raise SwapConflict(f"{taken[0]} exists")
+    def create_names(self, view: ManifestView, rows: Sequence[Row], guard: Row) -> ManifestView:
+        """Add named rows that must not exist yet; of two creators of one name, one lands.
+
+        The guard is an existing named row that is written again as it is, so that creating a name
+        contends with swaps of the guard (collections) besides other creators of the name.
+        """
+        if any(row["object_id"] in view.named for row in rows):
+            raise SwapConflict("the name exists")
         dataset = view.dataset.checkout_version(view.version)
         _commit(
             lambda: dataset.merge_insert("object_id")
-            .when_matched_fail()
+            .when_matched_update_all()
             .when_not_matched_insert_all()
             .conflict_retries(0)
-            .execute(rows_table(rows))
+            .execute(rows_table([*rows, guard]))
         )
         return self._landed(self._view(dataset, view.by_fragment), rows[0]["object_id"])
 

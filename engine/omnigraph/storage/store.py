@@ -17,7 +17,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from omnigraph.errors import StorageError, UnsafeStore
-from omnigraph.ids import new_ulid
+from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.layout import is_local
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -65,6 +65,15 @@ class RawStore:
                     yield StoredFile(item["path"], item["size"])
         except BaseError as error:
             raise StorageError(f"cannot list {prefix!r} below {self.root}: {error}") from error
+
+    def read(self, path: str) -> bytes | None:
+        """The contents of a file, none when there is no such file."""
+        try:
+            return bytes(obstore.get(self._store, path).bytes())
+        except FileNotFoundError:
+            return None
+        except BaseError as error:
+            raise StorageError(f"cannot read {path!r} below {self.root}: {error}") from error
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; one that is already gone is no error."""

@@ -187,6 +187,17 @@ class Tables:
         reader = self.scan(version, columns=columns, condition=condition, addresses=addresses)
         return drain(reader, version)
 
+    def take(
+        self, version: TableVersion, addresses: Addresses, columns: Sequence[str]
+    ) -> pa.Table:
+        """Some columns of the rows at known addresses, in address order."""
+        dataset = self.open(version)
+        ordered = np.unique(addresses).tolist()
+        try:
+            return dataset._take_rows(ordered, columns=list(columns))
+        except OSError as error:
+            raise _missing(version, error) from error
+
     def locate(self, version: TableVersion, ids: pa.StringArray) -> Found:
         """Which of these (distinct) ids the version holds, and where.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+
+from omnigraph.schema import Catalog
 
 MAIN = "main"
 
@@ -112,6 +115,8 @@ class Head:
     fork: str | None
     """The commit the branch was created from; none for main."""
     tables: Pointers = field(repr=False)
+    retired: Mapping[str, int] = field(default_factory=dict)
+    """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -204,6 +209,7 @@ def head_row(head: Head) -> Row:
                 "incarnation": head.incarnation,
                 "fork": head.fork,
                 "tables": _pack_pointers(head.tables),
+                "retired": dict(head.retired),
                 "properties": dict(head.properties),
             }
         ),
@@ -222,6 +228,7 @@ def parse_head(row: Row) -> Head:
         incarnation=data["incarnation"],
         fork=data["fork"],
         tables=_unpack_pointers(data["tables"]),
+        retired=data["retired"],
         properties=data["properties"],
     )
 
@@ -283,10 +290,15 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
 
 
 def parse_version(row: Row) -> TablePointer:
-    """The pointer in a `table_version` row."""
-    data = json.loads(row["metadata"])
+    """The pointer in a `table_version` row; before format 3 the version was the Lance version."""
+    data = json.loads(row["metadata"] or "{}")
+    version = row["table_version"]
     return TablePointer(
-        row["location"], row["table_version"], data["lance"], row["row_count"], data["identity"]
+        row["location"],
+        version,
+        data.get("lance", version),
+        row["row_count"] or 0,
+        data.get("identity", 0),
     )
 
 
@@ -311,6 +323,13 @@ def table_row(table_key: str, location: str, identity: int) -> Row:
         location=location,
         metadata=_pack({"kind": table_key.partition(":")[0], "identity": identity}),
     )
+
+
+def schema_record(source: str, catalog: Catalog) -> SchemaRecord:
+    """A schema as the manifest keeps it; the hash covers identities, so equal means the same."""
+    compiled = catalog.to_json()
+    text = json.dumps([source, compiled], sort_keys=True)
+    return SchemaRecord(hashlib.sha256(text.encode()).hexdigest(), source, compiled)
 
 
 def schema_row(record: SchemaRecord) -> Row:

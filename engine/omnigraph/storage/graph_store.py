@@ -1,0 +1,264 @@
+"""One graph as this process has it open: the doors, the publisher, and the accepted schemas."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lance
+
+from omnigraph.errors import AlreadyExists, NotFound, StorageError, did_you_mean
+from omnigraph.schema import Catalog, compile_schema
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.layout import is_local, normalize_root, table_location
+from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
+from omnigraph.storage.migrations import migrate, require_readable
+from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET, Publisher, read_head
+from omnigraph.storage.store import RawStore, storage_options
+from omnigraph.storage.tables import BoundedCache, Tables
+from omnigraph.storage.upgrade import build_heads
+from omnigraph.storage.values import (
+    MAIN,
+    Commit,
+    Head,
+    Row,
+    SchemaRecord,
+    TablePointer,
+    allocator_row,
+    commit_id,
+    commit_row,
+    head_row,
+    now,
+    parse_commit,
+    parse_head,
+    parse_schema,
+    schema_id,
+    schema_record,
+    schema_row,
+    table_row,
+    version_row,
+)
+
+INDEX_CACHE_BYTES = 256 << 20
+METADATA_CACHE_BYTES = 256 << 20
+STAGING_THREADS = 8
+
+
+class GraphStore:
+    """The storage of one open graph. Safe to share between threads."""
+
+    def __init__(
+        self,
+        root: str,
+        options: Mapping[str, str],
+        manifest: Manifest,
+        view: ManifestView,
+        tables: Tables,
+        retry_budget: int,
+    ) -> None:
+        self.root = root
+        self.manifest = manifest
+        self.tables = tables
+        self.raw = RawStore(root, options)
+        self.publisher = Publisher(root, manifest, view, retry_budget)
+        self.workers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph")
+        self._options = options
+        self._schemas: BoundedCache[str, tuple[SchemaRecord, Catalog]] = BoundedCache(64)
+        self._commits: BoundedCache[str, Commit] = BoundedCache(1024)
+        self._ready_lock = threading.Lock()
+        self._ready_to_write = False
+
+    # ------------------------------------------------------------------ life
+
+    @classmethod
+    def create(
+        cls,
+        uri: str | Path,
+        source: str,
+        *,
+        file: str | None = None,
+        options: Mapping[str, str] | None = None,
+        actor: str | None = None,
+    ) -> GraphStore:
+        """Make a new graph with a schema; nothing is there if it fails."""
+        root = normalize_root(uri)
+        catalog = compile_schema(source, file=file)
+        resolved = storage_options(options)
+        _prepare_root(root, resolved)
+        manifest, tables = _doors(root, resolved)
+        if manifest.exists():
+            raise _exists(root)
+        with ThreadPoolExecutor(STAGING_THREADS) as pool:
+            created = pool.map(
+                lambda type_: tables.create(table_location(type_.table_key), table_schema(type_)),
+                catalog.types(),
+            )
+            pointers = {
+                type_.table_key: TablePointer(version.location, 1, version.lance, 0, type_.identity)
+                for type_, version in zip(catalog.types(), created, strict=True)
+            }
+        record = schema_record(source, catalog)
+        try:
+            view = manifest.create(_genesis_rows(record, catalog, pointers, actor))
+        except SwapConflict as error:
+            raise _exists(root) from error
+        store = cls(root, resolved, manifest, view, tables, PUBLISHER_RETRY_BUDGET)
+        store._ready_to_write = True
+        return store
+
+    @classmethod
+    def open(
+        cls,
+        uri: str | Path,
+        *,
+        options: Mapping[str, str] | None = None,
+        retry_budget: int = PUBLISHER_RETRY_BUDGET,
+    ) -> GraphStore:
+        """Open an existing graph. Nothing is written until the first write."""
+        root = normalize_root(uri)
+        resolved = storage_options(options)
+        manifest, tables = _doors(root, resolved)
+        view = manifest.open()
+        require_readable(view.dataset)
+        return cls(root, resolved, manifest, view, tables, retry_budget)
+
+    def ready_to_write(self) -> None:
+        """Once, before the first write: the store must be safe, and the format current."""
+        with self._ready_lock:
+            if self._ready_to_write:
+                return
+            if not is_local(self.root):
+                self.raw.require_conditional_put()
+            view = self.publisher.refresh()
+            dataset = view.dataset.checkout_version(view.version)
+            if migrate(dataset, lambda d: build_heads(self.root, self.raw, d)):
+                self.publisher.refresh()
+            self._ready_to_write = True
+
+    # ------------------------------------------------------------------ reading
+
+    def head(self, branch: str, *, fresh: bool = True) -> Head:
+        """The tip of a branch."""
+        view = self.publisher.refresh() if fresh else self.publisher.view
+        head = read_head(view, branch)
+        if head is None:
+            known = [h.branch for h in self.heads(view)]
+            raise NotFound(
+                f"there is no branch {branch!r}{did_you_mean(branch, known)}",
+                hint="List branches with `omnigraph branch list`.",
+            )
+        return head
+
+    def heads(self, view: ManifestView | None = None) -> list[Head]:
+        """The tips of all branches, by name."""
+        rows = (view or self.publisher.refresh()).rows("graph_head")
+        return sorted((parse_head(row) for row in rows), key=lambda head: head.branch)
+
+    def schema(self, schema_hash: str) -> tuple[SchemaRecord, Catalog]:
+        """An accepted schema by its hash."""
+        cached = self._schemas.get(schema_hash)
+        if cached is not None:
+            return cached
+        row = self.publisher.view.row(schema_id(schema_hash))
+        if row is None:
+            row = self.publisher.refresh().row(schema_id(schema_hash))
+        if row is None:
+            raise StorageError(
+                f"the manifest has no schema {schema_hash}", hint="Run `omnigraph verify`."
+            )
+        record = parse_schema(row)
+        found = (record, Catalog.from_json(dict(record.compiled)))
+        self._schemas.put(schema_hash, found)
+        return found
+
+    def catalog(self, schema_hash: str) -> Catalog:
+        """The compiled schema of that hash."""
+        return self.schema(schema_hash)[1]
+
+    def commit(self, commit: str) -> Commit | None:
+        """A commit by its id, on whatever branch it was made."""
+        cached = self._commits.get(commit)
+        if cached is not None:
+            return cached
+        row = self.manifest.find(self.publisher.view, commit_id(commit))
+        if row is None:
+            row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
+        if row is None:
+            return None
+        found = parse_commit(row)
+        self._commits.put(commit, found)
+        return found
+
+    def all_commits(self) -> dict[str, Commit]:
+        """Every commit in the manifest, by id."""
+        view = self.publisher.refresh()
+        rows = self.manifest.history(view, "object_type = 'graph_commit'")
+        return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
+
+
+def _doors(root: str, options: Mapping[str, str]) -> tuple[Manifest, Tables]:
+    session = lance.Session(
+        index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES
+    )
+    return Manifest(root, options, session), Tables(root, options, session)
+
+
+def _prepare_root(root: str, options: Mapping[str, str]) -> None:
+    if not is_local(root):
+        RawStore(root, options).require_conditional_put()
+        return
+    try:
+        Path(root).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot create {root}: {error.strerror}",
+            hint="Choose a folder that you may write to.",
+        ) from error
+
+
+def _exists(root: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"there is a graph at {root} already",
+        hint="Open it with omnigraph.open(), or choose another place.",
+    )
+
+
+def _genesis_rows(
+    record: SchemaRecord,
+    catalog: Catalog,
+    pointers: Mapping[str, TablePointer],
+    actor: str | None,
+) -> Sequence[Row]:
+    commit = Commit(
+        id=new_ulid(),
+        branch=MAIN,
+        version=1,
+        parents=(),
+        time=now(),
+        actor=actor,
+        message="create the graph",
+        schema=record.hash,
+        changed=tuple(sorted(pointers)),
+        tables=pointers,
+    )
+    head = Head(
+        branch=MAIN,
+        commit=commit.id,
+        version=1,
+        schema=record.hash,
+        epoch=1,
+        incarnation=new_ulid(),
+        fork=None,
+        tables=pointers,
+    )
+    return [
+        head_row(head),
+        commit_row(commit),
+        schema_row(record),
+        allocator_row(catalog.next_identity),
+        *(table_row(key, p.location, p.identity) for key, p in pointers.items()),
+        *(version_row(MAIN, key, p, commit.id) for key, p in pointers.items()),
+    ]

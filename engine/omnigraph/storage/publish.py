@@ -1,0 +1,431 @@
+"""One publish: the only code that moves a branch.
+
+A `PublishPlan` says which pointers a transaction wants to move and what it relied on. The publisher
+turns any number of plans that wait at the same time into one manifest swap (group commit), each with
+its own commit and its own outcome. Losing a swap changes nothing; the plan is judged again on the new
+head, and either still holds, or goes back to its transaction as `HeadMoved` (architecture §2.3).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from omnigraph.errors import (
+    CommitUnknown,
+    Conflict,
+    ExpectedVersionMismatch,
+    NotFound,
+    OmniGraphError,
+    PreconditionFailed,
+    PublishContention,
+    StorageError,
+)
+from omnigraph.storage.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
+from omnigraph.storage.layout import is_local
+from omnigraph.storage.manifest import (
+    Manifest,
+    ManifestView,
+    Swap,
+    SwapConflict,
+    SwapUnknown,
+)
+from omnigraph.storage.values import (
+    ALLOCATOR_ID,
+    Commit,
+    Head,
+    Row,
+    SchemaRecord,
+    TablePointer,
+    allocator_row,
+    commit_id,
+    commit_row,
+    head_id,
+    head_row,
+    now,
+    parse_allocator,
+    parse_head,
+    schema_id,
+    schema_row,
+    table_id,
+    table_row,
+    tombstone_row,
+    version_row,
+)
+
+PUBLISHER_RETRY_BUDGET = 5
+"""Publishes that one transaction may lose to writers of the same branch before it gives up."""
+FOREIGN_CONFLICTS = 50
+"""Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
+PAUSE_SECONDS = 0.01
+
+
+NameChange = Callable[[ManifestView], Swap | Sequence[Row]]
+"""Builds, on the newest view, a swap of names or rows for names that must not exist yet."""
+
+
+class HeadMoved(Exception):
+    """The branch moved in a way that the plan must not be rebased on by itself."""
+
+    def __init__(self, head: Head, member: str, expired: bool = False) -> None:
+        super().__init__(member)
+        self.head = head
+        self.member = member
+        """The table, or `schema`, that moved."""
+        self.expired = expired
+        """A collection ran: files staged before it may be gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlan:
+    """What one transaction wants to become true, all at once."""
+
+    commit: str
+    """The id of the commit, fixed before the first attempt and kept across retries."""
+    base: Head
+    tables: Mapping[str, TablePointer | None]
+    """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
+    relies_on: frozenset[str]
+    """Tables whose contents the plan was validated against, besides those it moves."""
+    actor: str | None = None
+    message: str | None = None
+    time: datetime = field(default_factory=now)
+    merged: str | None = None
+    schema: SchemaRecord | None = None
+    next_identity: int | None = None
+    if_commit: str | None = None
+    expected_table_versions: Mapping[str, int] = field(default_factory=dict)
+    registration: str | None = None
+    """The name of the row by which this transaction asked collections to spare its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A plan that holds on a head: the head after it, its commit, and the rows to add."""
+
+    head: Head
+    commit: Commit
+    rows: tuple[Row, ...]
+
+
+def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> _Judged:
+    """The outcome of a plan on the current head of its branch, or the reason it cannot be."""
+    base = plan.base
+    if head is None or head.incarnation != base.incarnation:
+        raise NotFound(
+            f"branch {base.branch!r} was deleted while this write was prepared",
+            hint="Create the branch again or write to another one.",
+        )
+    if plan.if_commit is not None and head.commit != plan.if_commit:
+        raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
+    for key, expected in plan.expected_table_versions.items():
+        actual = head.tables[key].version if key in head.tables else None
+        if actual != expected:
+            raise ExpectedVersionMismatch(key, expected, actual)
+    if head.commit != base.commit or head.epoch != base.epoch:
+        _require_unmoved(plan, head, view)
+    return _moved(plan, head, view)
+
+
+def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
+    spared = plan.registration is not None and plan.registration in view.named
+    if head.epoch != plan.base.epoch and not spared:
+        raise HeadMoved(head, "collection", expired=True)
+    if head.schema != plan.base.schema:
+        raise HeadMoved(head, "schema")
+    for key in sorted(plan.relies_on | plan.tables.keys()):
+        if head.tables.get(key) != plan.base.tables.get(key):
+            raise HeadMoved(head, key)
+
+
+def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
+    tables, retired = dict(head.tables), dict(head.retired)
+    rows: list[Row] = []
+    for key, target in sorted(plan.tables.items()):
+        if target is None:
+            dropped = tables.pop(key)
+            retired[key] = dropped.version
+            rows.append(tombstone_row(head.branch, key, dropped.version, plan.commit))
+            continue
+        last = tables[key].version if key in tables else retired.pop(key, 0)
+        tables[key] = replace(target, version=last + 1)
+        rows.append(version_row(head.branch, key, tables[key], plan.commit))
+        if table_id(key) not in view.named:
+            rows.append(table_row(key, target.location, target.identity))
+    if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
+        rows.append(schema_row(plan.schema))
+    schema = plan.schema.hash if plan.schema else head.schema
+    commit = Commit(
+        id=plan.commit,
+        branch=head.branch,
+        version=head.version + 1,
+        parents=(head.commit, plan.merged) if plan.merged else (head.commit,),
+        time=plan.time,
+        actor=plan.actor,
+        message=plan.message,
+        schema=schema,
+        changed=tuple(sorted(plan.tables)),
+        tables=tables,
+    )
+    after = replace(
+        head,
+        commit=plan.commit,
+        version=commit.version,
+        schema=schema,
+        tables=tables,
+        retired=retired,
+    )
+    return _Judged(after, commit, (commit_row(commit), *rows))
+
+
+class _Ticket:
+    """A plan in the queue and, later, what became of it."""
+
+    def __init__(self, plan: PublishPlan) -> None:
+        self.plan = plan
+        self.commit: Commit | None = None
+        self.error: Exception | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.commit is not None or self.error is not None
+
+    def outcome(self) -> Commit:
+        if self.error is not None:
+            raise self.error
+        assert self.commit is not None
+        return self.commit
+
+
+class Publisher:
+    """Moves branches of one graph, from this process.
+
+    `_lead` is held by the thread that swaps; `_state` protects `_view` and `_queue`.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        manifest: Manifest,
+        view: ManifestView,
+        retry_budget: int = PUBLISHER_RETRY_BUDGET,
+    ) -> None:
+        self.retry_budget = retry_budget
+        self._manifest = manifest
+        self._view = view
+        self._lead = threading.RLock()
+        self._state = threading.Lock()
+        self._queue: list[_Ticket] = []
+        self._machine = _MachineQueue(root)
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def view(self) -> ManifestView:
+        """The newest view this process has seen."""
+        return self._view
+
+    def refresh(self) -> ManifestView:
+        """Look at the store; one listing when nothing moved."""
+        return self._advance(self._manifest.refresh(self._view))
+
+    def _advance(self, view: ManifestView) -> ManifestView:
+        with self._state:
+            if view.version > self._view.version:
+                self._view = view
+            return self._view
+
+    # ------------------------------------------------------------------ writing
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Queue up with the other writers of this machine; for fairness, never for correctness."""
+        with self._lead, self._machine:
+            yield
+
+    def publish(self, plan: PublishPlan) -> Commit:
+        """Publish one plan, together with whatever else is waiting.
+
+        Raises `HeadMoved` when the plan must be prepared again.
+        """
+        ticket = _Ticket(plan)
+        with self._state:
+            self._queue.append(ticket)
+        with self.exclusive():
+            if not ticket.settled:
+                with self._state:
+                    batch, self._queue = self._queue, []
+                self._run(batch)
+        return ticket.outcome()
+
+    def _run(self, batch: Sequence[_Ticket]) -> None:
+        """Settle every ticket of a batch."""
+        try:
+            self._attempt_all(batch)
+        except OmniGraphError as error:
+            for ticket in batch:
+                if not ticket.settled:
+                    ticket.error = error
+
+    def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
+        lost_here = 0
+        unknown: str | None = None
+        for attempt in range(FOREIGN_CONFLICTS):
+            view = self._view
+            accepted = self._judge_all([t for t in batch if not t.settled], view)
+            if not accepted:
+                return
+            failpoint(BEFORE_PUBLISH)
+            heads = self._heads_of(accepted)
+            try:
+                self._advance(self._manifest.swap(view, self._swap(accepted)))
+            except (SwapConflict, SwapUnknown) as error:
+                unknown = str(error) if isinstance(error, SwapUnknown) else unknown
+                landed = self._look_again(accepted, str(error))
+                if not landed:
+                    lost_here += self._heads_of(accepted) != heads
+                    if lost_here >= self.retry_budget:
+                        break
+                    time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+                    continue
+            failpoint(AFTER_PUBLISH)
+            for ticket, judged in accepted:
+                ticket.commit = judged.commit
+            return
+        for ticket in batch:
+            if not ticket.settled:
+                ticket.error = (
+                    CommitUnknown(ticket.plan.commit, unknown)
+                    if unknown
+                    else PublishContention(
+                        f"other writers of {ticket.plan.base.branch} were faster "
+                        f"{lost_here} times; nothing was changed",
+                        hint="Try again, or raise the retry budget.",
+                    )
+                )
+
+    def _judge_all(
+        self, tickets: Sequence[_Ticket], view: ManifestView
+    ) -> list[tuple[_Ticket, _Judged]]:
+        """Judge plans one after the other, each on the head that the ones before leave."""
+        heads: dict[str, Head | None] = {}
+        accepted = []
+        for ticket in tickets:
+            branch = ticket.plan.base.branch
+            if branch not in heads:
+                heads[branch] = read_head(view, branch)
+            try:
+                judged = judge(ticket.plan, heads[branch], view)
+            except (HeadMoved, OmniGraphError) as error:
+                ticket.error = error
+                continue
+            heads[branch] = judged.head
+            accepted.append((ticket, judged))
+        return accepted
+
+    def _swap(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> Swap:
+        heads = {judged.head.branch: judged.head for _, judged in accepted}
+        added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
+        replaced = [head_row(head) for head in heads.values()]
+        identities = [t.plan.next_identity for t, _ in accepted if t.plan.next_identity]
+        if identities:
+            replaced.append(allocator_row(max(identities)))
+        registrations = [t.plan.registration for t, _ in accepted if t.plan.registration]
+        return Swap(replace=replaced, add=list(added.values()), remove=registrations)
+
+    def _heads_of(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> list[str | None]:
+        rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]
+        return [located.row["metadata"] if located else None for located in rows]
+
+    def _look_again(self, accepted: Sequence[tuple[_Ticket, _Judged]], cause: str) -> bool:
+        """After a failed swap: read the newest state, and say whether our commit is in it."""
+        witness = accepted[0][0].plan.commit
+        try:
+            self.refresh()
+            return self._manifest.find(self._view, commit_id(witness)) is not None
+        except StorageError as error:
+            raise CommitUnknown(witness, f"{cause}; then {error}") from error
+
+    def change_names(self, build: NameChange) -> ManifestView:
+        """Create, replace or remove named rows other than by a commit (branches, registrations)."""
+        with self.exclusive():
+            for attempt in range(FOREIGN_CONFLICTS):
+                view = self._view
+                change = build(view)
+                try:
+                    if isinstance(change, Swap):
+                        return self._advance(self._manifest.swap(view, change))
+                    guard = view.named[ALLOCATOR_ID].row
+                    return self._advance(self._manifest.create_names(view, change, guard))
+                except SwapConflict:
+                    self.refresh()
+                except SwapUnknown as error:
+                    self._settle_names(change, error)
+                    return self._view
+                time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+        raise PublishContention(
+            "other writers were faster every time; nothing was changed", hint="Try again."
+        )
+
+    def _settle_names(self, change: Swap | Sequence[Row], error: SwapUnknown) -> None:
+        """After an unknown outcome: success if our rows are there, else say what happened."""
+        wanted = change.replace if isinstance(change, Swap) else change
+        gone = change.remove if isinstance(change, Swap) else ()
+        self.refresh()
+        there = all(self._view.row(row["object_id"]) == row for row in wanted)
+        if not there or any(name in self._view.named for name in gone):
+            raise StorageError(
+                f"the store failed: {error}", hint="Look at the branches, then try again."
+            ) from error
+
+
+class _MachineQueue:
+    """An advisory file lock on a local root; nothing on object stores. Re-entrant for its holder."""
+
+    def __init__(self, root: str) -> None:
+        self._path = Path(root) / "__publish.lock" if is_local(root) else None
+        self._depth = 0
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._path is None or self._depth > 1:
+            return
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        except OSError:
+            # Some file systems have no locks, and some roots may not be written: the swap decides.
+            self._close()
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._close()
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def read_head(view: ManifestView, branch: str) -> Head | None:
+    """The head of a branch in a view."""
+    row = view.row(head_id(branch))
+    return parse_head(row) if row else None
+
+
+def read_allocator(view: ManifestView) -> int:
+    """The next free identity in a view."""
+    row = view.row(ALLOCATOR_ID)
+    if row is None:
+        raise Conflict("the graph has no identity allocator", hint="Run `omnigraph verify`.")
+    return parse_allocator(row)

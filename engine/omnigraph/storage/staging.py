@@ -1,0 +1,361 @@
+"""From what a transaction wants done to a table, to the table's next version.
+
+Operations are applied in order, each on the version that the one before left. Nothing here is
+visible to anyone: a staged version becomes real only when it is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import KeyConflict
+from omnigraph.schema import EdgeType, NodeType
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.keys import key_text
+from omnigraph.storage import violations
+from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
+from omnigraph.storage.tables import NO_ADDRESSES, Addresses, Tables, TableVersion, drain
+from omnigraph.storage.value_checks import check_values
+from omnigraph.storage.values import TablePointer
+
+PARTITION_ROWS = 8 << 20
+"""Ids compared in one go; more are compared in several passes, to bound memory."""
+
+GraphType = NodeType | EdgeType
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Add rows: strictly, or replacing those that hold the same id."""
+
+    mode: Literal["insert", "upsert"]
+    buffer: RowBuffer
+    one_file: bool = False
+    """Rows come from one load input, in which a key may stand only once."""
+    fresh_ids: bool = False
+    """All ids were just made up: no need to look for duplicates."""
+
+    strict = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take out entities by id; ids that are not there are ignored."""
+
+    ids: pa.StringArray
+    cascade: bool = True
+
+    strict = True
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Put new contents in the place of all rows."""
+
+    buffer: RowBuffer
+    one_file: bool = False
+    fresh_ids: bool = False
+
+    strict = True
+
+
+Operation = Write | Remove | Replace
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A table's next version, and what validation needs to know about the way to it."""
+
+    type: GraphType
+    base: TablePointer
+    version: TableVersion
+    rows: int
+    written: tuple[Write | Replace, ...]
+    removed: pa.StringArray
+    """Ids that operations took out; some may have been put back."""
+    touched: pa.StringArray
+    """Sources (of edges with a cardinality) that lost an edge."""
+    replaced: bool
+
+    @property
+    def changed(self) -> bool:
+        return self.version.lance != self.base.lance
+
+    @property
+    def pointer(self) -> TablePointer:
+        return TablePointer(
+            self.version.location, 0, self.version.lance, self.rows, self.base.identity
+        )
+
+
+def nothing_staged(type_: GraphType, base: TablePointer) -> Staged:
+    """The table as it is."""
+    version = TableVersion(base.location, base.lance)
+    none = pa.array([], pa.string())
+    return Staged(type_, base, version, base.rows, (), none, none, False)
+
+
+def stage(tables: Tables, state: Staged, operations: Iterable[Operation]) -> Staged:
+    """Apply operations, one after the other."""
+    for operation in operations:
+        before = state.version
+        if isinstance(operation, Write):
+            state = _write(tables, state, operation)
+        elif isinstance(operation, Remove):
+            state = remove(tables, state, operation.ids)
+        else:
+            state = _replace(tables, state, operation)
+        if state.version != before:
+            failpoint(AFTER_TABLE)
+    return state
+
+
+# --------------------------------------------------------------------------- write
+
+
+def _write(tables: Tables, state: Staged, operation: Write) -> Staged:
+    operation.buffer.finish()
+    if not operation.buffer.rows:
+        return state
+    if operation.buffer.spilled:
+        return _write_many(tables, state, operation)
+    rows = operation.buffer.table()
+    check_values(state.type, rows)
+    if not operation.fresh_ids:
+        rows = _settle_duplicates(state.type, rows, operation)
+    ids = rows.column("id").combine_chunks()
+    found = tables.locate(state.version, ids)
+    if operation.mode == "insert" and len(found.ids):
+        raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
+    touched = _sources(tables, state, found.addresses)
+    version = tables.next(state.version, rows=rows, gone=found.addresses)
+    count = state.rows - len(found.ids) + rows.num_rows
+    return _after(state, version, count, operation, touched)
+
+
+def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: Write | Replace) -> pa.Table:
+    """Rows with distinct ids: the last one wins where that is allowed."""
+    ids = rows.column("id").combine_chunks()
+    if _growing(ids):
+        return rows
+    repeated = duplicated(lambda: [rows.select(["id"])], rows.num_rows)
+    if not len(repeated):
+        return rows
+    _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
+    last = pa.table({"id": ids, "at": pa.array(range(len(ids)), pa.int64())})
+    kept = last.group_by("id").aggregate([("at", "max")]).column("at_max")
+    return rows.take(kept.take(pc.sort_indices(kept)))
+
+
+def _refuse_duplicates(
+    type_: GraphType, rows: pa.Table, repeated: str, operation: Write | Replace
+) -> None:
+    if operation.one_file and isinstance(type_, NodeType) and type_.key is not None:
+        holder = rows.filter(pc.equal(rows.column("id"), repeated)).slice(0, 1)
+        values = [
+            key_text(holder.column(m), type_.property(m).type)[0].as_py()
+            for m in type_.key.members
+        ]
+        raise violations.unique(type_.name, type_.key.members, values, repeated, repeated)
+    if isinstance(operation, Replace) or operation.mode == "insert":
+        raise KeyConflict(type_.kind, type_.name, repeated)
+
+
+def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
+    """Rows that are in data files already: append them, then take out what they replace."""
+    buffer = operation.buffer
+    repeated = pa.array([], pa.string())
+    if not operation.fresh_ids:
+        repeated = _repeated_in(state.type, buffer, operation)
+    gone = NO_ADDRESSES
+    if state.rows and not operation.fresh_ids:
+        for chunk in buffer.scan(["id"]):
+            found = tables.locate(state.version, chunk.column("id").combine_chunks())
+            if operation.mode == "insert" and len(found.ids):
+                raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
+            gone = np.union1d(gone, found.addresses)
+    touched = _sources(tables, state, gone)
+    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
+    count = state.rows - len(gone) + buffer.rows
+    if len(repeated):
+        earlier = _earlier_occurrences(tables, version, repeated)
+        version = tables.next(version, gone=earlier)
+        count -= len(earlier)
+    return _after(state, version, count, operation, touched)
+
+
+def _repeated_in(
+    type_: GraphType, buffer: RowBuffer, operation: Write | Replace
+) -> pa.StringArray:
+    repeated = duplicated(lambda: buffer.scan(["id"]), buffer.rows)
+    if len(repeated):
+        first = repeated[0].as_py()
+        names = [f.name for f in table_schema(type_)]
+        rows = pa.concat_tables(
+            chunk.filter(pc.equal(chunk.column("id"), first)) for chunk in buffer.scan(names)
+        )
+        _refuse_duplicates(type_, rows, first, operation)
+    return repeated
+
+
+def _earlier_occurrences(
+    tables: Tables, version: TableVersion, repeated: pa.StringArray
+) -> Addresses:
+    """Addresses of all but the last row of each repeated id."""
+    rows = drain(tables.scan(version, columns=["id"], addresses=True), version)
+    rows = rows.filter(pc.is_in(rows.column("id"), repeated))
+    last = rows.group_by("id").aggregate([("_rowaddr", "max")]).column("_rowaddr_max")
+    earlier = rows.filter(pc.invert(pc.is_in(rows.column("_rowaddr"), last)))
+    result: Addresses = earlier.column("_rowaddr").to_numpy()
+    return result
+
+
+# --------------------------------------------------------------------------- remove, replace
+
+
+def remove(tables: Tables, state: Staged, ids: pa.StringArray) -> Staged:
+    """Take out entities by id."""
+    found = tables.locate(state.version, ids.unique())
+    return remove_rows(tables, state, found.ids, found.addresses)
+
+
+def remove_rows(
+    tables: Tables, state: Staged, ids: pa.StringArray, addresses: Addresses
+) -> Staged:
+    """Take out rows whose addresses are known."""
+    if not len(addresses):
+        return state
+    touched = _sources(tables, state, addresses)
+    version = tables.next(state.version, gone=addresses)
+    return Staged(
+        state.type,
+        state.base,
+        version,
+        state.rows - len(addresses),
+        state.written,
+        pa.concat_arrays([state.removed, ids]),
+        pa.concat_arrays([state.touched, touched]),
+        state.replaced,
+    )
+
+
+def _replace(tables: Tables, state: Staged, operation: Replace) -> Staged:
+    buffer = operation.buffer
+    buffer.finish()
+    schema = table_schema(state.type)
+    if buffer.spilled:
+        if not operation.fresh_ids:
+            _repeated_in(state.type, buffer, operation)
+        fragments = buffer.fragments
+    else:
+        rows = buffer.table()
+        check_values(state.type, rows)
+        if not operation.fresh_ids:
+            rows = _settle_duplicates(state.type, rows, operation)
+        fragments = tables.write(state.version, rows) if rows.num_rows else []
+    touched = _all_sources(tables, state)
+    version = tables.replace(state.version, schema, fragments)
+    none = pa.array([], pa.string())
+    return Staged(state.type, state.base, version, buffer.rows, (operation,), none, touched, True)
+
+
+def _after(
+    state: Staged,
+    version: TableVersion,
+    rows: int,
+    operation: Write,
+    touched: pa.StringArray,
+) -> Staged:
+    return Staged(
+        state.type,
+        state.base,
+        version,
+        rows,
+        (*state.written, operation),
+        state.removed,
+        pa.concat_arrays([state.touched, touched]),
+        state.replaced,
+    )
+
+
+def _counted(type_: GraphType) -> bool:
+    return isinstance(type_, EdgeType) and not type_.cardinality.is_free
+
+
+def _sources(tables: Tables, state: Staged, addresses: Addresses) -> pa.StringArray:
+    """Sources of edge rows about to go, where somebody counts them."""
+    if not len(addresses) or not _counted(state.type):
+        return pa.array([], pa.string())
+    return tables.take(state.version, addresses, ["src"]).column("src").unique()
+
+
+def _all_sources(tables: Tables, state: Staged) -> pa.StringArray:
+    if not _counted(state.type) or not state.rows:
+        return pa.array([], pa.string())
+    return tables.read(state.version, columns=["src"]).column("src").unique()
+
+
+# --------------------------------------------------------------------------- duplicates
+
+
+def duplicated(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.StringArray:
+    """Ids that occur more than once, in memory bounded by `PARTITION_ROWS` ids."""
+    parts = -(-rows // PARTITION_ROWS) or 1
+    found = [
+        _counted_twice([_part(chunk.column("id"), part, parts) for chunk in chunks()])
+        for part in range(parts)
+    ]
+    return pa.concat_arrays(found)
+
+
+def _counted_twice(columns: Sequence[pa.ChunkedArray]) -> pa.StringArray:
+    ids = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
+    if _growing(ids):
+        return pa.array([], pa.string())
+    counts = ids.value_counts()
+    return counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+
+
+def _growing(ids: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether every id is greater than the one before: then none can repeat."""
+    if len(ids) < 2:
+        return True
+    head, tail = ids.slice(0, len(ids) - 1), ids.slice(1)
+    sample = min(64, len(head))
+    if not pc.all(pc.less(head.slice(0, sample), tail.slice(0, sample))).as_py():
+        return False
+    return bool(pc.all(pc.less(head, tail)).as_py())
+
+
+def _part(ids: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
+    if parts == 1:
+        return ids
+    masks = [pa.array(_hash(chunk) % np.uint64(parts) == part) for chunk in ids.chunks]
+    return ids.filter(pa.chunked_array(masks, pa.bool_()))
+
+
+def _hash(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """A cheap hash of each text: its length and last sixteen bytes, mixed."""
+    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    data = np.frombuffer(ids.buffers()[2] or b"\0", np.uint8)
+    starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
+    mixed = (ends - starts).astype(np.uint64)
+    for back in range(1, 17):
+        at = ends - back
+        byte = np.where(at >= starts, data[np.clip(at, 0, max(len(data) - 1, 0))], 0)
+        mixed = (mixed ^ byte.astype(np.uint64)) * np.uint64(0x100000001B3)
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def batches_of(ids: pa.StringArray, size: int) -> Iterator[pa.StringArray]:
+    """An array in slices."""
+    for start in range(0, len(ids), size):
+        yield ids.slice(start, size)

@@ -1,0 +1,374 @@
+"""`WriteTxn`: everything that writes, from pin to publish (architecture §2.3).
+
+A transaction pins a head, collects operations, stages one new version per touched table, validates
+the final image, and publishes. When the branch moved under it, inserts and upserts are staged again
+on the new head; strict operations (delete, overwrite) are refused, because they were decided on rows
+that may have changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import (
+    Conflict,
+    ExpectedVersionMismatch,
+    InvalidInput,
+    PreconditionFailed,
+    PublishContention,
+    ReadSetConflict,
+    TransactionExpired,
+)
+from omnigraph.schema import EdgeType, NodeType
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest import ManifestView, Swap
+from omnigraph.storage.publish import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.staging import (
+    Operation,
+    Remove,
+    Replace,
+    Staged,
+    Write,
+    nothing_staged,
+    remove_rows,
+    stage,
+)
+from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, in_condition
+from omnigraph.storage.validation import FinalImage, validate
+from omnigraph.storage.value_checks import check_values
+from omnigraph.storage.values import Commit, Head, Row, registration_row
+
+GraphType = NodeType | EdgeType
+
+
+class WriteTxn:
+    """One atomic change of one branch. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        branch: str,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
+        commit_when_empty: bool = False,
+    ) -> None:
+        store.ready_to_write()
+        self._store = store
+        self._actor = actor
+        self._message = message
+        self._if_commit = if_commit
+        self._expected = dict(expected_table_versions or {})
+        self._commit_when_empty = commit_when_empty
+        self._operations: dict[str, list[Operation]] = {}
+        self._registration: str | None = None
+        self._finished = False
+        self.commit_id = new_ulid()
+        self.pin: Head = store.head(branch)
+        self.catalog = store.catalog(self.pin.schema)
+        self._work = _Work(self.pin)
+        if if_commit is not None and self.pin.commit != if_commit:
+            raise PreconditionFailed(branch, if_commit, self.pin.commit)
+
+    # ------------------------------------------------------------------ operations
+
+    def write(
+        self,
+        type_: GraphType,
+        rows: pa.Table,
+        mode: Literal["insert", "upsert", "overwrite"],
+        *,
+        one_file: bool = False,
+        fresh_ids: bool = False,
+    ) -> None:
+        """Add rows, which have exactly the schema of the type's table."""
+        self._require_open()
+        operations = self._operations.setdefault(type_.table_key, [])
+        last = operations[-1] if operations else None
+        # Rows of the same kind go on in the same buffer, unless a read has staged it already.
+        joins = (
+            not isinstance(last, Remove)
+            and last is not None
+            and self._work.applied(type_.table_key) < len(operations)
+            and (isinstance(last, Replace) or last.mode == mode)
+            and isinstance(last, Replace) == (mode == "overwrite")
+        )
+        if joins:
+            assert isinstance(last, Write | Replace)
+            last.buffer.append(rows)
+            if last.fresh_ids and not fresh_ids:
+                operations[-1] = _with_given_ids(last)
+            return
+        buffer = self._buffer(type_)
+        buffer.append(rows)
+        if mode == "overwrite":
+            operations.append(Replace(buffer, one_file, fresh_ids))
+        else:
+            operations.append(Write(mode, buffer, one_file, fresh_ids))
+
+    def remove(self, type_: GraphType, ids: pa.StringArray, *, cascade: bool = True) -> None:
+        """Take out entities by id; a node takes its edges with it unless told not to."""
+        self._require_open()
+        self._operations.setdefault(type_.table_key, []).append(Remove(ids, cascade))
+
+    def _buffer(self, type_: GraphType) -> RowBuffer:
+        base = self.pin.tables[type_.table_key]
+        return RowBuffer(
+            self._store.tables,
+            TableVersion(base.location, base.lance),
+            table_schema(type_),
+            lambda rows: check_values(type_, rows),
+            self._register,
+        )
+
+    # ------------------------------------------------------------------ reading what was written
+
+    def version(self, table_key: str) -> TableVersion:
+        """The table as this transaction sees it, its own operations included."""
+        self._require_open()
+        return self._staged(table_key).version
+
+    def _staged(self, table_key: str) -> Staged:
+        work = self._work
+        state = work.staged.get(table_key)
+        if state is None:
+            state = nothing_staged(
+                self.catalog.type_for(table_key), self.pin.tables[table_key]
+            )
+        operations = self._operations.get(table_key, [])
+        done = work.applied(table_key)
+        state = stage(self._store.tables, state, operations[done:])
+        for operation in operations[done:]:
+            if isinstance(operation, Remove) and operation.cascade and state.type.kind == "node":
+                work.cascades.setdefault(table_key, []).append(operation.ids)
+        work.keep(table_key, state, len(operations))
+        return state
+
+    # ------------------------------------------------------------------ ending
+
+    def abort(self) -> None:
+        """Forget everything; what was staged was never visible."""
+        if not self._finished:
+            self._finished = True
+            self._unregister()
+
+    def commit(self) -> Commit | None:
+        """Publish; none when nothing changed and an empty commit was not asked for."""
+        self._require_open()
+        try:
+            return self._publish()
+        finally:
+            self._finished = True
+            self._unregister()
+
+    def _publish(self) -> Commit | None:
+        publisher = self._store.publisher
+        for attempt in range(publisher.retry_budget):
+            # Who has lost once queues up before staging again, so that it does not lose for ever.
+            with publisher.exclusive() if attempt else nullcontext():
+                if attempt:
+                    self._repin()
+                plan = self._plan()
+                if not plan.tables and not self._commit_when_empty:
+                    return None
+                try:
+                    return publisher.publish(plan)
+                except HeadMoved as moved:
+                    self._refuse_if_strict(moved)
+        raise PublishContention(
+            f"other writers of {self.pin.branch} were faster {publisher.retry_budget} times; "
+            "nothing was changed",
+            hint="Try again, or open the graph with a larger retry_budget.",
+        )
+
+    def _repin(self) -> None:
+        """Start again from the newest head, keeping what was staged on tables that stayed."""
+        head = self._store.head(self.pin.branch)
+        if head.incarnation != self.pin.incarnation:
+            raise Conflict(
+                f"branch {head.branch!r} was deleted and created again",
+                hint="Start the write again on the new branch.",
+            )
+        keep = head.epoch == self.pin.epoch or self._registration is not None
+        self._work = self._work.rebased(head) if keep else _Work(head)
+        self.pin = head
+
+    def _refuse_if_strict(self, moved: HeadMoved) -> None:
+        strict = self._expected or any(
+            operation.strict for operations in self._operations.values() for operation in operations
+        )
+        if moved.member == "schema":
+            raise ReadSetConflict(
+                "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
+            )
+        if moved.expired and (strict or self._registration is not None):
+            raise TransactionExpired(
+                "a collection ran while this transaction was open",
+                hint="Start the transaction again.",
+            )
+        if strict and moved.member in moved.head.tables:
+            raise ExpectedVersionMismatch(
+                moved.member,
+                _version(self.pin, moved.member),
+                _version(moved.head, moved.member),
+            )
+        if strict:
+            raise ReadSetConflict(moved.member, self.pin.commit, moved.head.commit)
+
+    def _plan(self) -> PublishPlan:
+        """Stage what is left, validate the final image, and say what to publish."""
+        failpoint(BEFORE_STAGE)
+        work = self._work
+        for key, state in zip(
+            self._operations,
+            self._store.workers.map(self._staged, self._operations),
+            strict=True,
+        ):
+            work.staged[key] = state
+        self._cascade()
+        touched = {key: state for key, state in work.staged.items() if state.changed}
+        if not work.validated:
+            image = FinalImage(self._store.tables, self.catalog, touched, self._rely_on)
+            validate(image)
+            work.validated = True
+        failpoint(AFTER_VALIDATION)
+        return PublishPlan(
+            commit=self.commit_id,
+            base=self.pin,
+            tables={key: state.pointer for key, state in touched.items()},
+            relies_on=frozenset(work.relied_on),
+            actor=self._actor,
+            message=self._message,
+            if_commit=self._if_commit,
+            expected_table_versions=self._expected,
+            registration=self._registration,
+        )
+
+    def _rely_on(self, table_key: str) -> tuple[TableVersion, int]:
+        self._work.relied_on.add(table_key)
+        pointer = self.pin.tables[table_key]
+        return TableVersion(pointer.location, pointer.lance), pointer.rows
+
+    def _cascade(self) -> None:
+        """Take out the edges of nodes that go."""
+        tables, work = self._store.tables, self._work
+        for node_key, removals in list(work.cascades.items()):
+            node = work.staged[node_key]
+            gone = pa.concat_arrays(removals).unique()
+            put_back = tables.locate(node.version, gone).ids
+            gone = gone.filter(pc.invert(pc.is_in(gone, put_back)))
+            for edge in self.catalog.edges_touching(node.type.name):
+                state = self._staged(edge.table_key)
+                work.relied_on.add(edge.table_key)
+                ends = [e for e, n in (("src", edge.src), ("dst", edge.dst)) if n == node.type.name]
+                for end in ends:
+                    found = self._edges_at(state.version, end, gone)
+                    state = remove_rows(
+                        tables,
+                        state,
+                        found.column("id").combine_chunks(),
+                        found.column("_rowaddr").to_numpy(),
+                    )
+                work.staged[edge.table_key] = state
+        work.cascades = {}
+
+    def _edges_at(self, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
+        few = len(nodes) <= PROBE_LIMIT
+        rows = self._store.tables.read(
+            version,
+            columns=["id", end],
+            condition=in_condition(end, nodes) if few and len(nodes) else None,
+            addresses=True,
+        )
+        return rows if few and len(nodes) else rows.filter(pc.is_in(rows.column(end), nodes))
+
+    def _require_open(self) -> None:
+        if self._finished:
+            raise InvalidInput("the transaction has ended", hint="Begin a new one.")
+
+    # ------------------------------------------------------------------ registration
+
+    def _register(self) -> None:
+        """Before the first spilled file: ask collections to spare this graph's tables."""
+        if self._registration is not None:
+            return
+        locations = {pointer.location for pointer in self.pin.tables.values()}
+        row = registration_row(self.commit_id, locations, self._actor)
+
+        def build(view: ManifestView) -> list[Row]:
+            head = read_head(view, self.pin.branch)
+            if head is None or head.epoch != self.pin.epoch:
+                raise TransactionExpired(
+                    "a collection ran while this transaction was open",
+                    hint="Start the transaction again.",
+                )
+            return [row]
+
+        self._store.publisher.change_names(build)
+        self._registration = row["object_id"]
+
+    def _unregister(self) -> None:
+        name = self._registration
+        if name is None or name not in self._store.publisher.view.named:
+            return
+        self._store.publisher.change_names(
+            lambda view: Swap(
+                replace=[view.named["allocator:identity"].row],
+                remove=[name] if name in view.named else [],
+            )
+        )
+
+
+class _Work:
+    """What has been staged so far on one pin. The lock protects the two maps of progress."""
+
+    def __init__(self, pin: Head) -> None:
+        self.pin = pin
+        self.staged: dict[str, Staged] = {}
+        self.cascades: dict[str, list[pa.StringArray]] = {}
+        self.relied_on: set[str] = set()
+        self.validated = False
+        self._progress: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def applied(self, table_key: str) -> int:
+        """How many of the table's operations are staged."""
+        return self._progress.get(table_key, 0)
+
+    def keep(self, table_key: str, state: Staged, applied: int) -> None:
+        with self._lock:
+            if applied != self._progress.get(table_key, 0):
+                self.validated = False
+            self.staged[table_key] = state
+            self._progress[table_key] = applied
+
+    def rebased(self, head: Head) -> _Work:
+        """The work that still holds on another head: tables that did not move."""
+        after = _Work(head)
+        for key, state in self.staged.items():
+            if head.tables.get(key) == self.pin.tables.get(key):
+                after.staged[key] = state
+                after._progress[key] = self._progress.get(key, 0)
+        return after
+
+
+def _with_given_ids(operation: Write | Replace) -> Write | Replace:
+    if isinstance(operation, Replace):
+        return Replace(operation.buffer, operation.one_file, False)
+    return Write(operation.mode, operation.buffer, operation.one_file, False)
+
+
+def _version(head: Head, table_key: str) -> int | None:
+    return head.tables[table_key].version if table_key in head.tables else None

@@ -1,0 +1,111 @@
+"""The violation records of the schema language, one constructor per kind."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+from omnigraph.errors import ConstraintViolation
+
+
+def text(value: Any) -> str:  # noqa: ANN401
+    """A value as the records show it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+
+
+def unique(
+    type_name: str, members: Sequence[str], values: Sequence[str], holder: str, offender: str
+) -> ConstraintViolation:
+    """Two entities hold one tuple."""
+    if len(members) == 1:
+        what = f"{type_name}.{members[0]} = {values[0]}"
+    else:
+        what = f"{type_name}.({','.join(members)}) = ({','.join(values)})"
+    return ConstraintViolation(
+        "unique",
+        f"unique({what}; {holder}, {offender})",
+        f"@unique violation: {what} is held by {holder!r} and by {offender!r}",
+        {
+            "type": type_name,
+            "members": list(members),
+            "values": list(values),
+            "holder": holder,
+            "id": offender,
+        },
+    )
+
+
+def out_of_range(
+    type_name: str, prop: str, value: Any, bound: float | None, above: bool  # noqa: ANN401
+) -> ConstraintViolation:
+    """A number is outside its bounds; without a bound it is not a number at all."""
+    sign = ">" if above else "<"
+    what = f"{type_name}.{prop} = {text(value)} {sign} {text(bound)}"
+    return ConstraintViolation(
+        "range",
+        f"range({what})",
+        f"@range violation: {what}",
+        {"type": type_name, "property": prop, "value": value, "bound": bound},
+    )
+
+
+def check(type_name: str, prop: str, value: str, pattern: str) -> ConstraintViolation:
+    """A text does not match its pattern."""
+    return ConstraintViolation(
+        "check",
+        f"check({type_name}.{prop} = {value})",
+        f"@check violation: {type_name}.{prop} = {value!r} does not match {pattern!r}",
+        {"type": type_name, "property": prop, "value": value, "pattern": pattern},
+    )
+
+
+def enum(type_name: str, prop: str, value: str, allowed: Sequence[str]) -> ConstraintViolation:
+    """A text is not in its set."""
+    return ConstraintViolation(
+        "enum",
+        f"enum({type_name}.{prop} = {value})",
+        f"invalid enum value: {type_name}.{prop} = {value!r}, allowed are {', '.join(allowed)}",
+        {"type": type_name, "property": prop, "value": value, "allowed": list(allowed)},
+    )
+
+
+def endpoint(
+    edge_type: str, end: str, edge_id: str | None, missing: str, expected: str
+) -> ConstraintViolation:
+    """An edge names a node that is not there."""
+    return ConstraintViolation(
+        "endpoint",
+        f"endpoint({edge_type}.{end} = {missing})",
+        f"{expected} {missing!r} not found: {edge_type}.{end} of edge {edge_id!r} needs it",
+        {
+            "type": edge_type,
+            "end": end,
+            "edge_id": edge_id,
+            "missing_id": missing,
+            "expected_type": expected,
+        },
+    )
+
+
+def cardinality(
+    edge_type: str, source: str, count: int, bound: int, above: bool
+) -> ConstraintViolation:
+    """A source has too many or too few edges."""
+    what = f"{source}: {count} {'>' if above else '<'} {bound}"
+    return ConstraintViolation(
+        "card",
+        f"card({edge_type}, {what})",
+        f"@card violation: {edge_type} from {what}",
+        {"type": edge_type, "source_id": source, "count": count, "bound": bound},
+    )
