@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
-
 from omnigraph.schema.constraints import quote
 
 NAMES = ("age", "bio", "code", "depth", "edge", "enum", "node", "type", "_row_id", "x1")
@@ -37,7 +36,7 @@ def types(draw: DrawFn) -> str:
 
 
 @st.composite
-def annotations(draw: DrawFn) -> str:
+def notes(draw: DrawFn) -> str:
     found = []
     if draw(st.booleans()):
         found.append(f"@description({draw(texts.map(quote))})")
@@ -76,7 +75,7 @@ def members(draw: DrawFn, kind: str, *, names: tuple[str, ...] = NAMES) -> str:
             sugar.append("@index")
         if _plain(type_) in ("I32", "U64") and draw(st.booleans()):
             sugar.append("@default(7)")
-        lines.append(f"{name}: {type_} {' '.join(sugar)} {draw(annotations())}")
+        lines.append(f"{name}: {type_} {' '.join(sugar)} {draw(notes())}")
     if kind == "interface":
         return "\n".join(lines)
     candidates = [name for name, type_ in chosen.items() if _has_text(type_)]
@@ -109,11 +108,11 @@ def schemas(draw: DrawFn) -> str:
         body = draw(members("edge" if implements else "node"))
         if implements and ("src" in body or "dst" in body):
             body = ""
-        head = f"node {name} {draw(annotations())}"
+        head = f"node {name} {draw(notes())}"
         blocks.append(f"{head} {'implements Tagged' if implements else ''} {{ {body} }}")
     for name in draw(st.lists(st.sampled_from(("Docks", "Ship", "Sails")), unique=True)):
         ends = [draw(st.sampled_from(nodes)) for _ in range(2)]
         card = draw(st.sampled_from(("", "@card(0..1)", "@card(1..)", "@card(2..5)")))
-        head = f"edge {name}: {ends[0]} -> {ends[1]} {card} {draw(annotations())}"
+        head = f"edge {name}: {ends[0]} -> {ends[1]} {card} {draw(notes())}"
         blocks.append(f"{head} {{ {draw(members('edge'))} }}")
     return "\n".join(draw(st.permutations(blocks)))

@@ -8,15 +8,25 @@ import pytest
 from engine.schema.strategies import schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from omnigraph.errors import CatalogError, ParseError
 from omnigraph.schema import compile_schema, parse
 
-SNIPPETS = (
-    "node interface edge implements enum Vector String [I32] Ship a id @key( @key @unique( @range( "
-    '@check( @card( @embed( @rename_from("x") "s" "\\q" { } ( ) [ ] , : -> .. - ? = 1 2.5 9x /* */ '
-    "// # \n é true"
-).split(" ")
+WORDS = (
+    "node",
+    "interface",
+    "edge",
+    "implements",
+    "enum",
+    "Vector",
+    "String",
+    "[I32]",
+    "Ship",
+    "a",
+)
+OPENINGS = ("@key(", "@key", "@unique(", "@range(", "@check(", "@card(", "@embed(", "@default(")
+LITERALS = ('"s"', '"\\q"', "1", "2.5", "9x", "true", "é", "id", '@rename_from("x")', '"')
+SIGNS = ("{", "}", "(", ")", "[", "]", ",", ":", "->", "..", "-", "?", "=", "/*", "*/", "//", "#")
+SNIPPETS = (*WORDS, *OPENINGS, *LITERALS, *SIGNS, "\n")
 
 
 def outcome(text: str) -> None:

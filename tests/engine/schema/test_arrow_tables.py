@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-
 from omnigraph.schema import compile_schema, table_schema
 from omnigraph.schema.arrow import arrow_type, default_scalar, pattern_matches
 from omnigraph.schema.types import PropertyType
@@ -92,7 +91,8 @@ def test_what_existing_rows_get(declaration: str, value: object) -> None:
 
 def test_time_defaults_are_stored_as_numbers() -> None:
     node = compile_schema(
-        'node A { d: Date @default("2024-01-01")  t: DateTime @default("1970-01-01T01:00:01+01:00") }'
+        'node A { d: Date @default("2024-01-01")'
+        '  t: DateTime @default("1970-01-01T01:00:01+01:00") }'
     ).node("A")
     assert default_scalar(node.property("d")).cast(pa.int32()).as_py() == 19723
     assert default_scalar(node.property("t")).cast(pa.int64()).as_py() == 1_000_000

@@ -7,7 +7,6 @@ import json
 import pytest
 from engine.schema.strategies import schemas
 from hypothesis import given, settings
-
 from omnigraph.errors import NotFound
 from omnigraph.schema import (
     Cardinality,

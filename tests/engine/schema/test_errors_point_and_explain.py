@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from omnigraph.errors import ParseError
 from omnigraph.schema import compile_schema, parse
 
@@ -58,7 +57,9 @@ def test_place_and_underline() -> None:
     error = caught.value
     assert (error.line, error.column) == (2, 9)
     assert str(error) == (
-        "fleet.pg:2:9 unknown type 'Strng' (did you mean 'String'?)\n    naam: Strng\n          ^^^^^"
+        "fleet.pg:2:9 unknown type 'Strng' (did you mean 'String'?)\n"
+        "    naam: Strng\n"
+        "          ^^^^^"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from engine.schema.strategies import schemas
 from hypothesis import given, settings
-
 from omnigraph.errors import SchemaIdentityError
 from omnigraph.schema import Catalog, compile_schema
 

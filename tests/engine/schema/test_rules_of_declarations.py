@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from omnigraph.errors import CatalogError, ParseError
 from omnigraph.schema import compile_schema
 
