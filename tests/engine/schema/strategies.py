@@ -82,8 +82,8 @@ def members(draw: DrawFn, kind: str, *, names: tuple[str, ...] = NAMES) -> str:
     candidates += ["src", "dst"] if kind == "edge" else []
     if candidates:
         group = st.lists(st.sampled_from(candidates), min_size=1, max_size=3, unique=True)
-        for constraint in draw(st.lists(st.sampled_from(("unique", "index")), max_size=2)):
-            lines.append(f"@{constraint}({', '.join(draw(group))})")
+        kinds = draw(st.lists(st.sampled_from(("unique", "index")), max_size=2))
+        lines += [f"@{constraint}({', '.join(draw(group))})" for constraint in kinds]
     for name, type_ in chosen.items() if kind == "node" else ():
         if _plain(type_) in NUMERIC and draw(st.booleans()):
             low = draw(st.integers(-100, 100))

@@ -89,13 +89,15 @@ def test_no_text_takes_long(text: str) -> None:
 
 
 def test_a_large_schema_parses_in_linear_time() -> None:
-    def took(types: int) -> float:
+    def text(types: int) -> str:
         body = "\n".join(f'  p{i}: String? @description("text")' for i in range(20))
-        text = "\n".join(f"node T{i} {{\n{body}\n}}" for i in range(types))
+        return "\n".join(f"node T{i} {{\n{body}\n}}" for i in range(types))
+
+    def took(source: str) -> float:
         started = time.perf_counter()
-        parse(text)
+        parse(source)
         return time.perf_counter() - started
 
-    took(1)
-    small, large = took(20), took(200)
-    assert large < small * 40
+    # The best of three leaves out what else the machine was doing.
+    small, large = (min(took(text(types)) for _ in range(3)) for types in (20, 200))
+    assert large < small * 30

@@ -7,7 +7,7 @@ import json
 import pytest
 from engine.schema.strategies import schemas
 from hypothesis import given, settings
-from omnigraph.errors import NotFound
+from omnigraph.errors import FormatTooNew, NotFound
 from omnigraph.schema import (
     Cardinality,
     Catalog,
@@ -125,3 +125,36 @@ def test_json_keeps_rename_hints() -> None:
     again = Catalog.from_json(catalog.to_json())
     assert again.node("A").rename_from == "B"
     assert again.node("A").property("x").rename_from == "y"
+
+
+def test_a_type_is_found_by_identity(harbour: Catalog) -> None:
+    ship = harbour.node("Ship")
+    assert harbour.by_identity(ship.identity) is ship
+    assert harbour.by_identity(0) is None
+
+
+def test_physical_indexes() -> None:
+    catalog = compile_schema(
+        "node N { slug: String @key  age: I32 @index  mood: enum(a) @index  v: Vector(2) @index"
+        "  l: [I32]  plain: F32  at: DateTime @index  @index(l) @index(age, plain) }"
+        "edge E: N -> N { w: F64 @index  @index(src) }"
+    )
+    assert catalog.node("N").physical_indexes() == {
+        "id": "btree",
+        "slug": "inverted",
+        "age": "btree",
+        "mood": "btree",
+        "v": "vector",
+        "at": "btree",
+    }
+    assert catalog.edge("E").physical_indexes() == {
+        "id": "btree",
+        "src": "btree",
+        "dst": "btree",
+        "w": "btree",
+    }
+
+
+def test_a_newer_compiled_form_is_refused(harbour: Catalog) -> None:
+    with pytest.raises(FormatTooNew):
+        Catalog.from_json(harbour.to_json() | {"format": 99})

@@ -87,7 +87,17 @@ def test_an_injected_hint_applies_where_it_fits() -> None:
     assert after.node("New").property("tag").identity >= accepted.next_identity
 
 
-SHIP = "node Ship { imo: String @key  tons: I32? } edge Sails: Ship -> Ship { knots: F32? }"
+def test_an_injected_hint_yields_to_a_property_that_kept_its_name() -> None:
+    accepted = compile_schema("interface T { slug: String } node A implements T {}")
+    after = compile_schema(
+        'interface T { tag: String @rename_from("slug") }node A implements T { slug: String }',
+        accepted=accepted,
+    )
+    old, kept = accepted.node("A").property("slug"), after.node("A").property("slug")
+    assert kept.identity == old.identity
+    assert after.node("A").property("tag").identity >= accepted.next_identity
+
+
 UNMATCHED = [
     ('node Vessel @rename_from("Sihp") {}', "no node type 'Sihp' (did you mean 'Ship'?)"),  # S19
     ('node Vessel @rename_from("Sails") {}', "cannot be renamed from edge 'Sails'"),
