@@ -1,10 +1,60 @@
 """The `.pg` schema compiler: text to catalog, catalogs to a migration plan, values to ids.
 
-Promises typed errors for any input and no effects. Imports lark, pyarrow and omnigraph.errors only.
+Promises typed errors for any input, and no effects. Imports lark, numpy, pyarrow (in `arrow` and
+`keys` only) and omnigraph.errors; never a storage or query engine.
 """
 
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.schema.arrow import arrow_type, table_schema
+from omnigraph.schema.catalog import (
+    Annotation,
+    Cardinality,
+    Catalog,
+    Check,
+    EdgeType,
+    Embed,
+    Index,
+    Interface,
+    Key,
+    NodeType,
+    Property,
+    Range,
+    Unique,
+)
 from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.evolution import SchemaPlan, plan_evolution
+from omnigraph.schema.fingerprint import compiled_hash, fingerprint
+from omnigraph.schema.keys import derive_ids, key_text, new_ulid, new_ulids
 from omnigraph.schema.parse import parse
+from omnigraph.schema.render import to_source
+from omnigraph.schema.types import PropertyType, Scalar
 
-__all__ = ["Catalog", "EdgeType", "NodeType", "Property", "compile_schema", "parse"]
+__all__ = [
+    "Annotation",
+    "Cardinality",
+    "Catalog",
+    "Check",
+    "EdgeType",
+    "Embed",
+    "Index",
+    "Interface",
+    "Key",
+    "NodeType",
+    "Property",
+    "PropertyType",
+    "Range",
+    "Scalar",
+    "SchemaPlan",
+    "Unique",
+    "arrow_type",
+    "compile_schema",
+    "compiled_hash",
+    "derive_ids",
+    "fingerprint",
+    "key_text",
+    "new_ulid",
+    "new_ulids",
+    "parse",
+    "plan_evolution",
+    "table_schema",
+    "to_source",
+]

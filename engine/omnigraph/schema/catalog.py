@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from omnigraph.errors import NotFound, did_you_mean
+from omnigraph.errors import FormatTooNew, NotFound, did_you_mean
 from omnigraph.schema.constraints import (
     Cardinality,
     Check,
@@ -22,7 +22,7 @@ from omnigraph.schema.constraints import (
     Unique,
     constraint_from_json,
 )
-from omnigraph.schema.types import PropertyType
+from omnigraph.schema.types import IndexKind, PropertyType
 
 __all__ = [
     "Annotation",
@@ -42,6 +42,8 @@ __all__ = [
     "Unique",
     "Value",
 ]
+
+FORMAT = 1  # of the JSON form
 
 Value = str | int | float | bool
 Kind = Literal["node", "edge", "interface"]
@@ -165,6 +167,16 @@ class TypeDeclaration:
         """Every constraint but the key and the cardinality."""
         return (*self.uniques, *self.indexes, *self.ranges, *self.checks)
 
+    def physical_indexes(self) -> dict[str, IndexKind]:
+        """The columns maintenance should index, and how. Only one-member declarations count."""
+        columns = {"node": ("id",), "edge": ("id", "src", "dst"), "interface": ()}[self.kind]
+        wanted: dict[str, IndexKind] = dict.fromkeys(columns, "btree")
+        for index in self.indexes:
+            prop = self.by_name.get(index.members[0]) if len(index.members) == 1 else None
+            if prop is not None and prop.type.index_kind is not None:
+                wanted[prop.name] = prop.type.index_kind
+        return wanted
+
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
@@ -267,6 +279,10 @@ class Catalog:
         return {name.lower(): edge for name, edge in self.edges.items()}
 
     @cached_property
+    def _types_by_identity(self) -> Mapping[int, NodeType | EdgeType]:
+        return {type_.identity: type_ for type_ in self.types()}
+
+    @cached_property
     def _edges_by_endpoint(self) -> Mapping[str, tuple[EdgeType, ...]]:
         touching: dict[str, tuple[EdgeType, ...]] = {}
         for _, edge in sorted(self.edges.items()):
@@ -306,13 +322,17 @@ class Catalog:
         edges = (self.edges[name] for name in sorted(self.edges))
         return (*nodes, *edges)
 
+    def by_identity(self, identity: int) -> NodeType | EdgeType | None:
+        """The type that carries an identity, whatever it is called here."""
+        return self._types_by_identity.get(identity)
+
     def edges_touching(self, node_name: str) -> tuple[EdgeType, ...]:
         """The edge types that start or end at a node type, by name."""
         return self._edges_by_endpoint.get(node_name, ())
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "format": 1,
+            "format": FORMAT,
             "next_identity": self.next_identity,
             "interfaces": [self.interfaces[n].to_json() for n in sorted(self.interfaces)],
             "nodes": [self.nodes[n].to_json() for n in sorted(self.nodes)],
@@ -321,6 +341,11 @@ class Catalog:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Catalog:
+        if body["format"] > FORMAT:
+            raise FormatTooNew(
+                f"the schema has compiled form {body['format']}, this OmniGraph reads {FORMAT}",
+                hint="Upgrade OmniGraph to open this graph.",
+            )
         return cls(
             nodes={n["name"]: NodeType.from_json(n) for n in body["nodes"]},
             edges={e["name"]: EdgeType.from_json(e) for e in body["edges"]},

@@ -7,6 +7,7 @@ order, so neither the order written nor a rename changes what a constraint means
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar
 
 Bound = int | float
@@ -138,8 +139,6 @@ def bound_text(bound: Bound | None) -> str:
     if isinstance(bound, int):
         return str(bound)
     # Decimal prints the shortest digits of a float without an exponent.
-    from decimal import Decimal
-
     text = format(Decimal(repr(bound)), "f")
     return text if "." in text else f"{text}.0"
 

@@ -138,6 +138,8 @@ class _Matcher:
             return None
         if prop.name in owner.by_name or hint is None:
             return owner.by_name.get(prop.name)
+        if weak and hint.value in type_.by_name:
+            return None
         if hint.value in owner.by_name or weak:
             return owner.by_name.get(str(hint.value))
         raise identity_error(self.tree, self._no_such_property(owner, str(hint.value)), hint.span)

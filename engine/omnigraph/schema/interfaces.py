@@ -98,9 +98,10 @@ def _require_same_declaration(
         )
 
 
-def _declaration(prop: EffectiveProperty) -> tuple[object, ...]:
+def _declaration(prop: EffectiveProperty) -> str:
     """Everything a declaration says, without where it says it and without rename hints."""
     notes = prop.notes
-    default = None if notes.default is None else (notes.default.value, type(notes.default.value))
+    default = None if notes.default is None else notes.default.value
     others = sorted(notes.others, key=repr)
-    return (prop.tree.type, set(notes.sugar), notes.description, notes.embed, default, others)
+    says = (prop.tree.type, sorted(notes.sugar), notes.description, notes.embed, default, others)
+    return repr(says)

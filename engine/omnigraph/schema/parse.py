@@ -116,7 +116,7 @@ def _special(token: Token, accepts: set[str]) -> str | None:
             f"expected {_expected(accepts)}, found `{token}`; "
             "a property name starts with a small letter"
         )
-    if token.type == "MINUS":
+    if token.type == "MINUS" and "INT" in accepts:
         return "a `-` is only allowed inside the bounds of @range"
     return None
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 TypeKind = Literal["scalar", "enum", "vector", "list"]
+IndexKind = Literal["btree", "inverted", "vector"]
 
 MAX_DIMENSION = 2147483647
 
@@ -119,6 +120,15 @@ class PropertyType:
     def has_key_text(self) -> bool:
         """Whether section 5 gives its values a text, so that they can be keys or unique."""
         return self.is_enum or (self.is_scalar and not self.is_blob)
+
+    @property
+    def index_kind(self) -> IndexKind | None:
+        """The index that `@index` on one property of this type stands for, if any."""
+        if self.is_vector:
+            return "vector"
+        if self.is_string:
+            return "inverted"
+        return "btree" if self.has_key_text else None
 
     def with_nullable(self, nullable: bool) -> PropertyType:
         return PropertyType(self.kind, self.scalar, self.values, self.dimension, nullable)

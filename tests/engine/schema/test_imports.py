@@ -1,0 +1,32 @@
+"""The compiler stays free of storage and query engines."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import omnigraph.schema
+
+FOLDER = Path(omnigraph.schema.__file__).parent
+ENGINES = {"lance", "lancedb", "datafusion", "flight", "adbc_driver_flightsql"}
+ARROW_HOMES = {"arrow.py", "keys.py"}
+
+
+def imported(path: Path) -> set[str]:
+    found: set[str] = set()
+    for statement in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            found.add(statement.module or "")
+    return found
+
+
+def test_only_two_modules_know_arrow_and_none_an_engine() -> None:
+    for path in FOLDER.glob("*.py"):
+        names = imported(path)
+        tops = {name.split(".")[0] for name in names}
+        assert not tops & ENGINES, path.name
+        assert "pyarrow" not in tops or path.name in ARROW_HOMES, path.name
+        inside = {name for name in names if name.startswith("omnigraph")}
+        assert all(n == "omnigraph.errors" or n.startswith("omnigraph.schema") for n in inside)
