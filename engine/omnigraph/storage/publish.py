@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from omnigraph.errors import (
     CommitUnknown,
@@ -68,8 +69,9 @@ FOREIGN_CONFLICTS = 50
 PAUSE_SECONDS = 0.01
 
 
-NameChange = Callable[[ManifestView], Swap | Sequence[Row]]
-"""Builds, on the newest view, a swap of names or rows for names that must not exist yet."""
+NameChange = Callable[[ManifestView], Swap | Sequence[Row] | None]
+"""Builds, on the newest view, a swap of names, or rows for names that must not exist yet, or
+nothing when the change is there already."""
 
 
 class HeadMoved(Exception):
@@ -103,6 +105,8 @@ class PublishPlan:
     next_identity: int | None = None
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] = field(default_factory=dict)
+    purge: tuple[int, ...] = ()
+    """Identities of tables whose data before this commit is given up."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
 
@@ -182,8 +186,18 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
         schema=schema,
         tables=tables,
         retired=retired,
+        properties=_with_purged(head.properties, plan.purge, commit.version),
     )
     return _Judged(after, commit, (commit_row(commit), *rows))
+
+
+def _with_purged(
+    properties: Mapping[str, Any], identities: Sequence[int], version: int
+) -> Mapping[str, Any]:
+    if not identities:
+        return properties
+    purged = dict(properties.get("purged", {})) | {str(i): version for i in identities}
+    return dict(properties) | {"purged": purged}
 
 
 class _Ticket:
@@ -360,6 +374,8 @@ class Publisher:
             for attempt in range(FOREIGN_CONFLICTS):
                 view = self._view
                 change = build(view)
+                if change is None:
+                    return view
                 try:
                     if isinstance(change, Swap):
                         return self._advance(self._manifest.swap(view, change))

@@ -257,6 +257,19 @@ class Tables:
             self._small.put(key, offsets, offsets.nbytes + 1)
         return _with_addresses(offsets, fragment.fragment_id)
 
+    def files(self, version: TableVersion) -> set[str]:
+        """Everything a version refers to, as `location/folder/stem`."""
+        dataset = self.open(version)
+        names = {f"_versions/d{version.lance}.manifest"}
+        for fragment in dataset.get_fragments():
+            metadata = fragment.metadata
+            names |= {f"data/{file.path.removesuffix('.lance')}" for file in metadata.files}
+            if metadata.deletion_file is not None:
+                names.add(metadata.deletion_file.path(fragment.fragment_id))
+        for index in dataset.describe_indices():
+            names |= {f"_indices/{segment.uuid}" for segment in index.segments}
+        return {f"{version.location}/{name}" for name in names}
+
     # ------------------------------------------------------------------ building the next version
 
     def write(
@@ -337,6 +350,18 @@ class Tables:
     ) -> TableVersion:
         """A version that holds exactly the given fragments, under the given schema."""
         operation = LanceOperation.Overwrite(schema, list(fragments))
+        return self._commit(base.location, self.open(base), operation)
+
+    def rewrite(
+        self, base: TableVersion, fragments: Sequence[int], rows: pa.RecordBatchReader
+    ) -> TableVersion:
+        """A version in which the rows of some fragments, given again, are in new ones."""
+        operation = LanceOperation.Update(
+            removed_fragment_ids=list(fragments),
+            updated_fragments=[],
+            new_fragments=self.write(base, rows),
+            fields_modified=[],
+        )
         return self._commit(base.location, self.open(base), operation)
 
     def apply(self, base: TableVersion, operation: Any) -> TableVersion:  # noqa: ANN401

@@ -9,7 +9,7 @@ that may have changed.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Literal
 
@@ -46,7 +46,7 @@ from omnigraph.storage.staging import (
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import Commit, Head, Row, registration_row
+from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, Row, registration_row
 
 GraphType = NodeType | EdgeType
 
@@ -118,6 +118,12 @@ class WriteTxn:
         else:
             operations.append(Write(mode, buffer, one_file, fresh_ids))
 
+    def clear(self, type_: GraphType) -> None:
+        """Take out all entities of a type."""
+        self._require_open()
+        empty = Replace(self._buffer(type_), fresh_ids=True)
+        self._operations.setdefault(type_.table_key, []).append(empty)
+
     def remove(self, type_: GraphType, ids: pa.StringArray, *, cascade: bool = True) -> None:
         """Take out entities by id; a node takes its edges with it unless told not to."""
         self._require_open()
@@ -139,6 +145,14 @@ class WriteTxn:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
         return self._staged(table_key).version
+
+    def scan(
+        self, type_: GraphType, columns: Sequence[str] | None, condition: str | None
+    ) -> pa.RecordBatchReader:
+        """Read a type as this transaction sees it."""
+        version = self.version(type_.table_key)
+        names = list(columns) if columns is not None else table_schema(type_).names
+        return self._store.tables.scan(version, columns=names, condition=condition)
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -324,10 +338,9 @@ class WriteTxn:
         if name is None or name not in self._store.publisher.view.named:
             return
         self._store.publisher.change_names(
-            lambda view: Swap(
-                replace=[view.named["allocator:identity"].row],
-                remove=[name] if name in view.named else [],
-            )
+            lambda view: Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
+            if name in view.named
+            else None
         )
 
 

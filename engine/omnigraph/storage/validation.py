@@ -64,6 +64,27 @@ def validate(image: FinalImage) -> None:
             _check_cardinality(image, staged, staged.type)
 
 
+def check_everything(image: FinalImage) -> None:
+    """Uniqueness, endpoints and upper cardinality over whole tables; for verification."""
+    for type_ in image.catalog.types():
+        version, rows = image.table(type_.table_key)
+        for rule in type_.uniques if rows else ():
+            check_unique_everywhere(image.tables, version, type_, rule.members)
+        if not isinstance(type_, EdgeType) or not rows:
+            continue
+        for end, node_name in (("src", type_.src), ("dst", type_.dst)):
+            named = _all_values(image.tables, version, end)
+            for missing in _missing_nodes(image, node_name, named):
+                edge_id = _edge_with(image, version, end, missing)
+                raise violations.endpoint(type_.name, end, edge_id, missing, node_name)
+        high = type_.cardinality.max
+        if high is not None:
+            sources = _all_values(image.tables, version, "src")
+            for source, count in _counts(image.tables, version, sources):
+                if count > high:
+                    raise violations.cardinality(type_.name, source, count, high, above=True)
+
+
 # --------------------------------------------------------------------------- uniqueness
 
 

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import LoadError
 from omnigraph.schema import EdgeType, NodeType
+from omnigraph.schema.arrow import pattern_matches
 from omnigraph.schema.types import Scalar
 from omnigraph.storage import violations
 
@@ -24,7 +25,7 @@ def check_values(type_: NodeType | EdgeType, rows: pa.Table) -> None:
         _check_range(type_.name, rule.prop, rows.column(rule.prop), rule.lo, rule.hi)
     for rule in type_.checks:
         column = rows.column(rule.prop)
-        matches = pc.match_substring_regex(column, rule.pattern)
+        matches = pattern_matches(column, rule.pattern)
         bad = _first(column, pc.invert(matches))
         if bad is not None:
             raise violations.check(type_.name, rule.prop, bad, rule.pattern)

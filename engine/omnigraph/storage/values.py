@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.schema import Catalog
+from omnigraph.schema import Catalog, compiled_hash
 
 MAIN = "main"
 
@@ -327,9 +326,7 @@ def table_row(table_key: str, location: str, identity: int) -> Row:
 
 def schema_record(source: str, catalog: Catalog) -> SchemaRecord:
     """A schema as the manifest keeps it; the hash covers identities, so equal means the same."""
-    compiled = catalog.to_json()
-    text = json.dumps([source, compiled], sort_keys=True)
-    return SchemaRecord(hashlib.sha256(text.encode()).hexdigest(), source, compiled)
+    return SchemaRecord(compiled_hash(catalog), source, catalog.to_json())
 
 
 def schema_row(record: SchemaRecord) -> Row:
@@ -370,11 +367,22 @@ def registration_row(transaction: str, locations: Iterable[str], actor: str | No
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A long transaction that asked collections to leave its tables alone."""
+
+    locations: tuple[str, ...]
+    actor: str | None
+    time: datetime
+
+
+def parse_registration(row: Row) -> Registration:
+    """The registration in a `transaction` row."""
+    data = json.loads(row["metadata"])
+    return Registration(tuple(data["locations"]), data["actor"], from_micros(data["time"]))
+
+
 def rows_table(rows: Iterable[Row]) -> pa.Table:
     """Manifest rows as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=MANIFEST_SCHEMA)
 
-
-def with_epoch(head: Head, epoch: int) -> Head:
-    """The head after a collection."""
-    return replace(head, epoch=epoch)

@@ -1,0 +1,329 @@
+"""A graph as users have it in their hands: branches, commits, snapshots, transactions, schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.loading.columnar import read_columnar
+from omnigraph.loading.export import export
+from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
+from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
+from omnigraph.storage.branches import create_branch, delete_branch
+from omnigraph.storage.collect import CollectReport, collect
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.moments import branch_name, chain, resolve
+from omnigraph.storage.optimize import OptimizeReport, optimize
+from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET
+from omnigraph.storage.schema_apply import SchemaApplied, apply_schema
+from omnigraph.storage.snapshot import Snapshot, find_type
+from omnigraph.storage.transaction import WriteTxn
+from omnigraph.storage.values import MAIN, Commit, Head
+from omnigraph.storage.verify import VerifyReport, verify
+
+Rows = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch and where it stands."""
+
+    name: str
+    commit: str
+    version: int
+    fork: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "graph_commit_id": self.commit,
+            "graph_manifest_version": self.version,
+            "forked_from": self.fork,
+        }
+
+
+class Graph:
+    """An open graph. Safe to share between threads; opening is cheap, keep it open."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+
+    @property
+    def uri(self) -> str:
+        """Where the graph is kept."""
+        return self._store.root
+
+    def __repr__(self) -> str:
+        return f"Graph({self.uri!r})"
+
+    # ------------------------------------------------------------------ branches and history
+
+    def create_branch(self, name: str, from_: str = MAIN) -> Branch:
+        """Create a branch at the head of another one, or at any moment of it; copies nothing."""
+        return _branch(create_branch(self._store, name, from_))
+
+    def branches(self) -> list[Branch]:
+        """All branches, by name."""
+        return [_branch(head) for head in self._store.heads()]
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch; branches that were forked from it are unaffected."""
+        delete_branch(self._store, name)
+
+    def commits(self, branch: str = MAIN) -> list[Commit]:
+        """The history of a branch, newest first."""
+        return chain(self._store, self._store.head(branch_name(branch)))
+
+    def commit(self, commit_id: str) -> Commit:
+        """One commit by its id."""
+        found = self._store.commit(commit_id)
+        if found is None:
+            raise NotFound(
+                f"there is no commit {commit_id!r}",
+                hint="List commits with `omnigraph commit list`.",
+            )
+        return found
+
+    # ------------------------------------------------------------------ reading
+
+    def snapshot(self, at: str = MAIN) -> Snapshot:
+        """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`."""
+        return Snapshot(self._store, resolve(self._store, at))
+
+    def export(
+        self,
+        out: str | Path | Any,  # noqa: ANN401
+        *,
+        at: str = MAIN,
+        types: Iterable[str] | None = None,
+    ) -> int:
+        """Write entities as NDJSON to a path or a binary file; returns how many."""
+        return export(self.snapshot(at), out, types)
+
+    # ------------------------------------------------------------------ writing
+
+    def load(
+        self,
+        source: LoadSource,
+        *,
+        mode: LoadMode = "merge",
+        branch: str = MAIN,
+        from_: str | None = None,
+        type: str | None = None,  # noqa: A002
+        actor: str | None = None,
+        message: str | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> LoadResult:
+        """Load NDJSON, Parquet, CSV or Arrow in one atomic commit."""
+        return load(
+            self._store,
+            source,
+            mode=mode,
+            branch=branch,
+            from_=from_,
+            type_name=type,
+            actor=actor,
+            message=message,
+            **options,
+        )
+
+    def transaction(
+        self,
+        branch: str = MAIN,
+        *,
+        message: str | None = None,
+        actor: str | None = None,
+        if_commit: str | None = None,
+        expected_table_versions: Mapping[str, int] | None = None,
+    ) -> Transaction:
+        """Begin a transaction; use it as a context manager, it commits at the end of the block."""
+        return Transaction(
+            WriteTxn(
+                self._store,
+                branch_name(branch),
+                message=message,
+                actor=actor,
+                if_commit=if_commit,
+                expected_table_versions=expected_table_versions,
+            )
+        )
+
+    # ------------------------------------------------------------------ schema
+
+    def schema(self, at: str = MAIN) -> Schema:
+        """The schema in force at a moment."""
+        moment = resolve(self._store, at)
+        record, catalog = self._store.schema(moment.schema)
+        return Schema(record.source, catalog)
+
+    def apply_schema(
+        self,
+        source: str | Path,
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> SchemaApplied:
+        """Change the schema of one branch, and its data with it, in one atomic commit."""
+        text, file = schema_text(source)
+        return apply_schema(
+            self._store,
+            text,
+            branch_name(branch),
+            file=file,
+            allow_data_loss=allow_data_loss,
+            actor=actor,
+            message=message,
+        )
+
+    # ------------------------------------------------------------------ upkeep
+
+    def optimize(self, branch: str = MAIN) -> OptimizeReport:
+        """Compact tables and bring their indexes up to date."""
+        return optimize(self._store, branch_name(branch))
+
+    def collect(self, keep: int | None = None, **options: Any) -> CollectReport:  # noqa: ANN401
+        """Delete files that no kept commit needs; `keep` is how many commits stay per branch."""
+        return collect(self._store, keep=keep, **options)
+
+    def verify(self) -> VerifyReport:
+        """Check that everything the manifest says is true."""
+        return verify(self._store)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An accepted schema: its source and its compiled form."""
+
+    source: str
+    catalog: Catalog
+
+    def plan(self, new_schema: str | Path, *, allow_data_loss: bool = False) -> SchemaPlan:
+        """What applying another schema would do; changes nothing."""
+        text, file = schema_text(new_schema)
+        desired = compile_schema(
+            text, accepted=self.catalog, first_identity=self.catalog.next_identity, file=file
+        )
+        return plan_evolution(self.catalog, desired, allow_data_loss=allow_data_loss)
+
+
+class Transaction:
+    """One atomic change: everything in it becomes visible at once, or nothing does."""
+
+    def __init__(self, txn: WriteTxn) -> None:
+        self._txn = txn
+        self.commit: Commit | None = None
+        """The published commit, once the block has ended; none when nothing changed."""
+
+    def insert(self, type_name: str, rows: Rows) -> None:
+        """Add entities that must not exist yet."""
+        self._write(type_name, rows, "insert")
+
+    def upsert(self, type_name: str, rows: Rows) -> None:
+        """Add entities, replacing those that exist."""
+        self._write(type_name, rows, "upsert")
+
+    def overwrite(self, type_name: str, rows: Rows) -> None:
+        """Replace all entities of a type."""
+        self._write(type_name, rows, "overwrite")
+
+    def delete(
+        self, type_name: str, ids: Iterable[str] | pa.Array | pa.ChunkedArray, *, cascade: bool = True
+    ) -> None:
+        """Remove entities by id. A node takes its edges with it, unless `cascade` is off."""
+        values = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+        array = values if isinstance(values, pa.Array) else pa.array(list(values), pa.string())
+        type_ = find_type(self._txn.catalog, type_name)
+        self._txn.remove(type_, array.cast(pa.string()), cascade=cascade)
+
+    def scan(
+        self, type_name: str, columns: Sequence[str] | None = None, filter: str | None = None  # noqa: A002
+    ) -> pa.RecordBatchReader:
+        """Read a type as this transaction sees it, its own writes included."""
+        return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
+
+    def _write(
+        self, type_name: str, rows: Rows, mode: Literal["insert", "upsert", "overwrite"]
+    ) -> None:
+        type_ = find_type(self._txn.catalog, type_name)
+        empty = True
+        for typed in read_columnar(_tabular(rows), type_):
+            empty = False
+            self._txn.write(
+                type_,
+                pa.Table.from_batches([typed.batch]),
+                mode,
+                fresh_ids=typed.generated_ids,
+            )
+        if empty and mode == "overwrite":
+            self._txn.clear(type_)
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit = self._txn.commit()
+        else:
+            self._txn.abort()
+
+
+def schema_text(source: str | Path) -> tuple[str, str | None]:
+    """A schema given as text or as the path of a `.pg` file: its text and file name."""
+    if isinstance(source, str) and ("\n" in source or "{" in source or not source.strip()):
+        return source, None
+    path = Path(source)
+    try:
+        return path.read_text(encoding="utf-8"), str(source)
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"there is no schema file {str(source)!r}", hint="Give the path of a .pg file."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error
+
+
+def _tabular(rows: Rows) -> pa.Table | pa.RecordBatchReader:
+    if isinstance(rows, pa.Table | pa.RecordBatchReader):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    return pa.Table.from_pylist([dict(row) for row in rows])
+
+
+def _branch(head: Head) -> Branch:
+    return Branch(head.branch, head.commit, head.version, head.fork)
+
+
+def init(
+    uri: str | Path,
+    schema: str | Path,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    actor: str | None = None,
+) -> Graph:
+    """Create a graph at a path, `file://` or `s3://` root, with a schema (a path or its text)."""
+    text, file = schema_text(schema)
+    return Graph(GraphStore.create(uri, text, file=file, options=storage_options, actor=actor))
+
+
+def open(  # noqa: A001
+    uri: str | Path,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    retry_budget: int = PUBLISHER_RETRY_BUDGET,
+) -> Graph:
+    """Open an existing graph."""
+    return Graph(GraphStore.open(uri, options=storage_options, retry_budget=retry_budget))

@@ -1,0 +1,90 @@
+"""Branches: create, list, delete. A branch is a pointer map; none of this touches data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.errors import AlreadyExists, InvalidInput, NotFound, did_you_mean
+from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest import ManifestView, Swap
+from omnigraph.storage.moments import branch_name, resolve
+from omnigraph.storage.publish import read_head
+from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
+
+
+def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
+    """A new branch at a moment of another one. One manifest write, whatever the number of tables."""
+    name = branch_name(name)
+    store.ready_to_write()
+    made: list[Head] = []
+
+    def build(view: ManifestView) -> Sequence[Row] | None:
+        if head_id(name) in view.named:
+            if made and view.row(head_id(name)) == head_row(made[-1]):
+                return None
+            raise AlreadyExists(
+                f"there is a branch {name!r} already",
+                hint="Choose another name, or delete the branch first.",
+            )
+        source = resolve(store, from_)
+        origin = read_head(view, source.branch)
+        epochs = [int(_epoch(view, row)) for row in view.rows("graph_head")]
+        made.append(
+            Head(
+                branch=name,
+                commit=source.commit,
+                version=source.version,
+                schema=source.schema,
+                epoch=max(epochs),
+                incarnation=new_ulid(),
+                fork=source.commit,
+                tables=source.tables,
+                retired=origin.retired if origin and origin.commit == source.commit else {},
+            )
+        )
+        return [head_row(made[-1])]
+
+    store.publisher.refresh()
+    store.publisher.change_names(build)
+    return made[-1]
+
+
+def delete_branch(store: GraphStore, name: str) -> None:
+    """Remove a branch; others that were forked from it hold their own pointers."""
+    name = branch_name(name)
+    if name == MAIN:
+        raise InvalidInput("main cannot be deleted", hint="Delete other branches only.")
+    store.ready_to_write()
+    started = False
+
+    def build(view: ManifestView) -> Swap | None:
+        nonlocal started
+        if head_id(name) not in view.named:
+            if started:
+                return None
+            known = [head.branch for head in store.heads(view)]
+            raise NotFound(
+                f"there is no branch {name!r}{did_you_mean(name, known)}",
+                hint="List branches with `omnigraph branch list`.",
+            )
+        started = True
+        # Its version rows go with it: a later branch of the name starts numbering again.
+        own = store.manifest.history(
+            view,
+            f"table_branch = '{name}' AND object_type IN ('table_version', 'table_tombstone')",
+        )
+        return Swap(
+            replace=[view.named[ALLOCATOR_ID].row],
+            remove=[head_id(name)],
+            remove_addresses=[address for _, address in own],
+        )
+
+    store.publisher.refresh()
+    store.publisher.change_names(build)
+
+
+def _epoch(view: ManifestView, row: Row) -> int:
+    head = read_head(view, row["table_branch"] or MAIN)
+    assert head is not None
+    return head.epoch

@@ -1,0 +1,93 @@
+"""Indexes of a table version: what is there, what is missing, and a version that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lance import LanceDataset, LanceOperation
+
+from omnigraph.storage.staging import GraphType
+from omnigraph.storage.tables import Tables, TableVersion
+
+MAX_SEGMENTS = 4
+"""An index made of more segments than this is built anew instead of getting one more."""
+VECTOR_MINIMUM = 5000
+"""Below this many vectors an exact search is faster than any index."""
+
+LANCE_NAMES = {"btree": "BTREE", "inverted": "INVERTED", "vector": "IVF_FLAT"}
+
+
+@dataclass(frozen=True, slots=True)
+class MissingIndex:
+    """Fragments of a table that an index should cover and does not."""
+
+    column: str
+    kind: str
+    fragments: tuple[int, ...]
+    rows: int
+    rebuild: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.column}_{self.kind}"
+
+
+def missing_indexes(dataset: LanceDataset, type_: GraphType) -> list[MissingIndex]:
+    """What maintenance should build for a version of a type's table."""
+    fragments = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
+    present = {index.name: index for index in dataset.describe_indices()}
+    missing = []
+    for column, kind in sorted(type_.physical_indexes().items()):
+        index = present.get(f"{column}_{kind}")
+        segments = index.segments if index else []
+        covered = {f for segment in segments for f in segment.fragment_ids}
+        bare = tuple(sorted(fragments.keys() - covered))
+        rows = sum(fragments[f] for f in bare)
+        if not rows or (kind == "vector" and sum(fragments.values()) < VECTOR_MINIMUM):
+            continue
+        rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > sum(fragments.values())
+        wanted = tuple(sorted(fragments)) if rebuild else bare
+        missing.append(MissingIndex(column, kind, wanted, rows, rebuild))
+    return missing
+
+
+def with_indexes(
+    tables: Tables, version: TableVersion, missing: Iterable[MissingIndex]
+) -> TableVersion:
+    """A version of the same rows that has the missing indexes."""
+    for index in missing:
+        dataset = tables.open(version)
+        built = dataset.create_index_uncommitted(
+            index.column,
+            LANCE_NAMES[index.kind],
+            name=index.name,
+            fragment_ids=list(index.fragments),
+            **_options(index),
+        )
+        if index.kind == "inverted":
+            dataset.merge_index_metadata(built.uuid, "INVERTED")
+        replaced = _existing(dataset, index.name) if index.rebuild else []
+        version = tables.apply(
+            version, LanceOperation.CreateIndex(new_indices=[built], removed_indices=replaced)
+        )
+    return version
+
+
+def _options(index: MissingIndex) -> dict[str, object]:
+    if index.kind == "inverted":
+        return {
+            "base_tokenizer": "simple",
+            "lower_case": True,
+            "stem": True,
+            "remove_stop_words": True,
+            "ascii_folding": True,
+            "with_position": False,
+        }
+    if index.kind == "vector":
+        return {"metric": "L2", "num_partitions": max(1, int(index.rows**0.5) // 2)}
+    return {}
+
+
+def _existing(dataset: LanceDataset, name: str) -> list[object]:
+    return [index for index in dataset._ds.load_indices() if index.name == name]

@@ -1,0 +1,146 @@
+"""Names of moments: `main`, `main@<commit>`, `main@v42`, `main@2026-11-01T00:00:00Z`, a commit id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.values import MAIN, Commit, Head, Pointers
+
+_SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}\Z")
+_VERSION = re.compile(r"v([0-9]{1,18})\Z")
+MAX_BRANCH_NAME = 255
+
+KEPT_FROM = "kept_from"
+PURGED = "purged"
+"""Names of head properties."""
+
+Predicate = Callable[[Commit], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A fixed state of the whole graph, and the branch it was asked for on."""
+
+    branch: str
+    commit: str
+    version: int
+    schema: str
+    """The schema in force then."""
+    reading_schema: str
+    """The schema of the branch today, under whose names the past is read."""
+    tables: Pointers
+    kept_from: int = 0
+    """Moments of the branch before this version were given up by a collection."""
+    purged: Mapping[str, int] = field(default_factory=dict)
+    """Identities of tables whose data before a version was purged."""
+
+
+def branch_name(text: str) -> str:
+    """A checked branch name; surrounding blanks are dropped."""
+    name = text.strip() if isinstance(text, str) else ""
+    problem = _name_problem(name)
+    if problem:
+        raise InvalidInput(
+            f"{text!r} is not a branch name: {problem}",
+            hint="Use letters, digits, '.', '_' and '-', in segments joined by '/'.",
+        )
+    return name
+
+
+def _name_problem(name: str) -> str | None:
+    if not name:
+        return "it is empty"
+    if len(name) > MAX_BRANCH_NAME:
+        return f"it is longer than {MAX_BRANCH_NAME} characters"
+    if ".." in name:
+        return "it contains '..'"
+    if name.endswith(".lock"):
+        return "it ends in '.lock'"
+    if not all(_SEGMENT.match(segment) for segment in name.split("/")):
+        return "a segment is empty or has other characters"
+    return None
+
+
+def resolve(store: GraphStore, text: str) -> Moment:
+    """The moment a text names, looked up in the newest state of the graph."""
+    name, at, when = text.strip().partition("@")
+    if not at and _ULID.match(name) and not _is_branch(store, name):
+        return _at_commit(store, None, name)
+    branch = branch_name(name or MAIN)
+    head = store.head(branch)
+    if not at:
+        return Moment(branch, head.commit, head.version, head.schema, head.schema, head.tables)
+    if _ULID.match(when):
+        return _at_commit(store, head, when)
+    version = _VERSION.match(when)
+    if version:
+        return _on_chain(store, head, when, lambda c: c.version == int(version[1]))
+    instant = _parse_time(when)
+    return _on_chain(store, head, when, lambda c: c.time <= instant)
+
+
+def chain(store: GraphStore, head: Head) -> list[Commit]:
+    """The commits of a branch, newest first: its own, then those it inherited at its fork."""
+    commits = store.all_commits()
+    found = []
+    current: str | None = head.commit
+    while current is not None and current in commits:
+        found.append(commits[current])
+        current = commits[current].parent
+    return found
+
+
+def _is_branch(store: GraphStore, name: str) -> bool:
+    return f"head:{name}" in store.publisher.refresh().named
+
+
+def _at_commit(store: GraphStore, head: Head | None, commit_id: str) -> Moment:
+    commit = store.commit(commit_id)
+    if commit is None:
+        raise NotFound(
+            f"there is no commit {commit_id}", hint="List commits with `omnigraph commit list`."
+        )
+    if head is None:
+        heads = {head.branch: head for head in store.heads()}
+        return _past(heads.get(commit.branch) or heads[MAIN], commit)
+    return _on_chain(store, head, commit_id, lambda c: c.id == commit_id)
+
+
+def _past(head: Head, commit: Commit) -> Moment:
+    return Moment(
+        branch=head.branch,
+        commit=commit.id,
+        version=commit.version,
+        schema=commit.schema,
+        reading_schema=head.schema,
+        tables=commit.tables,
+        kept_from=head.properties.get(KEPT_FROM, 0),
+        purged=head.properties.get(PURGED, {}),
+    )
+
+
+def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Moment:
+    for commit in chain(store, head):
+        if wanted(commit):
+            return _past(head, commit)
+    raise NotFound(
+        f"{head.branch} has no moment {text!r}",
+        hint=f"List its commits with `omnigraph commit list --branch {head.branch}`.",
+    )
+
+
+def _parse_time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text!r} is no commit id, version (v42) or ISO 8601 time",
+            hint="Write main@<commit>, main@v42 or main@2026-11-01T00:00:00Z.",
+        ) from error
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,194 @@
+"""Apply a schema to one branch: plan, move the data, publish; all in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import PublishContention
+from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
+from omnigraph.schema.arrow import default_scalar, table_schema
+from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.collect import collect
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.layout import table_location
+from omnigraph.storage.publish import HeadMoved, PublishPlan, read_allocator
+from omnigraph.storage.staging import GraphType
+from omnigraph.storage.tables import TableVersion, chunks, guarded
+from omnigraph.storage.validation import check_unique_everywhere
+from omnigraph.storage.value_checks import check_values
+from omnigraph.storage.values import Commit, Head, TablePointer, schema_record
+
+
+@dataclass(frozen=True)
+class SchemaApplied:
+    """What became of a schema that was applied."""
+
+    applied: bool
+    plan: SchemaPlan
+    commit: Commit | None = field(default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "applied": self.applied,
+            **self.plan.to_json(),
+            "commit": self.commit.to_json() if self.commit else None,
+        }
+
+
+def apply_schema(
+    store: GraphStore,
+    source: str,
+    branch: str,
+    *,
+    file: str | None = None,
+    allow_data_loss: bool = False,
+    actor: str | None = None,
+    message: str | None = None,
+) -> SchemaApplied:
+    """Bring a branch to a schema. An unsupported change raises; an empty plan commits nothing."""
+    store.ready_to_write()
+    commit_id = new_ulid()
+    for _ in range(store.publisher.retry_budget):
+        head = store.head(branch)
+        accepted = store.catalog(head.schema)
+        desired = compile_schema(
+            source,
+            accepted=accepted,
+            first_identity=read_allocator(store.publisher.view),
+            file=file,
+        )
+        plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
+        plan.raise_unsupported()
+        if not plan.steps:
+            return SchemaApplied(False, plan)
+        publish = PublishPlan(
+            commit=commit_id,
+            base=head,
+            tables=_moved_tables(store, head, accepted, desired),
+            relies_on=frozenset(head.tables),
+            actor=actor,
+            message=message or "apply a schema",
+            schema=schema_record(source, desired),
+            next_identity=desired.next_identity,
+            purge=_purged(accepted, desired) if allow_data_loss else (),
+        )
+        try:
+            commit = store.publisher.publish(publish)
+        except HeadMoved:
+            continue
+        if publish.purge:
+            collect(store)
+        return SchemaApplied(True, plan, commit)
+    raise PublishContention(
+        f"other writers of {branch} were faster every time; nothing was changed",
+        hint="Try again when fewer writers are busy.",
+    )
+
+
+def _purged(accepted: Catalog, desired: Catalog) -> tuple[int, ...]:
+    """Identities of the tables whose past goes with a hard drop."""
+    gone = []
+    for old in accepted.types():
+        new = desired.by_identity(old.identity)
+        if new is None or not set(old.by_identity) <= set(new.by_identity):
+            gone.append(old.identity)
+    return tuple(sorted(gone))
+
+
+def _moved_tables(
+    store: GraphStore, head: Head, accepted: Catalog, desired: Catalog
+) -> Mapping[str, TablePointer | None]:
+    """Where every pointer goes: moved, made, dropped; tables that stay are not in it."""
+    moved: dict[str, TablePointer | None] = {}
+    for old in accepted.types():
+        new = desired.by_identity(old.identity)
+        if new is None or new.table_key != old.table_key:
+            moved[old.table_key] = None
+    for new in desired.types():
+        known = accepted.by_identity(new.identity)
+        if known is None:
+            created = store.tables.create(table_location(new.table_key), table_schema(new))
+            moved[new.table_key] = TablePointer(
+                created.location, 0, created.lance, 0, new.identity
+            )
+            continue
+        base = head.tables[known.table_key]
+        pointer = _evolved(store, base, known, new)
+        if pointer != base or new.table_key != known.table_key:
+            moved[new.table_key] = pointer
+    return moved
+
+
+def _evolved(
+    store: GraphStore, base: TablePointer, old: GraphType, new: GraphType
+) -> TablePointer:
+    """The table under its new declaration; the same pointer when its columns stay as they are."""
+    version = TableVersion(base.location, base.lance)
+    if not table_schema(old).equals(table_schema(new)):
+        version = _rewritten(store, version, old, new)
+    _check_new_constraints(store, version, old, new)
+    return TablePointer(base.location, base.version, version.lance, base.rows, base.identity)
+
+
+def _rewritten(
+    store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
+) -> TableVersion:
+    schema = table_schema(new)
+    old_names = {p.identity: p.name for p in old.properties}
+    sources = {p.name: old_names.get(p.identity) for p in new.properties}
+    wanted = [f.name for f in schema if f.name not in sources]
+    wanted += [name for name in sources.values() if name is not None]
+    reader = store.tables.scan(version, columns=wanted)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in guarded(reader, version):
+            columns = [
+                _column(batch, f, sources.get(f.name, f.name), new) for f in schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    target = store.tables.replace(version, schema, [])
+    fragments = store.tables.write(
+        target, pa.RecordBatchReader.from_batches(schema, batches())
+    )
+    return store.tables.replace(target, schema, fragments)
+
+
+def _column(
+    batch: pa.RecordBatch, target: pa.Field, source: str | None, type_: GraphType
+) -> pa.Array:
+    if source is not None:
+        column = batch.column(source)
+        return column if column.type == target.type else column.cast(target.type)
+    default = default_scalar(type_.property(target.name))
+    if default is None or not default.is_valid:
+        return pa.nulls(batch.num_rows, target.type)
+    return pa.repeat(default, batch.num_rows)
+
+
+def _check_new_constraints(
+    store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
+) -> None:
+    """Every existing row is checked against constraints that are new."""
+    known = {str(rule) for rule in (*old.ranges, *old.checks)}
+    if any(str(rule) not in known for rule in (*new.ranges, *new.checks)):
+        reader = store.tables.scan(version)
+        for rows in chunks(guarded(reader, version)):
+            check_values(new, rows)
+    renamed = {p.identity: p.name for p in new.properties}
+    before = {
+        tuple(sorted(_now(member, old, renamed) for member in rule.members))
+        for rule in old.uniques
+    }
+    for rule in new.uniques:
+        if tuple(sorted(rule.members)) not in before:
+            check_unique_everywhere(store.tables, version, new, rule.members)
+
+
+def _now(member: str, old: GraphType, names: Mapping[int, str]) -> str:
+    prop = old.by_name.get(member)
+    return member if prop is None else names.get(prop.identity, member)

@@ -1,0 +1,243 @@
+"""A snapshot: the whole graph at one moment, read under the names of today's schema.
+
+Types and properties are matched to the past by identity, so a renamed type shows its old rows under
+its new name; what did not exist then is an error, never an invented null (branching.md §3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput, NotFound, Reclaimed, StorageError, did_you_mean
+from omnigraph.schema import Catalog, EdgeType, NodeType
+from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.moments import Moment
+from omnigraph.storage.tables import TableVersion, guarded, in_condition
+from omnigraph.storage.values import TablePointer
+
+GraphType = NodeType | EdgeType
+_WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
+_SYSTEM_COLUMNS = ("id", "src", "dst")
+
+
+class Snapshot:
+    """Reads of one moment. Commits that land later are invisible to it."""
+
+    def __init__(self, store: GraphStore, moment: Moment) -> None:
+        self._store = store
+        self.moment = moment
+        self.catalog: Catalog = store.catalog(moment.reading_schema)
+        self._catalog_then: Catalog = store.catalog(moment.schema)
+
+    @property
+    def commit(self) -> str:
+        """The id of the commit this snapshot shows."""
+        return self.moment.commit
+
+    @property
+    def branch(self) -> str:
+        """The branch the snapshot was taken on."""
+        return self.moment.branch
+
+    @property
+    def version(self) -> int:
+        """The commit's place in its branch's chain."""
+        return self.moment.version
+
+    def types(self) -> tuple[GraphType, ...]:
+        """The types of today's schema that existed at this moment."""
+        return tuple(t for t in self.catalog.types() if self._then(t) is not None)
+
+    def pointer(self, type_: GraphType) -> TablePointer:
+        """The table version that holds a type at this moment."""
+        return self.moment.tables[self._existing(type_).table_key]
+
+    def find_type(self, name: str) -> GraphType:
+        """A type by its name today, or by its name then if it was dropped since."""
+        try:
+            return find_type(self.catalog, name)
+        except NotFound:
+            try:
+                then = find_type(self._catalog_then, name)
+            except NotFound:
+                then = None
+            if then is None or self.catalog.by_identity(then.identity) is not None:
+                raise
+            return then
+
+    def count(self, type_name: str) -> int:
+        """How many entities a type has."""
+        return self.pointer(self.find_type(type_name)).rows
+
+    def schema(self, type_name: str) -> pa.Schema:
+        """The columns a scan of the type gives."""
+        type_ = self.find_type(type_name)
+        then = self._existing(type_)
+        known = {p.identity for p in then.properties}
+        fields = [
+            f
+            for f in table_schema(type_)
+            if f.name in _SYSTEM_COLUMNS or type_.property(f.name).identity in known
+        ]
+        return pa.schema(fields)
+
+    def scan(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002
+        limit: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """Stream a type's rows; columns and filter (SQL) are pushed into the table."""
+        type_ = self.find_type(type_name)
+        then = self._existing(type_)
+        shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
+        wanted = self._wanted(type_, shown, columns)
+        names = self._names_then(type_, then)
+        version = self._version(type_)
+        condition = _renamed(filter, names) if filter else None
+        target = pa.schema([shown.field(name) for name in wanted])
+        try:
+            reader = self._store.tables.scan(
+                version,
+                columns=[names[name] for name in wanted],
+                condition=condition,
+                limit=limit,
+            )
+        except StorageError as error:
+            raise self._explained(error, filter) from error
+        return pa.RecordBatchReader.from_batches(target, self._batches(reader, version, target))
+
+    def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
+        """One entity as a dictionary, or none."""
+        condition = in_condition("id", pa.array([id], pa.string()))
+        rows = self.scan(type_name, filter=condition).read_all().to_pylist()
+        return rows[0] if rows else None
+
+    def _batches(
+        self, reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                arrays = [
+                    array if array.type == field.type else array.cast(field.type)
+                    for array, field in zip(batch.columns, target, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=target)
+        except StorageError as error:
+            raise self._explained(error, None) from error
+
+    def _explained(self, error: StorageError, condition: str | None) -> Exception:
+        if condition is not None and error.code == "storage":
+            return InvalidInput(
+                f"cannot apply the filter {condition!r}: {error.__cause__}",
+                hint="Use a SQL condition over the type's properties.",
+            )
+        if error.code == "corruption" and self.version < self.moment.kept_from:
+            return _reclaimed(self.commit)
+        return error
+
+    def _version(self, type_: GraphType) -> TableVersion:
+        pointer = self.pointer(type_)
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise _reclaimed(self.commit)
+        version = TableVersion(pointer.location, pointer.lance)
+        try:
+            self._store.tables.open(version)
+        except StorageError as error:
+            raise self._explained(error, None) from error
+        return version
+
+    def _wanted(
+        self, type_: GraphType, shown: pa.Schema, columns: Sequence[str] | None
+    ) -> list[str]:
+        if columns is None:
+            return list(shown.names)
+        if not columns:
+            raise InvalidInput("no columns were asked for", hint='Ask for ["id"] at least.')
+        for name in columns:
+            if name in shown.names:
+                continue
+            if name in type_.by_name:
+                raise NotFound(
+                    f"{type_.name}.{name} did not exist at commit {self.commit}",
+                    hint="Ask for it at a later moment.",
+                )
+            raise NotFound(
+                f"{type_.kind} {type_.name} has no property {name!r}"
+                f"{did_you_mean(name, shown.names)}",
+                hint=f"It has {', '.join(shown.names)}.",
+            )
+        return list(columns)
+
+    def _with_dropped(
+        self, type_: GraphType, then: GraphType, shown: pa.Schema, columns: Sequence[str]
+    ) -> pa.Schema:
+        """The schema with properties that were dropped since, where they are asked for."""
+        dropped = table_schema(then)
+        for name in columns:
+            old = then.by_name.get(name)
+            if old and name not in type_.by_name and old.identity not in type_.by_identity:
+                shown = shown.append(dropped.field(name))
+        return shown
+
+    def _then(self, type_: GraphType) -> GraphType | None:
+        found = self._catalog_then.by_identity(type_.identity)
+        return found if isinstance(found, NodeType | EdgeType) else None
+
+    def _existing(self, type_: GraphType) -> GraphType:
+        then = self._then(type_)
+        if then is None or then.table_key not in self.moment.tables:
+            raise NotFound(
+                f"{type_.kind} {type_.name} did not exist at commit {self.commit}",
+                hint="Ask for it at a later moment.",
+            )
+        return then
+
+    def _names_then(self, type_: GraphType, then: GraphType) -> Mapping[str, str]:
+        names = {name: name for name in (*_SYSTEM_COLUMNS, *then.by_name)}
+        old = {p.identity: p.name for p in then.properties}
+        return names | {p.name: old[p.identity] for p in type_.properties if p.identity in old}
+
+
+def _reclaimed(commit: str) -> Reclaimed:
+    return Reclaimed(
+        f"the data of commit {commit} was reclaimed",
+        hint="Collect with a longer retention to keep more of the past.",
+    )
+
+
+def find_type(catalog: Catalog, name: str) -> GraphType:
+    """A type by name; `node:X` or `edge:X` where a node and an edge share it."""
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "node":
+        return catalog.node(rest)
+    if colon and kind == "edge":
+        return catalog.edge(rest)
+    edges = {edge.lower(): edge for edge in catalog.edges}
+    if name in catalog.nodes and name.lower() in edges:
+        raise InvalidInput(
+            f"{name!r} names a node type and an edge type",
+            hint=f"Write node:{name} or edge:{edges[name.lower()]}.",
+        )
+    if name in catalog.nodes:
+        return catalog.node(name)
+    if name.lower() in edges:
+        return catalog.edge(name)
+    known = [*catalog.nodes, *catalog.edges]
+    raise NotFound(
+        f"there is no type {name!r}{did_you_mean(name, known)}",
+        hint=f"The schema has {', '.join(sorted(known)) or 'no types'}.",
+    )
+
+
+def _renamed(condition: str, names: Mapping[str, str]) -> str:
+    """A condition with today's property names turned into those of the past."""
+    if all(now == then for now, then in names.items()):
+        return condition
+    return _WORD.sub(lambda word: names.get(word[0], word[0]), condition)

@@ -1,0 +1,220 @@
+"""Check that everything the manifest says is true, and that the graph keeps its own rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import ConstraintViolation, KeyConflict, OmniGraphError
+from omnigraph.schema import Catalog
+from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.layout import TABLE_FOLDERS
+from omnigraph.storage.manifest import ManifestView
+from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
+from omnigraph.storage.moments import KEPT_FROM, PURGED
+from omnigraph.storage.reconstruct import reconstruct
+from omnigraph.storage.staging import duplicated
+from omnigraph.storage.tables import TableVersion, chunks, guarded
+from omnigraph.storage.validation import FinalImage, check_everything
+from omnigraph.storage.values import (
+    Commit,
+    Head,
+    TablePointer,
+    commit_id,
+    parse_commit,
+    parse_head,
+    schema_id,
+)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    where: str
+    problem: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"where": self.where, "problem": self.problem}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What verification looked at and what it found."""
+
+    branches: int
+    commits: int
+    table_versions: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "branches": self.branches,
+            "commits": self.commits,
+            "table_versions": self.table_versions,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyReport:
+    """Compare rows, heads, commits, files and contents of the newest state."""
+    view = store.publisher.refresh()
+    require_readable(view.dataset)
+    rows = [row for row, _ in store.manifest.history(view, "object_id IS NOT NULL")]
+    findings = list(_manifest_findings(view, rows))
+    heads, commits = [], {}
+    for row in rows:
+        try:
+            if row["object_type"] == "graph_head":
+                heads.append(parse_head(row))
+            elif row["object_type"] == "graph_commit":
+                commits[row["object_id"].removeprefix("commit:")] = parse_commit(row)
+        except (ValueError, KeyError, TypeError) as error:
+            findings.append(Finding(row["object_id"], f"the row cannot be read: {error!r}"))
+    for head in heads:
+        findings += _head_findings(view, rows, head, commits)
+    versions = _readable_versions(heads, commits)
+    present = {
+        file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)
+    }
+    for version, (pointer, where) in sorted(versions.items(), key=lambda item: item[1][1]):
+        if on_progress:
+            on_progress(where)
+        findings += _version_findings(store, version, pointer, where, present)
+    if not findings:
+        for head in heads:
+            findings += _content_findings(store, head)
+    return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
+
+
+def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterator[Finding]:
+    counts = Counter(row["object_id"] for row in rows)
+    for object_id, count in sorted(counts.items()):
+        if count > 1:
+            yield Finding(object_id, f"there are {count} rows of this id")
+    metadata = view.dataset.schema.field("object_id").metadata or {}
+    if metadata.get(KEY_ANNOTATION.encode()) != b"true":
+        yield Finding("__manifest.object_id", "the key annotation is missing")
+
+
+def _head_findings(
+    view: ManifestView, rows: list[dict[str, Any]], head: Head, commits: dict[str, Commit]
+) -> Iterator[Finding]:
+    where = f"head:{head.branch}"
+    tip = commits.get(head.commit)
+    if tip is None:
+        yield Finding(where, f"its commit {head.commit} is missing")
+        return
+    if dict(tip.tables) != dict(head.tables):
+        yield Finding(where, f"its pointers differ from those of its commit {head.commit}")
+    if tip.version != head.version:
+        yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
+    if schema_id(head.schema) not in view.named:
+        yield Finding(where, f"its schema {head.schema} is missing")
+    fork = commits.get(head.fork) if head.fork else None
+    if head.fork and fork is None:
+        yield Finding(where, f"the commit {head.fork} it was forked from is missing")
+        return
+    built = reconstruct(rows, head.branch, fork.tables if fork else None)
+    if dict(built) != dict(head.tables):
+        yield Finding(where, "its pointers differ from those its version rows add up to")
+    current: str | None = head.commit
+    while current is not None:
+        commit = commits.get(current)
+        if commit is None:
+            yield Finding(where, f"commit {current} of its history is missing")
+            return
+        parent = commits.get(commit.parent) if commit.parent else None
+        if parent is not None and parent.version != commit.version - 1:
+            yield Finding(
+                commit_id(current), f"its version does not follow its parent's ({parent.version})"
+            )
+        if parent is None and commit.parent is None and commit.version != 1:
+            yield Finding(commit_id(current), "it has no parent and is not the first")
+        current = commit.parent
+
+
+def _readable_versions(
+    heads: list[Head], commits: dict[str, Commit]
+) -> dict[TableVersion, tuple[TablePointer, str]]:
+    """Every table version that some kept moment shows."""
+    found: dict[TableVersion, tuple[TablePointer, str]] = {}
+    for head in heads:
+        floor = head.properties.get(KEPT_FROM, 0)
+        purged = head.properties.get(PURGED, {})
+        current: str | None = head.commit
+        while current in commits:
+            commit = commits[current]
+            if commit.version < floor:
+                break
+            for key, pointer in commit.tables.items():
+                if commit.version >= purged.get(str(pointer.identity), 0):
+                    version = TableVersion(pointer.location, pointer.lance)
+                    found.setdefault(version, (pointer, f"{key} at {commit.id}"))
+            current = commit.parent
+    return found
+
+
+def _version_findings(
+    store: GraphStore, version: TableVersion, pointer: TablePointer, where: str, present: set[str]
+) -> Iterator[Finding]:
+    try:
+        dataset = store.tables.open(version)
+        missing = [path for path in sorted(store.tables.files(version)) if not _there(path, present)]
+        if missing:
+            yield Finding(where, f"files are missing: {', '.join(missing)}")
+        elif dataset.count_rows() != pointer.rows:
+            yield Finding(
+                where, f"it has {dataset.count_rows()} rows, the manifest says {pointer.rows}"
+            )
+    except (OmniGraphError, OSError) as error:
+        yield Finding(where, str(error))
+
+
+def _there(path: str, present: set[str]) -> bool:
+    if path in present or f"{path}.lance" in present:
+        return True
+    return "/_indices/" in path and any(p.startswith(path + "/") for p in present)
+
+
+def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
+    """The rules of the schema, checked over everything a head shows."""
+    catalog = store.catalog(head.schema)
+    for type_ in catalog.types():
+        pointer = head.tables[type_.table_key]
+        version = TableVersion(pointer.location, pointer.lance)
+        names = store.tables.open(version).schema.names
+        if names != table_schema(type_).names:
+            yield Finding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
+            return
+        reader = store.tables.scan(version, columns=["id"])
+        ids = list(chunks(guarded(reader, version)))
+        twice = duplicated(lambda ids=ids: ids, pointer.rows) if ids else pa.array([])
+        if len(twice):
+            yield Finding(
+                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
+            )
+    try:
+        check_everything(_image(store, head, catalog))
+    except (ConstraintViolation, KeyConflict) as error:
+        yield Finding(head.branch, error.message)
+
+
+def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalImage:
+    def current(key: str) -> tuple[TableVersion, int]:
+        pointer = head.tables[key]
+        return TableVersion(pointer.location, pointer.lance), pointer.rows
+
+    return FinalImage(store.tables, catalog, {}, current)
