@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lance import LanceDataset, LanceOperation
+from lance.dataset import Index
 
 from omnigraph.storage.staging import GraphType
 from omnigraph.storage.tables import Tables, TableVersion
@@ -62,6 +63,7 @@ def with_indexes(
             index.column,
             LANCE_NAMES[index.kind],
             name=index.name,
+            replace=True,
             fragment_ids=list(index.fragments),
             **_options(index),
         )
@@ -89,5 +91,18 @@ def _options(index: MissingIndex) -> dict[str, object]:
     return {}
 
 
-def _existing(dataset: LanceDataset, name: str) -> list[object]:
-    return [index for index in dataset._ds.load_indices() if index.name == name]
+def _existing(dataset: LanceDataset, name: str) -> list[Index]:
+    """The segments of an index, as Lance wants them named to be removed."""
+    return [
+        Index(
+            uuid=segment.uuid,
+            name=index.name,
+            fields=list(index.fields),
+            dataset_version=segment.dataset_version_at_last_update,
+            fragment_ids=set(segment.fragment_ids),
+            index_version=segment.index_version,
+        )
+        for index in dataset.describe_indices()
+        if index.name == name
+        for segment in index.segments
+    ]

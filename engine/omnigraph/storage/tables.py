@@ -170,10 +170,8 @@ class Tables:
                 blob_handling="all_binary",
                 scan_in_order=True,
             ).to_reader()
-        except FileNotFoundError as error:
-            raise _missing(version, error) from error
-        except (OSError, ValueError) as error:
-            raise StorageError(f"cannot read {version.location}: {error}") from error
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _read_error(version, error) from error
 
     def read(
         self,
@@ -195,8 +193,8 @@ class Tables:
         ordered = np.unique(addresses).tolist()
         try:
             return dataset._take_rows(ordered, columns=list(columns))
-        except OSError as error:
-            raise _missing(version, error) from error
+        except (OSError, pa.ArrowException) as error:
+            raise _read_error(version, error) from error
 
     def locate(self, version: TableVersion, ids: pa.StringArray) -> Found:
         """Which of these (distinct) ids the version holds, and where.
@@ -407,12 +405,8 @@ def guarded(reader: pa.RecordBatchReader, version: TableVersion) -> Iterator[pa.
     """The batches of a reader, with the store's failures as typed errors."""
     try:
         yield from reader
-    except FileNotFoundError as error:
-        raise _missing(version, error) from error
-    except OSError as error:
-        if "not found" in str(error).lower():
-            raise _missing(version, error) from error
-        raise StorageError(f"cannot read {version.location}: {error}") from error
+    except (OSError, pa.ArrowException) as error:
+        raise _read_error(version, error) from error
 
 
 def drain(reader: pa.RecordBatchReader, version: TableVersion) -> pa.Table:
@@ -423,6 +417,8 @@ def drain(reader: pa.RecordBatchReader, version: TableVersion) -> pa.Table:
 def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:
     """Addresses grouped by the fragment they are in."""
     ordered = np.unique(addresses)
+    if not len(ordered):
+        return
     owners = (ordered >> np.uint64(32)).astype(np.int64)
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     for start, stop in zip(starts, [*starts[1:], len(ordered)], strict=True):
@@ -455,7 +451,9 @@ def _numpy(parts: Sequence[pa.ChunkedArray]) -> Addresses:
     return np.concatenate([NO_ADDRESSES, *(part.to_numpy() for part in parts)])
 
 
-def _missing(version: TableVersion, error: Exception) -> Corruption:
+def _read_error(version: TableVersion, error: Exception) -> StorageError:
+    if "not found" not in str(error).lower():
+        return StorageError(f"cannot read {version.location}: {error}")
     return Corruption(
         f"a file of {version.location} is missing: {error}",
         hint="Run `omnigraph verify` to see what else is affected.",
