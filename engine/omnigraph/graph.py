@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import MAIN, Commit, Head
 from omnigraph.storage.verify import VerifyReport, verify
 
-Rows = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
+Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,11 @@ class Transaction:
         self._write(type_name, rows, "overwrite")
 
     def delete(
-        self, type_name: str, ids: Iterable[str] | pa.Array | pa.ChunkedArray, *, cascade: bool = True
+        self,
+        type_name: str,
+        ids: Iterable[str] | pa.Array | pa.ChunkedArray,
+        *,
+        cascade: bool = True,
     ) -> None:
         """Remove entities by id. A node takes its edges with it, unless `cascade` is off."""
         values = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
@@ -244,7 +248,10 @@ class Transaction:
         self._txn.remove(type_, array.cast(pa.string()), cascade=cascade)
 
     def scan(
-        self, type_name: str, columns: Sequence[str] | None = None, filter: str | None = None  # noqa: A002
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002
     ) -> pa.RecordBatchReader:
         """Read a type as this transaction sees it, its own writes included."""
         return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)

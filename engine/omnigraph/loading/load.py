@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -24,8 +24,10 @@ from omnigraph.storage.snapshot import find_type
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import Commit
 
-LoadMode = Literal["overwrite", "append", "merge"]
-LoadSource = str | Path | bytes | BinaryIO | pa.Table | pa.RecordBatchReader | Mapping[str, Any]
+LoadMode: TypeAlias = Literal["overwrite", "append", "merge"]
+LoadSource: TypeAlias = (
+    str | Path | bytes | BinaryIO | pa.Table | pa.RecordBatchReader | Mapping[str, Any]
+)
 
 _OPERATIONS: Mapping[str, Literal["overwrite", "insert", "upsert"]] = {
     "overwrite": "overwrite",
@@ -87,9 +89,7 @@ def load(
     `on_progress` is told how many bytes (NDJSON) or rows (other formats) were read so far.
     """
     if mode not in _OPERATIONS:
-        raise InvalidInput(
-            f"{mode!r} is not a load mode", hint="Use overwrite, append or merge."
-        )
+        raise InvalidInput(f"{mode!r} is not a load mode", hint="Use overwrite, append or merge.")
     branch = branch_name(branch)
     created = _ensure_branch(store, branch, from_)
     txn = WriteTxn(store, branch, actor=actor, message=message, commit_when_empty=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound, did_you_mean
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
@@ -14,12 +12,12 @@ from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, hea
 
 
 def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
-    """A new branch at a moment of another one. One manifest write, whatever the number of tables."""
+    """A new branch at a moment of another one; one manifest write, however many tables."""
     name = branch_name(name)
     store.ready_to_write()
     made: list[Head] = []
 
-    def build(view: ManifestView) -> Sequence[Row] | None:
+    def build(view: ManifestView) -> Swap | None:
         if head_id(name) in view.named:
             if made and view.row(head_id(name)) == head_row(made[-1]):
                 return None
@@ -43,7 +41,7 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
                 retired=origin.retired if origin and origin.commit == source.commit else {},
             )
         )
-        return [head_row(made[-1])]
+        return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])
 
     store.publisher.refresh()
     store.publisher.change_names(build)

@@ -1,9 +1,9 @@
 """The collector: deletes files that no kept commit needs.
 
-Safe without clocks (architecture §2.5): (1) list candidates; (2) one swap raises the epoch in every
-head, so that every transaction pinned before it must start again; (3) find what the manifest after
-that swap still reaches; (4) delete the candidates that are not reached. A file that is written after
-(1) is no candidate; a file that was written before (2) by a transaction still open can no longer be
+Safe without clocks (architecture §2.5): (1) list candidates; (2) one swap raises the epoch in
+every head, so that every transaction pinned before it must start again; (3) find what the manifest
+after that swap still reaches; (4) delete the candidates that are not reached. A file written after
+(1) is no candidate; a file written before (2) by a transaction still open can no longer be
 published, unless the transaction registered, in which case its tables are left alone.
 """
 
@@ -65,7 +65,7 @@ def collect(
     stale_after: timedelta = STALE_REGISTRATION,
     on_progress: Progress | None = None,
 ) -> CollectReport:
-    """Delete what is not needed. `keep` is how many commits stay readable per branch, all if none."""
+    """Delete what is not needed. `keep` commits stay readable per branch; all of them if none."""
     if keep is not None and keep < 1:
         raise InvalidInput("at least one commit per branch must be kept", hint="Use keep=1.")
     store.ready_to_write()
@@ -80,9 +80,7 @@ def collect(
     needed = _needed(store.tables, _reachable(heads, kept), on_progress)
     needed_by_manifest = _manifest_files(view)
     garbage = [
-        file
-        for file in candidates
-        if not _is_needed(file, needed, spared, needed_by_manifest)
+        file for file in candidates if not _is_needed(file, needed, spared, needed_by_manifest)
     ]
     if not dry_run:
         store.raw.delete(file.path for file in garbage)
@@ -94,9 +92,14 @@ def collect(
 def _raise_epoch(store: GraphStore, keep: int | None, stale_after: timedelta) -> ManifestView:
     """The swap after which no transaction pinned before it can publish."""
 
-    def build(view: ManifestView) -> Swap:
+    raised: list[int] = []
+
+    def build(view: ManifestView) -> Swap | None:
         heads = [parse_head(row) for row in view.rows("graph_head")]
+        if raised and all(head.epoch >= raised[-1] for head in heads):
+            return None
         epoch = max(head.epoch for head in heads) + 1
+        raised.append(epoch)
         horizon = now() - stale_after
         stale = [
             row["object_id"]
@@ -156,9 +159,7 @@ def _reachable(heads: Iterable[Head], commits: Iterable[Commit]) -> set[TableVer
     }
 
 
-def _needed(
-    tables: Tables, versions: set[TableVersion], on_progress: Progress | None
-) -> set[str]:
+def _needed(tables: Tables, versions: set[TableVersion], on_progress: Progress | None) -> set[str]:
     """Names of everything that some reachable version refers to, as prefixes of paths."""
     needed: set[str] = set()
     for done, version in enumerate(sorted(versions, key=lambda v: (v.location, v.lance)), 1):
@@ -173,13 +174,13 @@ def _manifest_files(view: ManifestView) -> set[str]:
     return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
 
 
-def _is_needed(
-    file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str]
-) -> bool:
+def _is_needed(file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str]) -> bool:
     folder, _, rest = file.path.partition("/")
     if folder == MANIFEST:
-        return not rest.startswith("data/") and not rest.startswith("_deletions/") or (
-            file.path in by_manifest
+        return (
+            not rest.startswith("data/")
+            and not rest.startswith("_deletions/")
+            or (file.path in by_manifest)
         )
     location, inner = "/".join(file.path.split("/")[:2]), "/".join(file.path.split("/")[2:])
     if location in spared or version_of(file.path) is not None:

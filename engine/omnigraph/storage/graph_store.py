@@ -13,12 +13,13 @@ from omnigraph.errors import AlreadyExists, NotFound, StorageError, did_you_mean
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.layout import is_local, normalize_root, table_location
 from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
 from omnigraph.storage.migrations import migrate, require_readable
 from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET, Publisher, read_head
 from omnigraph.storage.store import RawStore, storage_options
-from omnigraph.storage.tables import BoundedCache, Tables
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.upgrade import build_heads
 from omnigraph.storage.values import (
     MAIN,

@@ -1,11 +1,15 @@
 """The only door to `__manifest`: read its named rows, swap them atomically.
 
 A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
-its object id; commits, versions and tombstones are history and are only ever added. A swap replaces
-named rows by marking their old row deleted and adding the new one in the same Lance transaction.
-Two swaps of one row therefore delete from the same fragment, and Lance lets only one of them land
-(architecture §2.3). A name that does not exist yet has no row to contend on: it is created with a
-merge-insert on `object_id`, whose key annotation makes Lance reject the second of two creators.
+its object id; commits, versions and tombstones are history and are only ever added. A swap
+replaces named rows by marking their old row deleted and adding the new one in the same Lance
+transaction. Two swaps of one row therefore change the same fragment, and Lance lets only one of
+them land. A name that does not exist yet has no row to contend on: whoever creates one replaces
+the allocator row in the same swap, so that creators meet there.
+
+A swap reads nothing: the addresses of named rows and the rows of small fragments are known from the
+view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
+annotation, but reads every fragment that its index does not cover yet (docs/invariants.md).
 """
 
 from __future__ import annotations
@@ -20,9 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.commit import CommitConflictError
-from lance.fragment import write_fragments
+from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
+from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.folding import choose_fold
 from omnigraph.storage.layout import MANIFEST
 from omnigraph.storage.migrations import stamped
@@ -30,14 +35,17 @@ from omnigraph.storage.store import RawStore
 from omnigraph.storage.values import MANIFEST_SCHEMA, Row, rows_table
 
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
-KEPT_VERSIONS = 128
+KEPT_VERSIONS = 16
 """Manifest versions that stay listed. More would make every commit's listing longer."""
-TRIM_EVERY = 64
+TRIM_EVERY = 16
+SMALL_ROWS_CACHE_BYTES = 16 << 20
 
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
 FragmentKey = tuple[str, int]
 """A fragment's data file and how many of its rows are deleted: together they fix its live rows."""
+NamedRows = Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]]
+"""Per fragment: its named rows as (object id, row, offset)."""
 
 
 class SwapConflict(Exception):
@@ -62,8 +70,7 @@ class ManifestView:
 
     dataset: LanceDataset
     named: Mapping[str, Located]
-    by_fragment: Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]]
-    """Per fragment: its named rows as (object id, row, offset)."""
+    by_fragment: NamedRows
 
     @property
     def version(self) -> int:
@@ -105,6 +112,7 @@ class Manifest:
         self._options = dict(options)
         self._session = session
         self._raw = RawStore(self.uri, options)
+        self._small: BoundedCache[FragmentKey, pa.Table] = BoundedCache(SMALL_ROWS_CACHE_BYTES)
 
     # ------------------------------------------------------------------ reading
 
@@ -121,9 +129,7 @@ class Manifest:
     def open(self) -> ManifestView:
         """The newest version."""
         try:
-            dataset = lance.dataset(
-                self.uri, storage_options=self._options, session=self._session
-            )
+            dataset = lance.dataset(self.uri, storage_options=self._options, session=self._session)
         except (ValueError, FileNotFoundError) as error:
             raise NotFound(
                 f"there is no graph at {self.uri.removesuffix('/' + MANIFEST)}",
@@ -145,11 +151,7 @@ class Manifest:
             return self.open()
         return self._view(dataset, view.by_fragment)
 
-    def _view(
-        self,
-        dataset: LanceDataset,
-        known: Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]],
-    ) -> ManifestView:
+    def _view(self, dataset: LanceDataset, known: NamedRows) -> ManifestView:
         fragments = {_key(fragment): fragment for fragment in dataset.get_fragments()}
         unseen = [fragment for key, fragment in fragments.items() if key not in known]
         fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {_key(f): [] for f in unseen}
@@ -157,9 +159,7 @@ class Manifest:
             key_of = {fragment.fragment_id: key for key, fragment in fragments.items()}
             for row, address in self._scan(dataset, _NAMED, unseen):
                 fresh[key_of[address >> 32]].append((row["object_id"], row, address & 0xFFFFFFFF))
-        by_fragment = {
-            key: known[key] if key in known else tuple(fresh[key]) for key in fragments
-        }
+        by_fragment = {key: known[key] if key in known else tuple(fresh[key]) for key in fragments}
         named = {
             object_id: Located(row, (fragments[key].fragment_id << 32) | offset)
             for key, rows in by_fragment.items()
@@ -213,24 +213,6 @@ class Manifest:
             ) from error
         return self._view(dataset, {})
 
-    def create_names(self, view: ManifestView, rows: Sequence[Row], guard: Row) -> ManifestView:
-        """Add named rows that must not exist yet; of two creators of one name, one lands.
-
-        The guard is an existing named row that is written again as it is, so that creating a name
-        contends with swaps of the guard (collections) besides other creators of the name.
-        """
-        if any(row["object_id"] in view.named for row in rows):
-            raise SwapConflict("the name exists")
-        dataset = view.dataset.checkout_version(view.version)
-        _commit(
-            lambda: dataset.merge_insert("object_id")
-            .when_matched_update_all()
-            .when_not_matched_insert_all()
-            .conflict_retries(0)
-            .execute(rows_table([*rows, guard]))
-        )
-        return self._landed(self._view(dataset, view.by_fragment), rows[0]["object_id"])
-
     def swap(self, view: ManifestView, change: Swap) -> ManifestView:
         """Apply a change built on a view, or raise `SwapConflict` and change nothing."""
         gone = list(change.remove_addresses)
@@ -265,30 +247,56 @@ class Manifest:
         )
         known = dict(view.by_fragment)
         for metadata in updated:
-            key = (metadata.files[0].path, by_id[metadata.id].num_deletions)
-            lost = {address & 0xFFFFFFFF for address in gone if address >> 32 == metadata.id}
-            known[key[0], metadata.deletion_file.num_deleted_rows] = tuple(
-                entry for entry in view.by_fragment[key] if entry[2] not in lost
-            )
+            known |= self._shrunk(view, by_id[metadata.id], metadata, gone)
         if len(written) == 1:
-            known[written[0].files[0].path, 0] = tuple(
-                (row["object_id"], row, offset)
-                for offset, row in enumerate(rows.to_pylist())
-                if row["object_type"] not in HISTORY_TYPES
-            )
+            known |= self._remembered(written[0], rows)
         landed = self._landed(self._view(committed, known), rows.column("object_id")[0].as_py())
         self._trim(landed)
         return landed
+
+    def _remembered(self, written: FragmentMetadata, rows: pa.Table) -> NamedRows:
+        """Keep what was just written, so that nobody has to read it back."""
+        key = (written.files[0].path, 0)
+        numbered = rows.append_column("offset", pa.array(range(rows.num_rows), pa.int64()))
+        self._small.put(key, numbered, numbered.nbytes)
+        named = tuple(
+            (row["object_id"], row, offset)
+            for offset, row in enumerate(rows.to_pylist())
+            if row["object_type"] not in HISTORY_TYPES
+        )
+        return {key: named}
+
+    def _shrunk(
+        self,
+        view: ManifestView,
+        before: LanceFragment,
+        after: FragmentMetadata,
+        gone: Sequence[int],
+    ) -> NamedRows:
+        """The same for a fragment that lost rows."""
+        lost = [address & 0xFFFFFFFF for address in gone if address >> 32 == after.id]
+        key = (after.files[0].path, after.deletion_file.num_deleted_rows)
+        rows = self._small.get(_key(before))
+        if rows is not None:
+            stays = pc.invert(pc.is_in(rows.column("offset"), pa.array(lost, pa.int64())))
+            self._small.put(key, rows.filter(stays), rows.nbytes)
+        return {key: tuple(e for e in view.by_fragment[_key(before)] if e[2] not in lost)}
 
     def _carried(
         self, dataset: LanceDataset, fragments: list[LanceFragment], gone: Sequence[int]
     ) -> list[pa.Table]:
         """Live rows of fragments about to be folded, without those that go."""
-        if not fragments:
-            return []
-        table = _read(dataset, None, fragments)
-        stays = pc.invert(pc.is_in(table.column("_rowaddr"), pa.array(gone, pa.uint64())))
-        return [table.filter(stays).select(MANIFEST_SCHEMA.names).cast(MANIFEST_SCHEMA)]
+        tables = []
+        for fragment in fragments:
+            rows = self._small.get(_key(fragment))
+            if rows is None:
+                rows = _read(dataset, None, [fragment])
+                offsets = pc.bit_wise_and(rows.column("_rowaddr"), 0xFFFFFFFF).cast(pa.int64())
+                rows = rows.append_column("offset", offsets)
+            lost = [a & 0xFFFFFFFF for a in gone if a >> 32 == fragment.fragment_id]
+            stays = pc.invert(pc.is_in(rows.column("offset"), pa.array(lost, pa.int64())))
+            tables.append(rows.filter(stays).select(MANIFEST_SCHEMA.names).cast(MANIFEST_SCHEMA))
+        return tables
 
     def _landed(self, view: ManifestView, witness: str) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.

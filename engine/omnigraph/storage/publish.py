@@ -69,9 +69,8 @@ FOREIGN_CONFLICTS = 50
 PAUSE_SECONDS = 0.01
 
 
-NameChange = Callable[[ManifestView], Swap | Sequence[Row] | None]
-"""Builds, on the newest view, a swap of names, or rows for names that must not exist yet, or
-nothing when the change is there already."""
+NameChange = Callable[[ManifestView], Swap | None]
+"""Builds a swap on the newest view; none when what it wants is true already."""
 
 
 class HeadMoved(Exception):
@@ -369,7 +368,12 @@ class Publisher:
             raise CommitUnknown(witness, f"{cause}; then {error}") from error
 
     def change_names(self, build: NameChange) -> ManifestView:
-        """Create, replace or remove named rows other than by a commit (branches, registrations)."""
+        """Create, replace or remove named rows other than by a commit (branches, registrations).
+
+        The change is built again after every lost or unknown attempt, and says itself when it is
+        already there.
+        """
+        unknown: SwapUnknown | None = None
         with self.exclusive():
             for attempt in range(FOREIGN_CONFLICTS):
                 view = self._view
@@ -377,30 +381,19 @@ class Publisher:
                 if change is None:
                     return view
                 try:
-                    if isinstance(change, Swap):
-                        return self._advance(self._manifest.swap(view, change))
-                    guard = view.named[ALLOCATOR_ID].row
-                    return self._advance(self._manifest.create_names(view, change, guard))
+                    return self._advance(self._manifest.swap(view, change))
                 except SwapConflict:
                     self.refresh()
                 except SwapUnknown as error:
-                    self._settle_names(change, error)
-                    return self._view
+                    # The next round looks at the store: the change is there, or it is tried again.
+                    unknown = error
+                    self.refresh()
                 time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+        if unknown:
+            raise StorageError(f"the store failed: {unknown}", hint="Try again.") from unknown
         raise PublishContention(
             "other writers were faster every time; nothing was changed", hint="Try again."
         )
-
-    def _settle_names(self, change: Swap | Sequence[Row], error: SwapUnknown) -> None:
-        """After an unknown outcome: success if our rows are there, else say what happened."""
-        wanted = change.replace if isinstance(change, Swap) else change
-        gone = change.remove if isinstance(change, Swap) else ()
-        self.refresh()
-        there = all(self._view.row(row["object_id"]) == row for row in wanted)
-        if not there or any(name in self._view.named for name in gone):
-            raise StorageError(
-                f"the store failed: {error}", hint="Look at the branches, then try again."
-            ) from error
 
 
 class _MachineQueue:

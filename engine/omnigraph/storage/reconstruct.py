@@ -29,6 +29,4 @@ def reconstruct(
             pointer = parse_version(row)
             if key not in latest or pointer.version > latest[key].version:
                 latest[key] = pointer
-    return {
-        key: pointer for key, pointer in latest.items() if pointer.version > buried.get(key, 0)
-    }
+    return {key: pointer for key, pointer in latest.items() if pointer.version > buried.get(key, 0)}

@@ -112,9 +112,7 @@ def _moved_tables(
         known = accepted.by_identity(new.identity)
         if known is None:
             created = store.tables.create(table_location(new.table_key), table_schema(new))
-            moved[new.table_key] = TablePointer(
-                created.location, 0, created.lance, 0, new.identity
-            )
+            moved[new.table_key] = TablePointer(created.location, 0, created.lance, 0, new.identity)
             continue
         base = head.tables[known.table_key]
         pointer = _evolved(store, base, known, new)
@@ -123,9 +121,7 @@ def _moved_tables(
     return moved
 
 
-def _evolved(
-    store: GraphStore, base: TablePointer, old: GraphType, new: GraphType
-) -> TablePointer:
+def _evolved(store: GraphStore, base: TablePointer, old: GraphType, new: GraphType) -> TablePointer:
     """The table under its new declaration; the same pointer when its columns stay as they are."""
     version = TableVersion(base.location, base.lance)
     if not table_schema(old).equals(table_schema(new)):
@@ -146,15 +142,11 @@ def _rewritten(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in guarded(reader, version):
-            columns = [
-                _column(batch, f, sources.get(f.name, f.name), new) for f in schema
-            ]
+            columns = [_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     target = store.tables.replace(version, schema, [])
-    fragments = store.tables.write(
-        target, pa.RecordBatchReader.from_batches(schema, batches())
-    )
+    fragments = store.tables.write(target, pa.RecordBatchReader.from_batches(schema, batches()))
     return store.tables.replace(target, schema, fragments)
 
 
@@ -181,8 +173,7 @@ def _check_new_constraints(
             check_values(new, rows)
     renamed = {p.identity: p.name for p in new.properties}
     before = {
-        tuple(sorted(_now(member, old, renamed) for member in rule.members))
-        for rule in old.uniques
+        tuple(sorted(_now(member, old, renamed) for member in rule.members)) for rule in old.uniques
     }
     for rule in new.uniques:
         if tuple(sorted(rule.members)) not in before:

@@ -161,8 +161,7 @@ def _refuse_duplicates(
     if operation.one_file and isinstance(type_, NodeType) and type_.key is not None:
         holder = rows.filter(pc.equal(rows.column("id"), repeated)).slice(0, 1)
         values = [
-            key_text(holder.column(m), type_.property(m).type)[0].as_py()
-            for m in type_.key.members
+            key_text(holder.column(m), type_.property(m).type)[0].as_py() for m in type_.key.members
         ]
         raise violations.unique(type_.name, type_.key.members, values, repeated, repeated)
     if isinstance(operation, Replace) or operation.mode == "insert":
@@ -192,9 +191,7 @@ def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
     return _after(state, version, count, operation, touched)
 
 
-def _repeated_in(
-    type_: GraphType, buffer: RowBuffer, operation: Write | Replace
-) -> pa.StringArray:
+def _repeated_in(type_: GraphType, buffer: RowBuffer, operation: Write | Replace) -> pa.StringArray:
     repeated = duplicated(lambda: buffer.scan(["id"]), buffer.rows)
     if len(repeated):
         first = repeated[0].as_py()
@@ -227,9 +224,7 @@ def remove(tables: Tables, state: Staged, ids: pa.StringArray) -> Staged:
     return remove_rows(tables, state, found.ids, found.addresses)
 
 
-def remove_rows(
-    tables: Tables, state: Staged, ids: pa.StringArray, addresses: Addresses
-) -> Staged:
+def remove_rows(tables: Tables, state: Staged, ids: pa.StringArray, addresses: Addresses) -> Staged:
     """Take out rows whose addresses are known."""
     if not len(addresses):
         return state

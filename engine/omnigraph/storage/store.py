@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from omnigraph.errors import StorageError, UnsafeStore
 from omnigraph.schema.keys import new_ulid
@@ -120,10 +120,7 @@ def _open(root: str, options: Mapping[str, str]) -> ObjectStore:
         return LocalStore(root, mkdir=Path(root).parent.is_dir())
     parts = urlsplit(root)
     config = {key: value for key, value in options.items() if key.startswith("aws_")}
-    client = {"allow_http": config.pop("aws_allow_http", "false") == "true"}
+    client: Any = {"allow_http": config.pop("aws_allow_http", "false") == "true"}
     if parts.scheme != "s3":
-        return cast(ObjectStore, from_url(root))
-    return cast(
-        ObjectStore,
-        from_url(root, config=config, client_options=client),  # type: ignore[call-overload]
-    )
+        return from_url(root)
+    return S3Store.from_url(root, config=cast(Any, config), client_options=client)

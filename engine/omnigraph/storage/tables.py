@@ -6,11 +6,9 @@ A table version is a detached Lance version: durable and addressable by number, 
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import lance
 import numpy as np
@@ -21,6 +19,7 @@ from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
+from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.folding import choose_fold, tier
 
 HANDLE_CACHE = 512
@@ -31,36 +30,6 @@ SCAN_ROWS = 1 << 20
 
 Addresses = npt.NDArray[np.uint64]
 NO_ADDRESSES: Addresses = np.empty(0, np.uint64)
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class BoundedCache(Generic[K, V]):
-    """Least-recently-used values up to a total weight. The lock protects the map and its weight."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._weight = 0
-
-    def get(self, key: K) -> V | None:
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
-            self._entries.move_to_end(key)
-            return entry[0]
-
-    def put(self, key: K, value: V, weight: int = 1) -> None:
-        with self._lock:
-            old = self._entries.pop(key, None)
-            self._weight += weight - (old[1] if old else 0)
-            self._entries[key] = (value, weight)
-            while self._weight > self._capacity and len(self._entries) > 1:
-                _, (_, dropped) = self._entries.popitem(last=False)
-                self._weight -= dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +154,7 @@ class Tables:
         reader = self.scan(version, columns=columns, condition=condition, addresses=addresses)
         return drain(reader, version)
 
-    def take(
-        self, version: TableVersion, addresses: Addresses, columns: Sequence[str]
-    ) -> pa.Table:
+    def take(self, version: TableVersion, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
         """Some columns of the rows at known addresses, in address order."""
         dataset = self.open(version)
         ordered = np.unique(addresses).tolist()

@@ -46,7 +46,7 @@ from omnigraph.storage.staging import (
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, Row, registration_row
+from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row
 
 GraphType = NodeType | EdgeType
 
@@ -158,9 +158,7 @@ class WriteTxn:
         work = self._work
         state = work.staged.get(table_key)
         if state is None:
-            state = nothing_staged(
-                self.catalog.type_for(table_key), self.pin.tables[table_key]
-            )
+            state = nothing_staged(self.catalog.type_for(table_key), self.pin.tables[table_key])
         operations = self._operations.get(table_key, [])
         done = work.applied(table_key)
         state = stage(self._store.tables, state, operations[done:])
@@ -321,14 +319,16 @@ class WriteTxn:
         locations = {pointer.location for pointer in self.pin.tables.values()}
         row = registration_row(self.commit_id, locations, self._actor)
 
-        def build(view: ManifestView) -> list[Row]:
+        def build(view: ManifestView) -> Swap | None:
+            if row["object_id"] in view.named:
+                return None
             head = read_head(view, self.pin.branch)
             if head is None or head.epoch != self.pin.epoch:
                 raise TransactionExpired(
                     "a collection ran while this transaction was open",
                     hint="Start the transaction again.",
                 )
-            return [row]
+            return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
 
         self._store.publisher.change_names(build)
         self._registration = row["object_id"]
@@ -338,9 +338,11 @@ class WriteTxn:
         if name is None or name not in self._store.publisher.view.named:
             return
         self._store.publisher.change_names(
-            lambda view: Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
-            if name in view.named
-            else None
+            lambda view: (
+                Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
+                if name in view.named
+                else None
+            )
         )
 
 

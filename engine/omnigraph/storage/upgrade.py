@@ -79,5 +79,3 @@ def _accepted_schema(root: str, raw: RawStore, rows: Mapping[str, Row]) -> Schem
             hint=f"Put its .pg source at {root}/{SCHEMA_FILE} and open it again.",
         )
     return schema_record(source.decode(), compile_schema(source.decode(), file=SCHEMA_FILE))
-
-

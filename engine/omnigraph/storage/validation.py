@@ -128,9 +128,7 @@ def _check_within_file(
     if len(repeated):
         first = repeated[0].as_py()
         holders = table.filter(pc.equal(table.column("text"), first)).column("id").to_pylist()
-        raise violations.unique(
-            type_.name, members, _parts(first, members), holders[0], holders[1]
-        )
+        raise violations.unique(type_.name, members, _parts(first, members), holders[0], holders[1])
 
 
 def _confirm_unique(
@@ -315,11 +313,8 @@ def _counts(
     column = pa.chunked_array([c for part in parts for c in part.chunks], pa.string())
     counts = column.value_counts()
     kept = pc.is_in(counts.field("values"), sources)
-    for value, count in zip(
+    yield from zip(
         counts.field("values").filter(kept).to_pylist(),
         counts.field("counts").filter(kept).to_pylist(),
         strict=True,
-    ):
-        yield value, count
-
-
+    )

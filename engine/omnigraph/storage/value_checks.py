@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,12 +25,11 @@ def check_values(type_: NodeType | EdgeType, rows: pa.Table) -> None:
             _check_finite(type_, prop.name, column)
     for rule in type_.ranges:
         _check_range(type_.name, rule.prop, rows.column(rule.prop), rule.lo, rule.hi)
-    for rule in type_.checks:
-        column = rows.column(rule.prop)
-        matches = pattern_matches(column, rule.pattern)
-        bad = _first(column, pc.invert(matches))
+    for check in type_.checks:
+        column = rows.column(check.prop)
+        bad = _first(column, pc.invert(pattern_matches(column, check.pattern)))
         if bad is not None:
-            raise violations.check(type_.name, rule.prop, bad, rule.pattern)
+            raise violations.check(type_.name, check.prop, bad, check.pattern)
 
 
 def _check_required(type_: NodeType | EdgeType, rows: pa.Table) -> None:
@@ -93,7 +94,7 @@ def _compare(column: pa.ChunkedArray, bound: int | float, above: bool) -> pa.Chu
     return operator(column.cast(pa.float64()), pa.scalar(float(bound)))
 
 
-def _first(column: pa.ChunkedArray, bad: pa.ChunkedArray) -> object | None:
+def _first(column: pa.ChunkedArray, bad: pa.ChunkedArray) -> Any:  # noqa: ANN401
     """The first non-null value at which a mask is true."""
     if not pc.any(bad).as_py():
         return None

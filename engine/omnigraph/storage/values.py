@@ -168,7 +168,7 @@ def table_id(table_key: str) -> str:
 ALLOCATOR_ID = "allocator:identity"
 
 
-def _row(object_id: str, object_type: str, **columns: Any) -> Row:
+def _row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
     row: Row = dict.fromkeys(MANIFEST_SCHEMA.names)
     return row | {"object_id": object_id, "object_type": object_type} | columns
 
@@ -282,9 +282,7 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
         table_branch=_stored_branch(branch),
         row_count=pointer.rows,
         base_objects=[commit_id(commit)],
-        metadata=_pack(
-            {"lance": pointer.lance, "commit": commit, "identity": pointer.identity}
-        ),
+        metadata=_pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
     )
 
 
@@ -341,9 +339,7 @@ def schema_row(record: SchemaRecord) -> Row:
 def parse_schema(row: Row) -> SchemaRecord:
     """The schema in a `schema` row."""
     data = json.loads(row["metadata"])
-    return SchemaRecord(
-        row["object_id"].removeprefix("schema:"), data["source"], data["compiled"]
-    )
+    return SchemaRecord(row["object_id"].removeprefix("schema:"), data["source"], data["compiled"])
 
 
 def allocator_row(next_identity: int) -> Row:
@@ -361,9 +357,7 @@ def registration_row(transaction: str, locations: Iterable[str], actor: str | No
     return _row(
         f"transaction:{transaction}",
         "transaction",
-        metadata=_pack(
-            {"locations": sorted(locations), "actor": actor, "time": to_micros(now())}
-        ),
+        metadata=_pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
     )
 
 
@@ -385,4 +379,3 @@ def parse_registration(row: Row) -> Registration:
 def rows_table(rows: Iterable[Row]) -> pa.Table:
     """Manifest rows as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=MANIFEST_SCHEMA)
-

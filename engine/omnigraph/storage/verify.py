@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -86,9 +87,7 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
     for head in heads:
         findings += _head_findings(view, rows, head, commits)
     versions = _readable_versions(heads, commits)
-    present = {
-        file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)
-    }
+    present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
     for version, (pointer, where) in sorted(versions.items(), key=lambda item: item[1][1]):
         if on_progress:
             on_progress(where)
@@ -172,7 +171,8 @@ def _version_findings(
 ) -> Iterator[Finding]:
     try:
         dataset = store.tables.open(version)
-        missing = [path for path in sorted(store.tables.files(version)) if not _there(path, present)]
+        wanted = sorted(store.tables.files(version))
+        missing = [path for path in wanted if not _there(path, present)]
         if missing:
             yield Finding(where, f"files are missing: {', '.join(missing)}")
         elif dataset.count_rows() != pointer.rows:
@@ -199,9 +199,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
         if names != table_schema(type_).names:
             yield Finding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
             return
-        reader = store.tables.scan(version, columns=["id"])
-        ids = list(chunks(guarded(reader, version)))
-        twice = duplicated(lambda ids=ids: ids, pointer.rows) if ids else pa.array([])
+        twice = duplicated(partial(_ids, store, version), pointer.rows)
         if len(twice):
             yield Finding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
@@ -210,6 +208,10 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
         check_everything(_image(store, head, catalog))
     except (ConstraintViolation, KeyConflict) as error:
         yield Finding(head.branch, error.message)
+
+
+def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
+    return chunks(guarded(store.tables.scan(version, columns=["id"]), version))
 
 
 def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalImage:

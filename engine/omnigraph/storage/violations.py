@@ -47,7 +47,11 @@ def unique(
 
 
 def out_of_range(
-    type_name: str, prop: str, value: Any, bound: float | None, above: bool  # noqa: ANN401
+    type_name: str,
+    prop: str,
+    value: Any,
+    bound: float | None,
+    above: bool,  # noqa: ANN401
 ) -> ConstraintViolation:
     """A number is outside its bounds; without a bound it is not a number at all."""
     sign = ">" if above else "<"
