@@ -7,6 +7,7 @@ until the transaction builds one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
@@ -14,6 +15,7 @@ from lance.fragment import FragmentMetadata
 from omnigraph.storage.tables import Tables, TableVersion, chunks, guarded
 
 SPILL_BYTES = 64 << 20
+"""Rows of one table that stay in memory; while they are written, as many may gather again."""
 
 Check = Callable[[pa.Table], None]
 
@@ -31,14 +33,16 @@ class RowBuffer:
         schema: pa.Schema,
         check: Check,
         on_spill: Callable[[], None],
-        spill_bytes: int = SPILL_BYTES,
+        writer: Executor,
     ) -> None:
         self._tables = tables
         self._base = base
         self._schema = schema
         self._check = check
         self._on_spill = on_spill
-        self._spill_bytes = spill_bytes
+        self._writer = writer
+        self._writing: Future[list[FragmentMetadata]] | None = None
+        self._spilled = False
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
         self._delta: TableVersion | None = None
@@ -52,18 +56,19 @@ class RowBuffer:
         self._waiting.append(rows)
         self._waiting_bytes += rows.nbytes
         self.rows += rows.num_rows
-        if self._waiting_bytes >= self._spill_bytes:
+        if self._waiting_bytes >= SPILL_BYTES:
             self._spill()
 
     @property
     def spilled(self) -> bool:
         """Whether rows were too many to stay in memory."""
-        return bool(self.fragments)
+        return self._spilled
 
     def finish(self) -> None:
         """No more rows will come: write the rest if the others were written."""
         if self.spilled and self._waiting:
             self._spill()
+        self._settle()
 
     def table(self) -> pa.Table:
         """All rows of a buffer that did not spill."""
@@ -82,9 +87,20 @@ class RowBuffer:
         yield from chunks(guarded(reader, self._delta))
 
     def _spill(self) -> None:
-        if not self.fragments:
+        """Write what has gathered, in the background: reading the input goes on meanwhile."""
+        if not self._spilled:
             self._on_spill()
+            self._spilled = True
+        self._settle()
         rows = pa.concat_tables(self._waiting)
-        self._check(rows)
         self._waiting, self._waiting_bytes = [], 0
-        self.fragments += self._tables.write(self._base, rows)
+        self._writing = self._writer.submit(self._write, rows)
+
+    def _write(self, rows: pa.Table) -> list[FragmentMetadata]:
+        self._check(rows)
+        return self._tables.write(self._base, rows)
+
+    def _settle(self) -> None:
+        if self._writing is not None:
+            self.fragments += self._writing.result()
+            self._writing = None

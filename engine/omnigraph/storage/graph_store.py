@@ -65,7 +65,8 @@ class GraphStore:
         self.tables = tables
         self.raw = RawStore(root, options)
         self.publisher = Publisher(root, manifest, view, retry_budget)
-        self.workers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph")
+        self.workers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-stage")
+        self.writers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-write")
         self._options = options
         self._schemas: BoundedCache[str, tuple[SchemaRecord, Catalog]] = BoundedCache(64)
         self._commits: BoundedCache[str, Commit] = BoundedCache(1024)

@@ -305,7 +305,7 @@ def duplicated(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.String
     """Ids that occur more than once, in memory bounded by `PARTITION_ROWS` ids."""
     parts = -(-rows // PARTITION_ROWS) or 1
     found = [
-        _counted_twice([_part(chunk.column("id"), part, parts) for chunk in chunks()])
+        _counted_twice([part_of(chunk.column("id"), part, parts) for chunk in chunks()])
         for part in range(parts)
     ]
     return pa.concat_arrays(found)
@@ -330,7 +330,8 @@ def _growing(ids: pa.Array | pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.less(head, tail)).as_py())
 
 
-def _part(ids: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
+def part_of(ids: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
+    """The ids that belong to one of several parts; equal ids belong to the same one."""
     if parts == 1:
         return ids
     masks = [pa.array(_hash(chunk) % np.uint64(parts) == part) for chunk in ids.chunks]

@@ -185,7 +185,7 @@ class Tables:
         for matched in self._locate_in(version, dataset, large, ids):
             found_ids.append(matched.column("id"))
             found_addresses.append(matched.column("_rowaddr"))
-        return Found(_one_array(found_ids, pa.string()), _numpy(found_addresses))
+        return Found(one_array(found_ids), _numpy(found_addresses))
 
     def _locate_in(
         self,
@@ -409,9 +409,9 @@ def _with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", addresses)
 
 
-def _one_array(parts: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.Array:
-    chunked = pa.chunked_array([c for part in parts for c in part.chunks], kind)
-    return chunked.combine_chunks()
+def one_array(parts: Iterable[pa.ChunkedArray]) -> pa.Array:
+    """Text columns one after the other, as one array."""
+    return pa.chunked_array([c for part in parts for c in part.chunks], pa.string()).combine_chunks()
 
 
 def _numpy(parts: Sequence[pa.ChunkedArray]) -> Addresses:

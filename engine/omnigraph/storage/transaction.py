@@ -137,6 +137,7 @@ class WriteTxn:
             table_schema(type_),
             lambda rows: check_values(type_, rows),
             self._register,
+            self._store.writers,
         )
 
     # ------------------------------------------------------------------ reading what was written

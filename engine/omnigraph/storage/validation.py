@@ -8,8 +8,10 @@ endpoints, then all cardinality (loading.md §5).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +20,7 @@ from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.keys import key_text, tuple_text
 from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage import violations
-from omnigraph.storage.staging import GraphType, Staged
+from omnigraph.storage.staging import PARTITION_ROWS, GraphType, Staged, part_of
 from omnigraph.storage.tables import (
     PROBE_LIMIT,
     Tables,
@@ -26,6 +28,7 @@ from omnigraph.storage.tables import (
     chunks,
     guarded,
     in_condition,
+    one_array,
 )
 
 _ENDPOINT = PropertyType("scalar", Scalar.STRING)
@@ -198,19 +201,58 @@ def _member_condition(
 
 def _check_endpoints(image: FinalImage, staged: Staged, edge: EdgeType) -> None:
     """Both ends of every written edge must be there."""
-    for end, node_name in (("src", edge.src), ("dst", edge.dst)):
-        wanted = [
-            rows.column(end).unique()
-            for write in staged.written
-            for rows in write.buffer.scan([end])
-        ]
-        if not wanted:
-            continue
-        names = pa.chunked_array(wanted, pa.string()).unique()
-        for missing in _missing_nodes(image, node_name, names):
+    ends = (("src", edge.src), ("dst", edge.dst))
+    named = [partial(_written_values, staged, end) for end, _ in ends]
+    # Set membership runs without the interpreter's lock: the two ends are checked side by side.
+    with ThreadPoolExecutor(2) as pool:
+        absent = list(pool.map(partial(_absent, image), (name for _, name in ends), named))
+    for (end, node_name), candidates in zip(ends, absent, strict=True):
+        for missing in candidates:
             edge_id = _edge_with(image, staged.version, end, missing)
             if edge_id is not None:
                 raise violations.endpoint(edge.name, end, edge_id, missing, node_name)
+
+
+def _written_values(staged: Staged, column: str) -> Iterator[pa.ChunkedArray]:
+    for write in staged.written:
+        for rows in write.buffer.scan([column]):
+            yield rows.column(column)
+
+
+def _absent(
+    image: FinalImage, node_name: str, named: Callable[[], Iterator[pa.ChunkedArray]]
+) -> list[str]:
+    """Ids among those named that a node type does not hold, in order; in bounded memory."""
+    version, rows = image.table(f"node:{node_name}")
+    count = sum(len(column) for column in named())
+    if count <= PROBE_LIMIT:
+        ids = pa.chunked_array([c for column in named() for c in column.chunks], pa.string())
+        return _missing_nodes(image, node_name, ids.unique())
+    missing: set[str] = set()
+    parts = -(-max(rows, 1) // PARTITION_ROWS)
+    for part in range(parts):
+        reader = image.tables.scan(version, columns=["id"])
+        held = one_array(
+            part_of(chunk.column("id"), part, parts) for chunk in chunks(guarded(reader, version))
+        )
+        for several in _gathered(named()):
+            ids = part_of(several, part, parts)
+            known = pc.is_in(ids, held)
+            if not pc.all(known).as_py():
+                missing.update(ids.filter(pc.invert(known)).unique().to_pylist())
+    return sorted(missing)
+
+
+def _gathered(columns: Iterable[pa.ChunkedArray]) -> Iterator[pa.ChunkedArray]:
+    """Columns put together: looking ids up in few large pieces builds the set of ids seldom."""
+    waiting: list[pa.Array] = []
+    for column in columns:
+        waiting += column.chunks
+        if sum(map(len, waiting)) >= PARTITION_ROWS:
+            yield pa.chunked_array(waiting, pa.string())
+            waiting = []
+    if waiting:
+        yield pa.chunked_array(waiting, pa.string())
 
 
 def _missing_nodes(image: FinalImage, node_name: str, ids: pa.StringArray) -> list[str]:
