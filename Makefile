@@ -1,0 +1,65 @@
+# Everything a newcomer needs: `make demo`, `make test`. `make help` lists the rest.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+JOBS   ?= 2
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-quick lint format bench bench-cost bench-load soak clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP) ## create .venv with everything, at the versions of constraints.txt
+
+$(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "OmniGraph needs Python 3.11 or newer; found $$($(PYTHON) --version)."; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy python3-venv; \
+	     else echo "Install the package python3-venv, then try again."; exit 1; fi
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  -c constraints.txt -r requirements-dev.txt -e engine
+	@touch $(STAMP)
+
+demo: $(STAMP) ## create a small graph, load it, branch it, show the result
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/run.sh
+
+test: $(STAMP) lint ## lint, then every test
+	$(PYTEST) -n $(JOBS) --dist loadgroup
+
+test-quick: $(STAMP) ## only the quick tests
+	$(PYTEST) -n $(JOBS) -m "not slow and not soak" -q
+
+lint: $(STAMP) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## let ruff write the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: bench-cost bench-load ## all benchmarks
+
+bench-cost: $(STAMP) $(VENV)/.bench ## operations of a small write by history depth, beside peers
+	$(BIN)/python -m benchmarks.cost
+
+bench-load: $(STAMP) $(VENV)/.bench ## rows per second of bulk loads, beside peers
+	$(BIN)/python -m benchmarks.load
+
+$(VENV)/.bench: $(STAMP) requirements-bench.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  -c constraints.txt -r requirements-bench.txt
+	@touch $@
+
+soak: $(STAMP) ## the model check and the fault tests, for long
+	OMNIGRAPH_PROFILE=soak $(PYTEST) -m "soak or slow" -n $(JOBS)
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

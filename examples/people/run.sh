@@ -1,0 +1,21 @@
+#!/bin/sh
+# Create a graph, load it, branch it, and show that the branch alone has changed.
+set -eu
+here=$(dirname "$0")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+OMNIGRAPH_STORE="$work/people.omni"
+export OMNIGRAPH_STORE
+
+say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; "$@"; }
+
+say omnigraph init "$here/people.pg" "$OMNIGRAPH_STORE"
+say omnigraph load "$here/people.jsonl" --actor demo --message "first people"
+say omnigraph branch create hiring
+say omnigraph load "$here/newcomers.jsonl" --branch hiring --message "a new colleague"
+say omnigraph branch list
+say omnigraph snapshot --at main
+say omnigraph snapshot --at hiring
+say omnigraph snapshot Person --at hiring --columns name,age --filter "age > 30"
+say omnigraph commit list --branch hiring
+say omnigraph verify
