@@ -1,0 +1,11 @@
+"""Load inputs (NDJSON, Parquet, CSV, Arrow) to typed Arrow batches with ids, and export to NDJSON.
+
+Promises batches in the schema of their table or a typed error naming the first wrong line.
+May import pyarrow, numpy, orjson, omnigraph.errors and omnigraph.schema; checks no constraints.
+"""
+
+from omnigraph.loading.framing import Limits
+from omnigraph.loading.ndjson import read_ndjson
+from omnigraph.loading.typed import TypedBatch
+
+__all__ = ["Limits", "TypedBatch", "read_ndjson"]

@@ -1,0 +1,82 @@
+"""Cutting a byte stream into lines, with bounded memory and the configured ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from omnigraph.errors import ResourceLimit
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Ceilings of one load; None means none. `line_bytes` does not count the line feed."""
+
+    line_bytes: int = 32 * MIB
+    depth: int = 64
+    records: int | None = None
+    input_bytes: int | None = None
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some consecutive lines of the input, without their line feeds; `first` counts from 1."""
+
+    first: int
+    lines: list[bytes]
+
+
+def read_chunks(
+    source: BinaryIO,
+    limits: Limits,
+    chunk_bytes: int,
+    on_progress: Callable[[int], None] | None,
+) -> Iterator[bytes]:
+    """Chunks of whole lines. Every chunk but the last ends with a line feed."""
+    seen = 0
+    rest: list[bytes] = []  # the start of a line whose end was not read yet
+    rest_bytes = 0
+    while block := source.read(chunk_bytes):
+        seen += len(block)
+        if limits.input_bytes is not None and seen > limits.input_bytes:
+            raise ResourceLimit("input_bytes", limits.input_bytes, seen)
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*rest, block[:end]])
+            rest, rest_bytes = [], 0
+        rest.append(block[end:])
+        rest_bytes += len(block) - end
+        if rest_bytes > limits.line_bytes:
+            raise ResourceLimit("line_bytes", limits.line_bytes, rest_bytes)
+        if on_progress is not None:
+            on_progress(seen)
+    if rest_bytes:
+        yield b"".join(rest)
+
+
+def cut(chunk: bytes, first: int, piece_bytes: int, most_lines: int) -> Iterator[Piece]:
+    """The chunk as pieces of about `piece_bytes` and at most `most_lines`."""
+    start = 0
+    while start < len(chunk):
+        end = chunk.rfind(b"\n", start, start + piece_bytes)
+        if end < 0:
+            end = chunk.find(b"\n", start)
+        if end < 0:
+            end = len(chunk)
+        lines = chunk[start:end].split(b"\n")
+        for low in range(0, len(lines), most_lines):
+            yield Piece(first + low, lines[low : low + most_lines])
+        first += len(lines)
+        start = end + 1
+
+
+def check_lines(piece: Piece, limits: Limits) -> None:
+    longest = max(map(len, piece.lines))
+    if longest > limits.line_bytes:
+        raise ResourceLimit("line_bytes", limits.line_bytes, longest)
