@@ -15,7 +15,14 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-from omnigraph.loading.columns import Unproven, json_column, list_array, text_days, text_micros
+from omnigraph.loading.columns import (
+    Unproven,
+    json_column,
+    list_array,
+    text_days,
+    text_micros,
+    vector_array,
+)
 from omnigraph.loading.values import INTEGER_RANGES, Wrong, check_value
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import FLOATS, PropertyType, Scalar, scalar_type
@@ -278,11 +285,4 @@ def _vector(column: pa.Array, type_: PropertyType) -> pa.Array:
     target = arrow_type(type_)
     if same and column.type == target:
         return column
-    if not column.null_count:
-        return pa.FixedSizeListArray.from_arrays(elements, type=target)
-    missing = column.is_null()
-    numbers = np.zeros((len(column), dimension), np.float32)
-    present = ~missing.to_numpy(zero_copy_only=False)
-    numbers[present] = elements.to_numpy(zero_copy_only=False).reshape(-1, dimension)
-    flat = pa.array(numbers.reshape(-1))
-    return pa.FixedSizeListArray.from_arrays(flat, type=target, mask=missing)
+    return vector_array(elements, target, column.is_null() if column.null_count else None)

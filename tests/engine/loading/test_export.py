@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from omnigraph.schema.arrow import table_schema
 
 def exported(*tables: tuple[EntityType, pa.RecordBatch]) -> str:
     out = io.BytesIO()
-    count = export_ndjson([(type_, lambda b=batch: iter([b])) for type_, batch in tables], out)
+    count = export_ndjson([(type_, partial(iter, [batch])) for type_, batch in tables], out)
     assert count == sum(batch.num_rows for _, batch in tables)
     return out.getvalue().decode()
 
