@@ -4,8 +4,10 @@ Promises batches in the schema of their table or a typed error naming the first 
 May import pyarrow, numpy, orjson, omnigraph.errors and omnigraph.schema; checks no constraints.
 """
 
+from omnigraph.loading.columnar import read_columnar
+from omnigraph.loading.export import export_ndjson
 from omnigraph.loading.framing import Limits
 from omnigraph.loading.ndjson import read_ndjson
 from omnigraph.loading.typed import TypedBatch
 
-__all__ = ["Limits", "TypedBatch", "read_ndjson"]
+__all__ = ["Limits", "TypedBatch", "export_ndjson", "read_columnar", "read_ndjson"]

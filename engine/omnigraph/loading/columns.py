@@ -169,14 +169,26 @@ def list_array(
 
 def _vectors(values: Values, type_: PropertyType) -> pa.Array:
     _kinds(values, frozenset({list}))
-    missing = None
-    if None in values:
-        missing = pa.array([v is None for v in values], pa.bool_())
-        nothing = [0.0] * (type_.dimension or 0)
-        values = [nothing if v is None else v for v in values]
-    if set(map(len, values)) - {type_.dimension}:
+    present = [v for v in values if v is not None]
+    if set(map(len, present)) - {type_.dimension}:
         raise Unproven
-    elements = _scalars(list(chain.from_iterable(values)), Scalar.F32)
+    elements = _scalars(list(chain.from_iterable(present)), Scalar.F32)
     if elements.null_count:
         raise Unproven
-    return pa.FixedSizeListArray.from_arrays(elements, type=arrow_type(type_), mask=missing)
+    missing = None
+    if len(present) < len(values):
+        missing = pa.array([v is None for v in values], pa.bool_())
+    return vector_array(elements, arrow_type(type_), missing)
+
+
+def vector_array(elements: pa.Array, target: pa.DataType, missing: pa.Array | None) -> pa.Array:
+    """A vector column from the elements of the vectors that are there, all in a row."""
+    if missing is None:
+        return pa.FixedSizeListArray.from_arrays(elements, type=target)
+    if len(elements) == 0:
+        return pa.nulls(len(missing), target)
+    numbers = np.zeros((len(missing), target.list_size), np.float32)
+    present = ~missing.to_numpy(zero_copy_only=False)
+    numbers[present] = elements.to_numpy(zero_copy_only=False).reshape(-1, target.list_size)
+    flat = pa.array(numbers.reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, type=target, mask=missing)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NoReturn
 
-import orjson
 from omnigraph.errors import LoadError, NotFound, ResourceLimit, did_you_mean
 from omnigraph.loading.framing import Limits
 from omnigraph.loading.typed import EntityType
@@ -107,7 +106,7 @@ def _object(line: bytes, number: int, limits: Limits) -> dict[str, Any]:
     try:
         value, repeated = _decode(text)
         if "\\u" in text:
-            _check_surrogates(line)
+            _check_surrogates(value)
     except RecursionError:
         raise ResourceLimit("depth", limits.depth, _depth(text)) from None
     except _NotJson as error:
@@ -132,13 +131,12 @@ def _explain(error: json.JSONDecodeError, text: str) -> str:
     return f"not JSON at character {error.pos + 1}: {error.msg}"
 
 
-def _check_surrogates(line: bytes) -> None:
+def _check_surrogates(value: object) -> None:
     """Half of a surrogate pair is no character; Python's reader lets it pass."""
     try:
-        orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        if "surrogate" in error.msg:
-            raise _NotJson("a \\u escape names half of a surrogate pair") from None
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _NotJson("a \\u escape names half of a surrogate pair") from None
 
 
 def _check_depth(text: str, limits: Limits) -> None:

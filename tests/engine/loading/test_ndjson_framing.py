@@ -38,6 +38,7 @@ def test_the_last_line_needs_no_line_feed_and_crlf_is_fine(end: str) -> None:
         ('{"type":"Visit","data":{"note":"a\tb"}}', "invalid_json"),
         ('{"type":"Visit","data":{"note":"\\ud800"}}', "invalid_json"),
         ('{"type":"Visit","data":{"note":"\\udc00x"}}', "invalid_json"),
+        ('{"type":"Visit","data":{"\\udc00":1e400}}', "invalid_json"),
         ('{"type":"Visit","data":{"note":"\\x"}}', "invalid_json"),
         ('{"type":"Visit","data":{"note":NaN}}', "invalid_json"),
         ('{"type":"Visit","data":{"note":-Infinity}}', "invalid_json"),
@@ -109,7 +110,7 @@ def test_progress_reports_the_bytes_read() -> None:
 
 def ceiling(text: str, **limits: int) -> dict[str, object]:
     with pytest.raises(ResourceLimit) as caught:
-        batches(text, **limits)
+        batches(text, GARDEN, **limits)
     found: dict[str, object] = caught.value.details["resource_limit"]
     return found
 

@@ -76,8 +76,7 @@ def lines(draw: st.DrawFn) -> str:
     if not data and draw(st.booleans()):
         envelope.pop("data", None)
     separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", "\t :")]))
-    text = json.dumps(envelope, ensure_ascii=draw(st.booleans()), separators=separators)
-    return text
+    return json.dumps(envelope, ensure_ascii=draw(st.booleans()), separators=separators)
 
 
 _BAD = [
