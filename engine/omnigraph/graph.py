@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.loading.columnar import read_columnar
-from omnigraph.loading.export import export
+from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.branches import create_branch, delete_branch
@@ -98,13 +98,17 @@ class Graph:
 
     def export(
         self,
-        out: str | Path | Any,  # noqa: ANN401
+        out: str | Path | BinaryIO,
         *,
         at: str = MAIN,
         types: Iterable[str] | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Write entities as NDJSON to a path or a binary file; returns how many."""
-        return export(self.snapshot(at), out, types)
+        """Write entities as NDJSON to a path or a binary file; returns how many.
+
+        Any load mode reads it back. A path is written as a whole or not at all.
+        """
+        return export_snapshot(self.snapshot(at), out, types, on_progress)
 
     # ------------------------------------------------------------------ writing
 

@@ -1,7 +1,7 @@
 """Load inputs (NDJSON, Parquet, CSV, Arrow) to typed Arrow batches with ids, and export to NDJSON.
 
 Promises batches in the schema of their table or a typed error naming the first wrong line.
-May import pyarrow, numpy, orjson, omnigraph.errors and omnigraph.schema; checks no constraints.
+Readers and writers know no storage; `load` and `dump` join them to a write transaction, a snapshot.
 """
 
 from omnigraph.loading.columnar import read_columnar

@@ -137,20 +137,27 @@ def _batches(
     on_progress: Callable[[int], None] | None,
 ) -> Iterator[Iterator[TypedBatch]]:
     if isinstance(source, Mapping):
-        yield (
-            typed
-            for name, part in source.items()
-            for typed in read_columnar(part, find_type(catalog, name), on_progress=on_progress)
-        )
+        yield _counted(source, catalog, on_progress)
         return
     if type_name is not None:
-        type_ = find_type(catalog, type_name)
-        yield read_columnar(source, type_, on_progress=on_progress)
+        yield _counted({type_name: source}, catalog, on_progress)
         return
     if isinstance(source, pa.Table | pa.RecordBatchReader):
         raise InvalidInput("an Arrow input needs a type", hint='Say which: type="Person".')
     with _opened(source) as file:
         yield read_ndjson(file, catalog, limits, on_progress)
+
+
+def _counted(
+    sources: Mapping[str, Any], catalog: Catalog, on_progress: Callable[[int], None] | None
+) -> Iterator[TypedBatch]:
+    rows = 0
+    for name, source in sources.items():
+        for typed in read_columnar(source, find_type(catalog, name)):
+            yield typed
+            rows += typed.batch.num_rows
+            if on_progress:
+                on_progress(rows)
 
 
 @contextmanager

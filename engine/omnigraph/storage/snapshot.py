@@ -92,8 +92,9 @@ class Snapshot:
         columns: Sequence[str] | None = None,
         filter: str | None = None,  # noqa: A002
         limit: int | None = None,
+        order_by: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
-        """Stream a type's rows; columns and filter (SQL) are pushed into the table."""
+        """Stream a type's rows; columns, filter (SQL) and order are pushed into the table."""
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
@@ -108,6 +109,7 @@ class Snapshot:
                 columns=[names[name] for name in wanted],
                 condition=condition,
                 limit=limit,
+                order_by=[names[name] for name in order_by] if order_by else None,
             )
         except StorageError as error:
             raise self._explained(error, filter) from error

@@ -125,6 +125,7 @@ class Tables:
         condition: str | None = None,
         addresses: bool = False,
         limit: int | None = None,
+        order_by: Sequence[str] | None = None,
         batch_rows: int | None = None,
     ) -> pa.RecordBatchReader:
         """Stream rows; columns and condition are pushed into Lance."""
@@ -135,6 +136,7 @@ class Tables:
                 filter=condition,
                 with_row_address=addresses,
                 limit=limit,
+                order_by=list(order_by) if order_by else None,
                 batch_size=batch_rows,
                 blob_handling="all_binary",
                 scan_in_order=True,
