@@ -6,7 +6,7 @@
 * `StorageError`: the store failed, is unsafe, or holds something we cannot trust.
 
 Each class has a stable `code`; each error carries `details` (facts for machines) and a `hint`
-(the next step for people). Surfaces map the four families to exit codes or status codes in one place.
+(the next step for people). Surfaces map the families to exit codes or status codes in one place.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class SchemaIdentityError(InvalidInput):
 
 
 class UnsupportedSchemaChange(InvalidInput):
-    """The evolution planner refuses a change; `details` names the code, the entity and the reason."""
+    """The evolution planner refuses a change; `details` has code, entity and reason."""
 
     code = "unsupported_schema_change"
 

@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.loading.columns import (
     Unproven,
     json_column,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.errors import LoadError
 from omnigraph.loading.casts import WrongAt, as_utf8, is_text, plain, stored_column
 from omnigraph.loading.records import RESERVED, member_problem

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.loading.values import Wrong, blob_bytes, date_days, moment_micros
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.types import FLOATS, PropertyType, Scalar, scalar_type

@@ -23,9 +23,7 @@ def export_snapshot(
     on_progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write entities, types in byte order of their table keys, entities by id; returns how many."""
-    wanted = (
-        snapshot.types() if types is None else {snapshot.find_type(name) for name in types}
-    )
+    wanted = snapshot.types() if types is None else {snapshot.find_type(name) for name in types}
     tables = [
         (type_, partial(_by_id, snapshot, type_))
         for type_ in sorted(wanted, key=lambda t: t.table_key.encode())

@@ -9,6 +9,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.loading.framing import MIB
 from omnigraph.loading.jsontext import escaped, json_texts
 from omnigraph.loading.typed import EntityType, row_width

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.loading.values import BLOB_PREFIX
 
 _NULL = pa.scalar("null")

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 import orjson
 import pyarrow as pa
+
 from omnigraph.errors import LoadError, NotFound, OmniGraphError, ResourceLimit
 from omnigraph.loading.columns import Unproven, json_column
 from omnigraph.loading.framing import (

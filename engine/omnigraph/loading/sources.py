@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+
 from omnigraph.errors import InvalidInput, LoadError, NotFound
 from omnigraph.loading.framing import MIB
 from omnigraph.loading.typed import EntityType, row_width

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.keys import derive_ids, new_ulids
 

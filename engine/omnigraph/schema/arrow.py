@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.schema.defaults import stored_default
 from omnigraph.schema.types import PropertyType, Scalar

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from lark import Token, Transformer
+
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.lexer import SourceProblem
 from omnigraph.schema.tree import (

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from omnigraph.errors import InvalidInput
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import NodeType

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
+
 from omnigraph.errors import ParseError, did_you_mean
 from omnigraph.schema.build import TreeBuilder, unknown_type
 from omnigraph.schema.lexer import SchemaLexer, SourceProblem

@@ -177,11 +177,8 @@ def _manifest_files(view: ManifestView) -> set[str]:
 def _is_needed(file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str]) -> bool:
     folder, _, rest = file.path.partition("/")
     if folder == MANIFEST:
-        return (
-            not rest.startswith("data/")
-            and not rest.startswith("_deletions/")
-            or (file.path in by_manifest)
-        )
+        collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
+        return not collected or file.path in by_manifest
     location, inner = "/".join(file.path.split("/")[:2]), "/".join(file.path.split("/")[2:])
     if location in spared or version_of(file.path) is not None:
         return True

@@ -95,13 +95,21 @@ class Swap:
     """One atomic change of the manifest."""
 
     replace: Sequence[Row] = ()
-    """Named rows that exist and get new contents; every swap needs one, it is what it contends on."""
+    """Named rows that exist and get new contents: what the swap contends on, so never empty."""
     add: Sequence[Row] = ()
-    """Rows that are new: history, or names guarded by a replaced row."""
+    """Rows that are new: history, or names guarded by a replaced row. The commit comes first."""
     remove: Sequence[str] = ()
     """Names that go."""
     remove_addresses: Sequence[int] = ()
     """History rows that go, by address in the view."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A swap whose files are written: the Lance operation, and the view it will lead to."""
+
+    operation: Any
+    known: NamedRows
 
 
 class Manifest:
@@ -215,16 +223,33 @@ class Manifest:
 
     def swap(self, view: ManifestView, change: Swap) -> ManifestView:
         """Apply a change built on a view, or raise `SwapConflict` and change nothing."""
+        try:
+            prepared = self._prepare(view, change)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            # An old view can refer to files that were collected; a new one cannot.
+            if self.refresh(view).version != view.version:
+                raise SwapConflict(str(error)) from error
+            raise StorageError(
+                f"cannot write to the manifest: {error}",
+                hint="Check that the store is writable and has room; nothing was changed.",
+            ) from error
+        committed = _commit(
+            lambda: LanceDataset.commit(view.dataset, prepared.operation, read_version=view.version)
+        )
+        landed = self._landed(self._view(committed, prepared.known), change)
+        self._trim(landed)
+        return landed
+
+    def _prepare(self, view: ManifestView, change: Swap) -> _Prepared:
+        """Write the new rows and deletion marks of a swap; nothing refers to them yet."""
         gone = list(change.remove_addresses)
         for object_id in [row["object_id"] for row in change.replace] + list(change.remove):
             if object_id not in view.named:
                 raise SwapConflict(f"{object_id} is gone")
             gone.append(view.named[object_id].address)
-        added = rows_table([*change.replace, *change.add])
         dataset = view.dataset
         by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
         folded = choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
-        carried = self._carried(dataset, [by_id[i] for i in folded], gone)
         removed, updated = list(folded), []
         for fragment_id, addresses in _by_fragment(gone).items():
             if fragment_id in folded:
@@ -234,25 +259,21 @@ class Manifest:
                 removed.append(fragment_id)
             else:
                 updated.append(left)
-        rows = pa.concat_tables([added, *carried])
+        carried = self._carried(dataset, [by_id[i] for i in folded], gone)
+        rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *carried])
         written = write_fragments(rows, dataset)
+        known = dict(view.by_fragment)
+        for metadata in updated:
+            known |= self._shrunk(view, by_id[metadata.id], metadata, gone)
+        if len(written) == 1:
+            known |= self._remembered(written[0], rows)
         operation = LanceOperation.Update(
             removed_fragment_ids=removed,
             updated_fragments=updated,
             new_fragments=written,
             fields_modified=[],
         )
-        committed = _commit(
-            lambda: LanceDataset.commit(dataset, operation, read_version=view.version)
-        )
-        known = dict(view.by_fragment)
-        for metadata in updated:
-            known |= self._shrunk(view, by_id[metadata.id], metadata, gone)
-        if len(written) == 1:
-            known |= self._remembered(written[0], rows)
-        landed = self._landed(self._view(committed, known), rows.column("object_id")[0].as_py())
-        self._trim(landed)
-        return landed
+        return _Prepared(operation, known)
 
     def _remembered(self, written: FragmentMetadata, rows: pa.Table) -> NamedRows:
         """Keep what was just written, so that nobody has to read it back."""
@@ -298,27 +319,42 @@ class Manifest:
             tables.append(rows.filter(stays).select(MANIFEST_SCHEMA.names).cast(MANIFEST_SCHEMA))
         return tables
 
-    def _landed(self, view: ManifestView, witness: str) -> ManifestView:
+    def _landed(self, view: ManifestView, change: Swap) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.
 
         A writer that stalls until its version file was trimmed can create it again and be told
-        that it succeeded, on a dead end (RFC-013 §12 Q8). So look at the newest version once more.
+        that it succeeded, on a dead end (RFC-013 §12 Q8). That takes at least as many newer
+        versions as are never trimmed; so look at the newest version once more.
         """
-        newest = self.refresh(view)
-        if newest.version != view.version and self.find(newest, witness) is None:
-            raise SwapConflict(f"{witness} was written to a version that is not part of history")
+        try:
+            newest = self.refresh(view)
+            dead_end = newest.version - view.version >= KEPT_VERSIONS and not self._holds(
+                newest, change
+            )
+        except StorageError as error:
+            raise SwapUnknown(str(error)) from error
+        if dead_end:
+            raise SwapConflict("the swap was written to a version that is not part of history")
         return newest
+
+    def _holds(self, view: ManifestView, change: Swap) -> bool:
+        wanted = change.add or change.replace
+        return self.find(view, wanted[0]["object_id"]) is not None
 
     def _trim(self, view: ManifestView) -> None:
         """Now and then delete the files of manifest versions that nobody resolves any more."""
         if view.version % TRIM_EVERY:
             return
         horizon = view.version - KEPT_VERSIONS
-        self._raw.delete(
-            file.path
-            for file in list(self._raw.list("_versions"))
-            if (number := version_of(file.path)) is not None and number < horizon
-        )
+        try:
+            self._raw.delete(
+                file.path
+                for file in list(self._raw.list("_versions"))
+                if (number := version_of(file.path)) is not None and number < horizon
+            )
+        except StorageError:
+            # The swap has landed; a listing that is longer for a while harms nobody.
+            return
 
 
 def version_of(path: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Names of moments: `main`, `main@<commit>`, `main@v42`, `main@2026-11-01T00:00:00Z`, a commit id."""
+"""Names of moments: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`, a commit id."""
 
 from __future__ import annotations
 

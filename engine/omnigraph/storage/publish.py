@@ -1,9 +1,10 @@
 """One publish: the only code that moves a branch.
 
-A `PublishPlan` says which pointers a transaction wants to move and what it relied on. The publisher
-turns any number of plans that wait at the same time into one manifest swap (group commit), each with
-its own commit and its own outcome. Losing a swap changes nothing; the plan is judged again on the new
-head, and either still holds, or goes back to its transaction as `HeadMoved` (architecture §2.3).
+A `PublishPlan` says which pointers a transaction wants to move and what it relied on. The
+publisher turns any number of plans that wait at the same time into one manifest swap (group
+commit), each with its own commit and its own outcome. Losing a swap changes nothing; the plan is
+judged again on the new head, and either still holds, or goes back to its transaction as
+`HeadMoved` (architecture §2.3).
 """
 
 from __future__ import annotations
@@ -302,7 +303,10 @@ class Publisher:
                 self._advance(self._manifest.swap(view, self._swap(accepted)))
             except (SwapConflict, SwapUnknown) as error:
                 unknown = str(error) if isinstance(error, SwapUnknown) else unknown
-                landed = self._look_again(accepted, str(error))
+                landed = self._look_again(accepted)
+                if landed is None:
+                    unknown = str(error)
+                    break
                 if not landed:
                     lost_here += self._heads_of(accepted) != heads
                     if lost_here >= self.retry_budget:
@@ -358,14 +362,16 @@ class Publisher:
         rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]
         return [located.row["metadata"] if located else None for located in rows]
 
-    def _look_again(self, accepted: Sequence[tuple[_Ticket, _Judged]], cause: str) -> bool:
-        """After a failed swap: read the newest state, and say whether our commit is in it."""
-        witness = accepted[0][0].plan.commit
+    def _look_again(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> bool | None:
+        """After a failed swap: whether our commits are in the newest state; none if unreadable.
+
+        One swap carries them all, so that the first stands for the others.
+        """
         try:
-            self.refresh()
-            return self._manifest.find(self._view, commit_id(witness)) is not None
-        except StorageError as error:
-            raise CommitUnknown(witness, f"{cause}; then {error}") from error
+            witness = commit_id(accepted[0][0].plan.commit)
+            return self._manifest.find(self.refresh(), witness) is not None
+        except StorageError:
+            return None
 
     def change_names(self, build: NameChange) -> ManifestView:
         """Create, replace or remove named rows other than by a commit (branches, registrations).
@@ -397,7 +403,7 @@ class Publisher:
 
 
 class _MachineQueue:
-    """An advisory file lock on a local root; nothing on object stores. Re-entrant for its holder."""
+    """An advisory file lock on a local root, nothing on object stores; re-entrant."""
 
     def __init__(self, root: str) -> None:
         self._path = Path(root) / "__publish.lock" if is_local(root) else None

@@ -1,7 +1,7 @@
 """The only door to data tables: open a version, read it, build the next one.
 
 A table version is a detached Lance version: durable and addressable by number, but nobody's HEAD
-(architecture §2). Building one changes nothing that a reader can see, so nothing here needs undoing.
+(architecture §2). Building one changes nothing that a reader can see: nothing needs undoing.
 """
 
 from __future__ import annotations
@@ -413,7 +413,9 @@ def _with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
 
 def one_array(parts: Iterable[pa.ChunkedArray]) -> pa.Array:
     """Text columns one after the other, as one array."""
-    return pa.chunked_array([c for part in parts for c in part.chunks], pa.string()).combine_chunks()
+    return pa.chunked_array(
+        [c for part in parts for c in part.chunks], pa.string()
+    ).combine_chunks()
 
 
 def _numpy(parts: Sequence[pa.ChunkedArray]) -> Addresses:

@@ -8,7 +8,9 @@ that may have changed.
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Literal
@@ -32,7 +34,7 @@ from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.publish import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.publish import PAUSE_SECONDS, HeadMoved, PublishPlan, read_head
 from omnigraph.storage.staging import (
     Operation,
     Remove,
@@ -189,6 +191,8 @@ class WriteTxn:
     def _publish(self) -> Commit | None:
         publisher = self._store.publisher
         for attempt in range(publisher.retry_budget):
+            if attempt:
+                time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * attempt)
             # Who has lost once queues up before staging again, so that it does not lose for ever.
             with publisher.exclusive() if attempt else nullcontext():
                 if attempt:
