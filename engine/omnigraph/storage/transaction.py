@@ -1,9 +1,9 @@
 """`WriteTxn`: everything that writes, from pin to publish (architecture §2.3).
 
 A transaction pins a head, collects operations, stages one new version per touched table, validates
-the final image, and publishes. When the branch moved under it, inserts and upserts are staged again
-on the new head; strict operations (delete, overwrite) are refused, because they were decided on rows
-that may have changed.
+the final image, and publishes. When the branch moved under it, inserts and upserts are staged
+again on the new head; strict operations (delete, overwrite) are refused, because they were decided
+on rows that may have changed.
 """
 
 from __future__ import annotations

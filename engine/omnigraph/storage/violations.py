@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,10 +17,6 @@ def text(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
 
 
 def unique(
@@ -49,11 +44,11 @@ def unique(
 def out_of_range(
     type_name: str,
     prop: str,
-    value: Any,
-    bound: float | None,
-    above: bool,  # noqa: ANN401
+    value: float,
+    bound: float,
+    above: bool,
 ) -> ConstraintViolation:
-    """A number is outside its bounds; without a bound it is not a number at all."""
+    """A number is outside its bounds."""
     sign = ">" if above else "<"
     what = f"{type_name}.{prop} = {text(value)} {sign} {text(bound)}"
     return ConstraintViolation(
