@@ -3,9 +3,9 @@
 A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
 its object id; commits, versions and tombstones are history and are only ever added. A swap
 replaces named rows by marking their old row deleted and adding the new one in the same Lance
-transaction. Two swaps of one row therefore change the same fragment, and Lance lets only one of
-them land. A name that does not exist yet has no row to contend on: whoever creates one replaces
-the allocator row in the same swap, so that creators meet there.
+transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`), so of two swaps built
+on one view Lance lets only one land, whichever rows they are about: the creators of a name that does
+not exist yet included.
 
 A swap reads nothing: the addresses of named rows and the rows of small fragments are known from the
 view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
@@ -39,6 +39,13 @@ KEPT_VERSIONS = 16
 """Manifest versions that stay listed. More would make every commit's listing longer."""
 TRIM_EVERY = 16
 SMALL_ROWS_CACHE_BYTES = 16 << 20
+MEETING_POINT = (1 << 32) - 1
+"""A fragment that never exists and that every swap claims to remove.
+
+Lance finds conflicts only in version files that it can still list. A writer that stalled until the
+version that moved its row was trimmed would otherwise land next to it. With a claim that all swaps
+share, any swap since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
+"""
 
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
@@ -237,7 +244,7 @@ class Manifest:
         rows = pa.concat_tables([added, *carried])
         written = write_fragments(rows, dataset)
         operation = LanceOperation.Update(
-            removed_fragment_ids=removed,
+            removed_fragment_ids=[*removed, MEETING_POINT],
             updated_fragments=updated,
             new_fragments=written,
             fields_modified=[],
