@@ -3,7 +3,7 @@
 A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
 its object id; commits, versions and tombstones are history and are only ever added. A swap
 replaces named rows by marking their old row deleted and adding the new one in the same Lance
-transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`), so of two swaps built
+transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`): of two swaps built
 on one view Lance lets only one land, whichever rows they are about: the creators of a name that does
 not exist yet included.
 
@@ -15,6 +15,7 @@ annotation, but reads every fragment that its index does not cover yet (docs/inv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,7 +258,10 @@ class Manifest:
             known |= self._shrunk(view, by_id[metadata.id], metadata, gone)
         if len(written) == 1:
             known |= self._remembered(written[0], rows)
-        landed = self._landed(self._view(committed, known), rows.column("object_id")[0].as_py())
+        try:
+            landed = self._landed(self._view(committed, known), rows.column("object_id")[0].as_py())
+        except StorageError as error:
+            raise SwapUnknown(f"it was acknowledged, but cannot be read back: {error}") from error
         self._trim(landed)
         return landed
 
@@ -321,11 +325,12 @@ class Manifest:
         if view.version % TRIM_EVERY:
             return
         horizon = view.version - KEPT_VERSIONS
-        self._raw.delete(
-            file.path
-            for file in list(self._raw.list("_versions"))
-            if (number := version_of(file.path)) is not None and number < horizon
-        )
+        with suppress(StorageError):  # the swap has landed; the next trim deletes what is left
+            self._raw.delete(
+                file.path
+                for file in list(self._raw.list("_versions"))
+                if (number := version_of(file.path)) is not None and number < horizon
+            )
 
 
 def version_of(path: str) -> int | None:
