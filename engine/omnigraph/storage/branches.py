@@ -6,7 +6,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput, NotFound, did_you_mean
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.moments import branch_name, resolve
+from omnigraph.storage.moments import KEPT_FROM, PURGED, branch_name, keeper, resolve
 from omnigraph.storage.publish import read_head
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
 
@@ -26,6 +26,7 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
                 hint="Choose another name, or delete the branch first.",
             )
         source = resolve(store, from_)
+        kept_by = keeper(store, source)
         origin = read_head(view, source.branch)
         epochs = [int(_epoch(view, row)) for row in view.rows("graph_head")]
         made.append(
@@ -39,6 +40,11 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
                 fork=source.commit,
                 tables=source.tables,
                 retired=origin.retired if origin and origin.commit == source.commit else {},
+                properties={
+                    name: value
+                    for name, value in kept_by.properties.items()
+                    if name in (KEPT_FROM, PURGED)
+                },
             )
         )
         return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])

@@ -185,9 +185,7 @@ class GraphStore:
         cached = self._commits.get(commit)
         if cached is not None:
             return cached
-        row = self.manifest.find(self.publisher.view, commit_id(commit))
-        if row is None:
-            row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
+        row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
         if row is None:
             return None
         found = parse_commit(row)

@@ -3,9 +3,9 @@
 A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
 its object id; commits, versions and tombstones are history and are only ever added. A swap
 replaces named rows by marking their old row deleted and adding the new one in the same Lance
-transaction. Two swaps of one row therefore change the same fragment, and Lance lets only one of
-them land. A name that does not exist yet has no row to contend on: whoever creates one replaces
-the allocator row in the same swap, so that creators meet there.
+transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`): of two swaps built
+on one view Lance lets only one land, whichever rows they are about: the creators of a name that does
+not exist yet included.
 
 A swap reads nothing: the addresses of named rows and the rows of small fragments are known from the
 view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
@@ -15,6 +15,7 @@ annotation, but reads every fragment that its index does not cover yet (docs/inv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,13 @@ KEPT_VERSIONS = 16
 """Manifest versions that stay listed. More would make every commit's listing longer."""
 TRIM_EVERY = 16
 SMALL_ROWS_CACHE_BYTES = 16 << 20
+MEETING_POINT = (1 << 32) - 1
+"""A fragment that never exists and that every swap claims to remove.
+
+Lance finds conflicts only in version files that it can still list. A writer that stalled until the
+version that moved its row was trimmed would otherwise land next to it. With a claim that all swaps
+share, any swap since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
+"""
 
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
@@ -268,7 +276,7 @@ class Manifest:
         if len(written) == 1:
             known |= self._remembered(written[0], rows)
         operation = LanceOperation.Update(
-            removed_fragment_ids=removed,
+            removed_fragment_ids=[*removed, MEETING_POINT],
             updated_fragments=updated,
             new_fragments=written,
             fields_modified=[],
@@ -346,15 +354,12 @@ class Manifest:
         if view.version % TRIM_EVERY:
             return
         horizon = view.version - KEPT_VERSIONS
-        try:
+        with suppress(StorageError):  # the swap has landed; the next trim deletes what is left
             self._raw.delete(
                 file.path
                 for file in list(self._raw.list("_versions"))
                 if (number := version_of(file.path)) is not None and number < horizon
             )
-        except StorageError:
-            # The swap has landed; a listing that is longer for a while harms nobody.
-            return
 
 
 def version_of(path: str) -> int | None:

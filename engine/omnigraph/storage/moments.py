@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.values import MAIN, Commit, Head, Pointers
 
@@ -85,15 +85,48 @@ def resolve(store: GraphStore, text: str) -> Moment:
     return _on_chain(store, head, when, lambda c: c.time <= instant)
 
 
-def chain(store: GraphStore, head: Head) -> list[Commit]:
+def chain(
+    store: GraphStore, head: Head, commits: Mapping[str, Commit] | None = None
+) -> list[Commit]:
     """The commits of a branch, newest first: its own, then those it inherited at its fork."""
-    commits = store.all_commits()
+    commits = store.all_commits() if commits is None else commits
     found = []
     current: str | None = head.commit
     while current is not None and current in commits:
         found.append(commits[current])
         current = commits[current].parent
     return found
+
+
+def keeper(store: GraphStore, moment: Moment) -> Head:
+    """A branch whose retention keeps the data of a moment; `Reclaimed` when there is none.
+
+    What no branch keeps is the collector's, even while its files are still there.
+    """
+    heads = sorted(store.heads(), key=lambda head: head.branch != moment.branch)
+    tips = [head for head in heads if head.commit == moment.commit]
+    if tips:
+        return tips[0]
+    commits = store.all_commits()
+    for head in heads:
+        floor = head.properties.get(KEPT_FROM, 0)
+        purged = head.properties.get(PURGED, {})
+        if moment.version >= floor and any(
+            commit.id == moment.commit for commit in chain(store, head, commits)
+        ) and all(
+            moment.version >= purged.get(str(pointer.identity), 0)
+            for pointer in moment.tables.values()
+        ):
+            return head
+    raise reclaimed(moment.commit)
+
+
+def reclaimed(commit: str) -> Reclaimed:
+    """The error of reading what a collection gave up."""
+    return Reclaimed(
+        f"the data of commit {commit} was reclaimed",
+        hint="Collect with a longer retention to keep more of the past.",
+    )
 
 
 def _is_branch(store: GraphStore, name: str) -> bool:

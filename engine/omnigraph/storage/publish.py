@@ -282,12 +282,18 @@ class Publisher:
 
     def _run(self, batch: Sequence[_Ticket]) -> None:
         """Settle every ticket of a batch."""
+        failure: Exception | None = None
         try:
             self._attempt_all(batch)
         except OmniGraphError as error:
+            failure = error
+        finally:
+            # Nobody else will look at these tickets: also an interrupt must leave an answer.
             for ticket in batch:
                 if not ticket.settled:
-                    ticket.error = error
+                    ticket.error = failure or CommitUnknown(
+                        ticket.plan.commit, "the thread that published it was interrupted"
+                    )
 
     def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
         lost_here = 0
