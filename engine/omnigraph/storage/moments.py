@@ -138,9 +138,9 @@ def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Mo
 def _parse_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"{text!r} is no commit id, version (v42) or ISO 8601 time",
             hint="Write main@<commit>, main@v42 or main@2026-11-01T00:00:00Z.",
         ) from error
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
