@@ -1,4 +1,4 @@
-"""What graph tests share: schemas of the language reference, records, and reading a graph plainly."""
+"""What graph tests share: the schemas of the reference, records, and reading a graph plainly."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, NotFound, Reclaimed, StorageError, did_you_mean
+from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.moments import Moment
+from omnigraph.storage.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
 from omnigraph.storage.values import TablePointer
 
@@ -55,7 +55,10 @@ class Snapshot:
 
     def pointer(self, type_: GraphType) -> TablePointer:
         """The table version that holds a type at this moment."""
-        return self.moment.tables[self._existing(type_).table_key]
+        pointer = self.moment.tables[self._existing(type_).table_key]
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        return pointer
 
     def find_type(self, name: str) -> GraphType:
         """A type by its name today, or by its name then if it was dropped since."""
@@ -140,14 +143,12 @@ class Snapshot:
                 f"cannot apply the filter {condition!r}: {error.__cause__}",
                 hint="Use a SQL condition over the type's properties.",
             )
-        if error.code == "corruption" and self.version < self.moment.kept_from:
-            return _reclaimed(self.commit)
+        if error.code == "corruption" and given_up_since(self._store, self.moment):
+            return reclaimed(self.commit)
         return error
 
     def _version(self, type_: GraphType) -> TableVersion:
         pointer = self.pointer(type_)
-        if self.version < self.moment.purged.get(str(pointer.identity), 0):
-            raise _reclaimed(self.commit)
         version = TableVersion(pointer.location, pointer.lance)
         try:
             self._store.tables.open(version)
@@ -205,13 +206,6 @@ class Snapshot:
         names = {name: name for name in (*_SYSTEM_COLUMNS, *then.by_name)}
         old = {p.identity: p.name for p in then.properties}
         return names | {p.name: old[p.identity] for p in type_.properties if p.identity in old}
-
-
-def _reclaimed(commit: str) -> Reclaimed:
-    return Reclaimed(
-        f"the data of commit {commit} was reclaimed",
-        hint="Collect with a longer retention to keep more of the past.",
-    )
 
 
 def find_type(catalog: Catalog, name: str) -> GraphType:
