@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.errors import OmniGraphError
 
 GARDEN = """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.errors import InvalidInput, Reclaimed
 from support.graphs import boats, contents, ids, ndjson, node, refused
 
