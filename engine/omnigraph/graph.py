@@ -246,10 +246,8 @@ class Transaction:
         cascade: bool = True,
     ) -> None:
         """Remove entities by id. A node takes its edges with it, unless `cascade` is off."""
-        values = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-        array = values if isinstance(values, pa.Array) else pa.array(list(values), pa.string())
         type_ = find_type(self._txn.catalog, type_name)
-        self._txn.remove(type_, array.cast(pa.string()), cascade=cascade)
+        self._txn.remove(type_, _id_array(ids), cascade=cascade)
 
     def scan(
         self,
@@ -304,6 +302,19 @@ def schema_text(source: str | Path) -> tuple[str, str | None]:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error
+
+
+def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    if isinstance(ids, str | bytes):
+        raise InvalidInput("ids come as a list", hint=f"Write [{ids!r}].")
+    given = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    try:
+        array = given if isinstance(given, pa.Array) else pa.array(list(given), pa.string())
+    except (pa.ArrowException, TypeError) as error:
+        raise InvalidInput(f"ids are texts: {error}") from error
+    if array.null_count or array.type not in (pa.string(), pa.large_string()):
+        raise InvalidInput(f"ids are texts without nulls, not {array.type}")
+    return array.cast(pa.string())
 
 
 def _tabular(rows: Rows) -> pa.Table | pa.RecordBatchReader:

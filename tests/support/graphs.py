@@ -1,79 +1,108 @@
-"""Graphs for tests of the engine: small schemas, small writes, and what a graph holds.
-
-With `support.workers` the only part of the support package that knows the engine.
-"""
+"""What graph tests share: the schemas of the reference, records, and reading a graph plainly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from omnigraph.graph import Graph, init
-from omnigraph.storage.values import MAIN, Commit
+import pytest
 
-SOCIAL = """
-node Person { name: String @key  age: I64? }
-node Club { name: String @key }
-edge Knows: Person -> Person
-edge Member: Person -> Club
+import omnigraph
+from omnigraph.errors import OmniGraphError
+
+GARDEN = """
+node Plant { tag: String @key  latin: String  height: F32?  planted: Date?
+             bed: enum(north, south)?  labels: [String]?  code: String? @unique
+             @range(height, 0..900) }
+node Visit { note: String }
+edge Near: Plant -> Plant { metres: F64? }
+edge Seen: Plant -> Visit @card(0..2)
 """
 
+STATE_A = """\
+{"edge":"near","from":"P1","to":"P2","data":{"id":"n1","metres":2}}
+{"type":"Plant","data":{"tag":"P1","latin":"Acer","height":310.5,"planted":"2024-01-01","labels":[]}}
+{"type":"Plant","data":{"tag":"P2","latin":"Taxus","code":"T9"}}
+{"type":"Visit","data":{"id":"v1","note":"wet"}}
+"""
 
-def social_graph(root: str, people: Iterable[str] = (), knows: Iterable[str] = ()) -> Graph:
-    """A graph of people; `knows` are pairs written as `Bob>Ann`."""
-    graph = init(root, SOCIAL)
-    pairs = [pair.split(">") for pair in knows]
-    with graph.transaction() as txn:
-        txn.insert("Person", persons(people))
-        if pairs:
-            txn.insert("Knows", [edge(src, dst) for src, dst in pairs])
+BOATS = """
+node Boat { name: String @key  crew: I32?  flag: String?  reg: String? @unique }
+edge Tows: Boat -> Boat @card(0..1)
+edge Meets: Boat -> Boat
+"""
+
+Row = dict[str, Any]
+Contents = dict[str, list[Row]]
+E = TypeVar("E", bound=OmniGraphError)
+
+
+def node(type_name: str, /, **data: Any) -> Row:  # noqa: ANN401
+    """A node record of a load."""
+    return {"type": type_name, "data": data}
+
+
+def edge(name: str, from_: str, to: str, /, **data: Any) -> Row:  # noqa: ANN401
+    """An edge record of a load."""
+    return {"edge": name, "from": from_, "to": to, "data": data}
+
+
+def ndjson(*records: Row) -> bytes:
+    """Records as the text of a load."""
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def garden(root: str) -> omnigraph.Graph:
+    """A graph in state A of loading.md section 9."""
+    graph = omnigraph.init(root, GARDEN)
+    graph.load(STATE_A.encode(), mode="overwrite")
     return graph
 
 
-def persons(names: Iterable[str], age: int | None = 30) -> list[dict[str, Any]]:
-    return [{"name": name, "age": age} for name in names]
+def boats(root: str) -> omnigraph.Graph:
+    """The base of branching.md section 8: Ada, Bly and Cap, and Bly meets Cap."""
+    graph = omnigraph.init(root, BOATS)
+    graph.load(
+        ndjson(
+            node("Boat", name="Ada", crew=2),
+            node("Boat", name="Bly", crew=3),
+            node("Boat", name="Cap", flag="NL"),
+            edge("Meets", "Bly", "Cap", id="m1"),
+        )
+    )
+    return graph
 
 
-def edge(src: str, dst: str) -> dict[str, str]:
-    return {"src": src, "dst": dst}
+def rows(
+    graph: omnigraph.Graph, type_name: str, at: str = "main", columns: list[str] | None = None
+) -> list[Row]:
+    """The entities of a type at a moment, by id."""
+    read: list[Row] = graph.snapshot(at).scan(type_name, columns).read_all().to_pylist()
+    return sorted(read, key=lambda row: str(row.get("id")))
 
 
-def add_person(graph: Graph, name: str, branch: str = MAIN, age: int = 30) -> Commit:
-    """One small commit."""
-    with graph.transaction(branch, message=name) as txn:
-        txn.insert("Person", persons([name], age))
-    assert txn.commit is not None
-    return txn.commit
+def ids(graph: omnigraph.Graph, type_name: str, at: str = "main") -> list[str]:
+    """The ids of a type at a moment, sorted."""
+    return [row["id"] for row in rows(graph, type_name, at, ["id"])]
 
 
-def people(graph: Graph, at: str = MAIN) -> list[str]:
-    """The names of everybody, in order."""
-    return names(graph, "Person", at)
+def contents(graph: omnigraph.Graph, at: str = "main") -> Contents:
+    """Everything a moment shows, by table key and id."""
+    types = graph.snapshot(at).types()
+    return {type_.table_key: rows(graph, type_.table_key, at) for type_ in types}
 
 
-def names(graph: Graph, type_name: str, at: str = MAIN) -> list[str]:
-    """The ids of a type, in order; one that is there twice is in the list twice."""
-    ids: Sequence[str] = graph.snapshot(at).scan(type_name, ["id"]).read_all().column(0).to_pylist()
-    return sorted(ids)
+def state(graph: omnigraph.Graph) -> dict[str, tuple[str, Contents]]:
+    """Head and contents of every branch."""
+    return {b.name: (b.commit, contents(graph, b.name)) for b in graph.branches()}
 
 
-def pairs(graph: Graph, type_name: str = "Knows", at: str = MAIN) -> list[str]:
-    """The edges of a type, each as `Bob>Ann`, in order."""
-    rows = graph.snapshot(at).scan(type_name, ["src", "dst"]).read_all().to_pylist()
-    return sorted(f"{row['src']}>{row['dst']}" for row in rows)
-
-
-def assert_sound(graph: Graph) -> None:
-    """Everything the manifest says is true, and every branch's history is one chain."""
-    report = graph.verify()
-    assert report.ok, report.to_json()["findings"][:5]
-    for branch in graph.branches():
-        assert_linear(graph.commits(branch.name))
-
-
-def assert_linear(commits: Sequence[Commit]) -> None:
-    """Newest first, each the child of the next, numbered without gaps down to 1."""
-    assert [commit.version for commit in commits] == list(range(len(commits), 0, -1))
-    for child, parent in zip(commits, commits[1:], strict=False):
-        assert child.parent == parent.id
-    assert len({commit.id for commit in commits}) == len(commits)
+def refused(graph: omnigraph.Graph, kind: type[E], action: Callable[[], object]) -> E:
+    """The error of an action that must fail and leave every branch as it was."""
+    before = state(graph)
+    with pytest.raises(kind) as caught:
+        action()
+    assert state(graph) == before
+    assert caught.value.message
+    return caught.value

@@ -6,9 +6,12 @@ from omnigraph.errors import AlreadyExists, InvalidInput, NotFound, did_you_mean
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.moments import KEPT_FROM, PURGED, branch_name, keeper, resolve
+from omnigraph.storage.moments import KEPT_FROM, PURGED, branch_name, reclaimed, resolve
 from omnigraph.storage.publish import read_head
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
+
+INHERITED = (KEPT_FROM, PURGED)
+"""Head properties that say what of the shared history is gone; a fork has the same history."""
 
 
 def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
@@ -26,7 +29,9 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
                 hint="Choose another name, or delete the branch first.",
             )
         source = resolve(store, from_)
-        kept_by = keeper(store, source)
+        pointers = source.tables.values()
+        if any(source.version < source.purged.get(str(p.identity), 0) for p in pointers):
+            raise reclaimed(source.commit)
         origin = read_head(view, source.branch)
         epochs = [int(_epoch(view, row)) for row in view.rows("graph_head")]
         made.append(
@@ -40,11 +45,9 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
                 fork=source.commit,
                 tables=source.tables,
                 retired=origin.retired if origin and origin.commit == source.commit else {},
-                properties={
-                    name: value
-                    for name, value in kept_by.properties.items()
-                    if name in (KEPT_FROM, PURGED)
-                },
+                properties={k: origin.properties[k] for k in INHERITED if k in origin.properties}
+                if origin
+                else {},
             )
         )
         return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.publish import read_head
 from omnigraph.storage.values import MAIN, Commit, Head, Pointers
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
@@ -35,8 +36,6 @@ class Moment:
     reading_schema: str
     """The schema of the branch today, under whose names the past is read."""
     tables: Pointers
-    kept_from: int = 0
-    """Moments of the branch before this version were given up by a collection."""
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
 
@@ -75,7 +74,7 @@ def resolve(store: GraphStore, text: str) -> Moment:
     branch = branch_name(name or MAIN)
     head = store.head(branch)
     if not at:
-        return Moment(branch, head.commit, head.version, head.schema, head.schema, head.tables)
+        return _present(head)
     if _ULID.match(when):
         return _at_commit(store, head, when)
     version = _VERSION.match(when)
@@ -85,48 +84,15 @@ def resolve(store: GraphStore, text: str) -> Moment:
     return _on_chain(store, head, when, lambda c: c.time <= instant)
 
 
-def chain(
-    store: GraphStore, head: Head, commits: Mapping[str, Commit] | None = None
-) -> list[Commit]:
+def chain(store: GraphStore, head: Head) -> list[Commit]:
     """The commits of a branch, newest first: its own, then those it inherited at its fork."""
-    commits = store.all_commits() if commits is None else commits
+    commits = store.all_commits()
     found = []
     current: str | None = head.commit
     while current is not None and current in commits:
         found.append(commits[current])
         current = commits[current].parent
     return found
-
-
-def keeper(store: GraphStore, moment: Moment) -> Head:
-    """A branch whose retention keeps the data of a moment; `Reclaimed` when there is none.
-
-    What no branch keeps is the collector's, even while its files are still there.
-    """
-    heads = sorted(store.heads(), key=lambda head: head.branch != moment.branch)
-    tips = [head for head in heads if head.commit == moment.commit]
-    if tips:
-        return tips[0]
-    commits = store.all_commits()
-    for head in heads:
-        floor = head.properties.get(KEPT_FROM, 0)
-        purged = head.properties.get(PURGED, {})
-        if moment.version >= floor and any(
-            commit.id == moment.commit for commit in chain(store, head, commits)
-        ) and all(
-            moment.version >= purged.get(str(pointer.identity), 0)
-            for pointer in moment.tables.values()
-        ):
-            return head
-    raise reclaimed(moment.commit)
-
-
-def reclaimed(commit: str) -> Reclaimed:
-    """The error of reading what a collection gave up."""
-    return Reclaimed(
-        f"the data of commit {commit} was reclaimed",
-        hint="Collect with a longer retention to keep more of the past.",
-    )
 
 
 def _is_branch(store: GraphStore, name: str) -> bool:
@@ -140,12 +106,35 @@ def _at_commit(store: GraphStore, head: Head | None, commit_id: str) -> Moment:
             f"there is no commit {commit_id}", hint="List commits with `omnigraph commit list`."
         )
     if head is None:
-        heads = {head.branch: head for head in store.heads()}
-        return _past(heads.get(commit.branch) or heads[MAIN], commit)
+        return _past(_keeper(store, commit), commit)
     return _on_chain(store, head, commit_id, lambda c: c.id == commit_id)
 
 
+def _keeper(store: GraphStore, commit: Commit) -> Head:
+    """The branch on which a commit is read: the one it was made on, else one that still has it."""
+    holders = [
+        head
+        for head in sorted(store.heads(), key=lambda head: head.branch != commit.branch)
+        if commit.version <= head.version and any(c.id == commit.id for c in chain(store, head))
+    ]
+    if not holders:
+        raise Reclaimed(
+            f"commit {commit.id} is on no branch any more",
+            hint="The branch it was made on was deleted.",
+        )
+    kept = (h for h in holders if commit.version >= h.properties.get(KEPT_FROM, 0))
+    return next(kept, holders[0])
+
+
+def _present(head: Head) -> Moment:
+    return Moment(
+        head.branch, head.commit, head.version, head.schema, head.schema, head.tables
+    )
+
+
 def _past(head: Head, commit: Commit) -> Moment:
+    if commit.version < head.properties.get(KEPT_FROM, 0):
+        raise reclaimed(commit.id)
     return Moment(
         branch=head.branch,
         commit=commit.id,
@@ -153,9 +142,25 @@ def _past(head: Head, commit: Commit) -> Moment:
         schema=commit.schema,
         reading_schema=head.schema,
         tables=commit.tables,
-        kept_from=head.properties.get(KEPT_FROM, 0),
         purged=head.properties.get(PURGED, {}),
     )
+
+
+def reclaimed(commit: str) -> Reclaimed:
+    """The error of a moment that a collection gave up."""
+    return Reclaimed(
+        f"the data of commit {commit} was reclaimed",
+        hint="Collect with a longer retention to keep more of the past.",
+    )
+
+
+def given_up_since(store: GraphStore, moment: Moment) -> bool:
+    """Whether a collection has given up a moment that was there when it was looked up."""
+    head = read_head(store.publisher.refresh(), moment.branch)
+    if head is None or moment.version < head.properties.get(KEPT_FROM, 0):
+        return True
+    purged = head.properties.get(PURGED, {})
+    return any(moment.version < purged.get(str(p.identity), 0) for p in moment.tables.values())
 
 
 def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Moment:
@@ -171,9 +176,9 @@ def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Mo
 def _parse_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise InvalidInput(
             f"{text!r} is no commit id, version (v42) or ISO 8601 time",
             hint="Write main@<commit>, main@v42 or main@2026-11-01T00:00:00Z.",
         ) from error
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -7,16 +7,23 @@ its new name; what did not exist then is an error, never an invented null (branc
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
+from omnigraph.errors import (
+    InvalidInput,
+    NotFound,
+    OmniGraphError,
+    StorageError,
+    did_you_mean,
+)
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.moments import Moment, reclaimed
+from omnigraph.storage.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
 from omnigraph.storage.values import TablePointer
 
@@ -55,7 +62,10 @@ class Snapshot:
 
     def pointer(self, type_: GraphType) -> TablePointer:
         """The table version that holds a type at this moment."""
-        return self.moment.tables[self._existing(type_).table_key]
+        pointer = self.moment.tables[self._existing(type_).table_key]
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        return pointer
 
     def find_type(self, name: str) -> GraphType:
         """A type by its name today, or by its name then if it was dropped since."""
@@ -95,13 +105,15 @@ class Snapshot:
         order_by: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
         """Stream a type's rows; columns, filter (SQL) and order are pushed into the table."""
+        if limit is not None and not 0 <= limit < 2**63:
+            raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows, or none.")
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
         wanted = self._wanted(type_, shown, columns)
         names = self._names_then(type_, then)
         version = self._version(type_)
-        condition = _renamed(filter, names) if filter else None
+        condition = self._in_names_then(type_, filter, names) if filter else None
         target = pa.schema([shown.field(name) for name in wanted])
         try:
             reader = self._store.tables.scan(
@@ -113,7 +125,9 @@ class Snapshot:
             )
         except StorageError as error:
             raise self._explained(error, filter) from error
-        return pa.RecordBatchReader.from_batches(target, self._batches(reader, version, target))
+        return pa.RecordBatchReader.from_batches(
+            target, self._batches(reader, version, target, filter)
+        )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
         """One entity as a dictionary, or none."""
@@ -122,7 +136,11 @@ class Snapshot:
         return rows[0] if rows else None
 
     def _batches(
-        self, reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
     ) -> Iterator[pa.RecordBatch]:
         try:
             for batch in guarded(reader, version):
@@ -132,22 +150,15 @@ class Snapshot:
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=target)
         except StorageError as error:
-            raise self._explained(error, None) from error
+            raise self._explained(error, condition) from error
 
-    def _explained(self, error: StorageError, condition: str | None) -> Exception:
-        if condition is not None and error.code == "storage":
-            return InvalidInput(
-                f"cannot apply the filter {condition!r}: {error.__cause__}",
-                hint="Use a SQL condition over the type's properties.",
-            )
-        if error.code == "corruption" and self.version < self.moment.kept_from:
+    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+        if error.code == "corruption" and given_up_since(self._store, self.moment):
             return reclaimed(self.commit)
-        return error
+        return explained(error, condition)
 
     def _version(self, type_: GraphType) -> TableVersion:
         pointer = self.pointer(type_)
-        if self.version < self.moment.purged.get(str(pointer.identity), 0):
-            raise reclaimed(self.commit)
         version = TableVersion(pointer.location, pointer.lance)
         try:
             self._store.tables.open(version)
@@ -160,22 +171,37 @@ class Snapshot:
     ) -> list[str]:
         if columns is None:
             return list(shown.names)
-        if not columns:
-            raise InvalidInput("no columns were asked for", hint='Ask for ["id"] at least.')
+        check_columns(columns)
         for name in columns:
             if name in shown.names:
                 continue
             if name in type_.by_name:
-                raise NotFound(
-                    f"{type_.name}.{name} did not exist at commit {self.commit}",
-                    hint="Ask for it at a later moment.",
-                )
+                raise self._no_property_then(type_, name)
             raise NotFound(
                 f"{type_.kind} {type_.name} has no property {name!r}"
                 f"{did_you_mean(name, shown.names)}",
                 hint=f"It has {', '.join(shown.names)}.",
             )
         return list(columns)
+
+    def _in_names_then(
+        self, type_: GraphType, condition: str, names: Mapping[str, str]
+    ) -> str:
+        """A condition with today's property names turned into those of the past."""
+
+        def then(word: re.Match[str]) -> str:
+            name = word[0].strip("`")
+            if name in type_.by_name and name not in names:
+                raise self._no_property_then(type_, name)
+            return word[0].replace(name, names.get(name, name)) if name in names else word[0]
+
+        return _WORD.sub(then, condition)
+
+    def _no_property_then(self, type_: GraphType, name: str) -> NotFound:
+        return NotFound(
+            f"{type_.name}.{name} did not exist at commit {self.commit}",
+            hint="Ask for it at a later moment.",
+        )
 
     def _with_dropped(
         self, type_: GraphType, then: GraphType, shown: pa.Schema, columns: Sequence[str]
@@ -202,9 +228,30 @@ class Snapshot:
         return then
 
     def _names_then(self, type_: GraphType, then: GraphType) -> Mapping[str, str]:
-        names = {name: name for name in (*_SYSTEM_COLUMNS, *then.by_name)}
+        """What each column that can be named was called then; not an earlier one of its name."""
         old = {p.identity: p.name for p in then.properties}
+        dropped = [p.name for p in then.properties if p.identity not in type_.by_identity]
+        names = {name: name for name in (*_SYSTEM_COLUMNS, *dropped) if name not in type_.by_name}
         return names | {p.name: old[p.identity] for p in type_.properties if p.identity in old}
+
+
+def check_columns(columns: Sequence[str]) -> None:
+    """A choice of columns names at least one, and each once."""
+    if not columns:
+        raise InvalidInput("no columns were asked for", hint='Ask for ["id"] at least.')
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"the column {twice[0]!r} is asked for twice", hint="Name it once.")
+
+
+def explained(error: StorageError, condition: str | None) -> OmniGraphError:
+    """A failed read in the caller's terms: the fault of its filter, unless the store failed."""
+    if condition is None or error.code != "storage" or "LanceError(IO)" in str(error):
+        return error
+    return InvalidInput(
+        f"cannot apply the filter {condition!r}: {error.__cause__}",
+        hint="Use a SQL condition over the type's properties.",
+    )
 
 
 def find_type(catalog: Catalog, name: str) -> GraphType:
@@ -229,10 +276,3 @@ def find_type(catalog: Catalog, name: str) -> GraphType:
         f"there is no type {name!r}{did_you_mean(name, known)}",
         hint=f"The schema has {', '.join(sorted(known)) or 'no types'}.",
     )
-
-
-def _renamed(condition: str, names: Mapping[str, str]) -> str:
-    """A condition with today's property names turned into those of the past."""
-    if all(now == then for now, then in names.items()):
-        return condition
-    return _WORD.sub(lambda word: names.get(word[0], word[0]), condition)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -55,7 +55,12 @@ class RawStore:
 
     def __init__(self, root: str, options: Mapping[str, str]) -> None:
         self.root = root
-        self._store = _open(root, options)
+        self._options = options
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        """Opened when it is first needed: looking for a graph must not make a folder."""
+        return _open(self.root, self._options)
 
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """Every file below a folder of the root."""
@@ -117,7 +122,7 @@ class RawStore:
 
 def _open(root: str, options: Mapping[str, str]) -> ObjectStore:
     if is_local(root):
-        return LocalStore(root, mkdir=Path(root).parent.is_dir())
+        return LocalStore(root)
     parts = urlsplit(root)
     config = {key: value for key, value in options.items() if key.startswith("aws_")}
     client: Any = {"allow_http": config.pop("aws_allow_http", "false") == "true"}

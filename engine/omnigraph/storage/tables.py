@@ -19,6 +19,7 @@ from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
+from omnigraph.schema.arrow import BLOB_METADATA
 from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.folding import choose_fold, tier
 
@@ -243,9 +244,11 @@ class Tables:
         self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader
     ) -> list[FragmentMetadata]:
         """Write rows as data files that no version refers to yet."""
+        dataset = self.open(version)
+        marked = rows.cast(_with_blobs(rows.schema, dataset.schema))
         try:
             written: list[FragmentMetadata] = write_fragments(
-                rows, self.open(version), mode="append", max_rows_per_file=SCAN_ROWS
+                marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS
             )
         except OSError as error:
             raise _write_error(version.location, error) from error
@@ -396,6 +399,17 @@ def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:
 
 def _address_condition(addresses: Addresses) -> str:
     return f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
+
+
+def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
+    """The schema with Blob columns marked as such: a scan gives them back as plain bytes."""
+    return pa.schema(
+        field.with_metadata(BLOB_METADATA)
+        if pa.types.is_large_binary(field.type)
+        and isinstance(stored.field(field.name).type, pa.BaseExtensionType)
+        else field
+        for field in schema
+    )
 
 
 def _with_offsets(rows: pa.Table) -> pa.Table:

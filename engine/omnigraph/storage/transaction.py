@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Literal
 
@@ -25,6 +25,7 @@ from omnigraph.errors import (
     PreconditionFailed,
     PublishContention,
     ReadSetConflict,
+    StorageError,
     TransactionExpired,
 )
 from omnigraph.schema import EdgeType, NodeType
@@ -35,6 +36,7 @@ from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoi
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.publish import PAUSE_SECONDS, HeadMoved, PublishPlan, read_head
+from omnigraph.storage.snapshot import check_columns, explained
 from omnigraph.storage.staging import (
     Operation,
     Remove,
@@ -45,7 +47,7 @@ from omnigraph.storage.staging import (
     remove_rows,
     stage,
 )
-from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, in_condition
+from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row
@@ -154,8 +156,20 @@ class WriteTxn:
     ) -> pa.RecordBatchReader:
         """Read a type as this transaction sees it."""
         version = self.version(type_.table_key)
-        names = list(columns) if columns is not None else table_schema(type_).names
-        return self._store.tables.scan(version, columns=names, condition=condition)
+        schema = table_schema(type_)
+        if columns is not None:
+            check_columns(columns)
+            for name in columns:
+                if name not in schema.names:
+                    type_.property(name)
+        target = pa.schema([schema.field(name) for name in columns or schema.names])
+        try:
+            reader = self._store.tables.scan(version, columns=target.names, condition=condition)
+        except StorageError as error:
+            raise explained(error, condition) from error
+        return pa.RecordBatchReader.from_batches(
+            target, _typed_batches(reader, version, target, condition)
+        )
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -382,6 +396,16 @@ class _Work:
                 after.staged[key] = state
                 after._progress[key] = self._progress.get(key, 0)
         return after
+
+
+def _typed_batches(
+    reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema, condition: str | None
+) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in guarded(reader, version):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+    except StorageError as error:
+        raise explained(error, condition) from error
 
 
 def _with_given_ids(operation: Write | Replace) -> Write | Replace:

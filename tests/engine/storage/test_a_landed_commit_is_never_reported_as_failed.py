@@ -12,7 +12,7 @@ from omnigraph.errors import CommitUnknown, StorageError
 from omnigraph.storage import manifest as manifest_module
 from omnigraph.storage.manifest import TRIM_EVERY, Manifest, ManifestView
 from omnigraph.storage.store import RawStore
-from support.graphs import add_person, assert_sound, people, persons, social_graph
+from support.social import add_person, assert_sound, people, persons, social_graph
 from support.waiting import wait_until
 
 

@@ -7,7 +7,7 @@ import pytest
 from omnigraph.errors import Reclaimed
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
-from support.graphs import add_person, assert_sound, people, social_graph
+from support.social import add_person, assert_sound, people, social_graph
 
 
 def collected_graph(root: str) -> Graph:

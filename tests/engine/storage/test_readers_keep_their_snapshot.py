@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.errors import NotFound, Reclaimed
 from omnigraph.graph import open as open_graph
-from support.graphs import add_person, assert_sound, people, persons, social_graph
+from support.social import add_person, assert_sound, people, persons, social_graph
 
 
 def test_a_snapshot_stays_as_it_was_while_others_write_and_collect(root: str) -> None:
