@@ -9,6 +9,7 @@ import sys
 import lance
 import pyarrow as pa
 import pytest
+
 from support.object_stores import ObjectStore
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import lance
 import pyarrow as pa
 import pytest
+
 from support.fixtures import BUCKET, unique_uri, use_environment
 from support.object_stores import ObjectStore
 from support.policies import CountRequests, DropResponses, Fail503

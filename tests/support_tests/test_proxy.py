@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError, HTTPClientError
+
 from support.fixtures import BUCKET, unique_uri
 from support.object_stores import ObjectStore
 from support.policies import (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
+
 from support import object_stores
 from support.fixtures import BUCKET, unique_uri
 from support.object_stores import ObjectStore, StoreUnavailable, s3rver

@@ -127,9 +127,7 @@ def _keeper(store: GraphStore, commit: Commit) -> Head:
 
 
 def _present(head: Head) -> Moment:
-    return Moment(
-        head.branch, head.commit, head.version, head.schema, head.schema, head.tables
-    )
+    return Moment(head.branch, head.commit, head.version, head.schema, head.schema, head.tables)
 
 
 def _past(head: Head, commit: Commit) -> Moment:

@@ -184,9 +184,7 @@ class Snapshot:
             )
         return list(columns)
 
-    def _in_names_then(
-        self, type_: GraphType, condition: str, names: Mapping[str, str]
-    ) -> str:
+    def _in_names_then(self, type_: GraphType, condition: str, names: Mapping[str, str]) -> str:
         """A condition with today's property names turned into those of the past."""
 
         def then(word: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 import pyarrow as pa
+
 from omnigraph.errors import LoadError, OmniGraphError
 from omnigraph.loading import Limits, TypedBatch, read_ndjson
 from omnigraph.schema import Catalog, compile_schema

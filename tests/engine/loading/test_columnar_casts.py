@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from engine.loading.cases import EVERYTHING, plain
 from omnigraph.errors import LoadError
 from omnigraph.loading import read_columnar

@@ -11,6 +11,7 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+
 from engine.loading.cases import EVERYTHING, GARDEN, plain
 from omnigraph.errors import InvalidInput, LoadError, NotFound
 from omnigraph.loading import read_columnar

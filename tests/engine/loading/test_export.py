@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pytest
-from engine.loading.cases import EVERYTHING, GARDEN, batches, plain
-from engine.loading.test_ndjson_records import STATE_A
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from engine.loading.cases import EVERYTHING, GARDEN, batches, plain
+from engine.loading.test_ndjson_records import STATE_A
 from omnigraph.loading import export_ndjson, read_ndjson
 from omnigraph.loading.typed import EntityType
 from omnigraph.schema.arrow import table_schema

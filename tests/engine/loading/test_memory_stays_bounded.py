@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+
 from engine.loading.cases import GARDEN
 from omnigraph.loading import read_columnar, read_ndjson
 from omnigraph.schema import compile_schema

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+
 from engine.loading.cases import GARDEN, batches, refusal, rows
 from omnigraph.errors import ResourceLimit
 from omnigraph.loading import Limits, read_ndjson

@@ -7,9 +7,10 @@ import json
 import random
 from unittest import mock
 
-from engine.loading.cases import EVERYTHING, outcome
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
+from engine.loading.cases import EVERYTHING, outcome
 from omnigraph.loading import columns, ndjson, read_ndjson
 
 SLOW_MACHINE = settings(deadline=None, max_examples=300)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from engine.loading.cases import EVERYTHING, GARDEN, batches, refusal, rows
 from omnigraph.schema.arrow import table_schema
 

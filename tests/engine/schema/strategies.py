@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+
 from omnigraph.schema.constraints import quote
 
 NAMES = ("age", "bio", "code", "depth", "edge", "enum", "node", "type", "_row_id", "x1")

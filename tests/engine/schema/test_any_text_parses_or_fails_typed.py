@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from engine.schema.strategies import schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from engine.schema.strategies import schemas
 from omnigraph.errors import CatalogError, ParseError
 from omnigraph.schema import compile_schema, parse
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+
 from omnigraph.schema import compile_schema, table_schema
 from omnigraph.schema.arrow import arrow_type, default_scalar, pattern_matches
 from omnigraph.schema.types import PropertyType

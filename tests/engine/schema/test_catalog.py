@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from engine.schema.strategies import schemas
 from hypothesis import given, settings
+
+from engine.schema.strategies import schemas
 from omnigraph.errors import FormatTooNew, NotFound
 from omnigraph.schema import (
     Cardinality,

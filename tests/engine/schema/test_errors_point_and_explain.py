@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from omnigraph.errors import ParseError
 from omnigraph.schema import compile_schema, parse
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from engine.schema.strategies import schemas
 from hypothesis import given, settings
+
+from engine.schema.strategies import schemas
 from omnigraph.errors import UnsupportedSchemaChange
 from omnigraph.schema import (
     Catalog,

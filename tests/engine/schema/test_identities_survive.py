@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from engine.schema.strategies import schemas
 from hypothesis import given, settings
+
+from engine.schema.strategies import schemas
 from omnigraph.errors import SchemaIdentityError
 from omnigraph.schema import Catalog, compile_schema
 

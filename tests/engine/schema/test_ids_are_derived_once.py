@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from omnigraph.errors import InvalidInput
 from omnigraph.schema import compile_schema, derive_ids, key_text, new_ulid, new_ulids
 from omnigraph.schema.arrow import arrow_type

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from engine.schema.strategies import schemas
 from hypothesis import given, settings
+
+from engine.schema.strategies import schemas
 from omnigraph.schema import compile_schema, compiled_hash, fingerprint, to_source
 
 SOURCE = """\
