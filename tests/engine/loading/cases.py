@@ -89,7 +89,7 @@ def outcome(text: bytes, catalog: Catalog, **limits: int) -> object:
     for typed in found:
         typed.batch.validate(full=True)
         tables.setdefault(typed.type.table_key, []).extend(
-            repr({k: v for k, v in row.items() if not (k == "id" and typed.generated_ids)})
+            repr(row | {"id": "fresh" if len(row["id"]) == 26 else row["id"]})
             for row in plain(typed.batch)
         )
     return tables
