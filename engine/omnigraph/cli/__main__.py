@@ -1,0 +1,5 @@
+"""`python -m omnigraph.cli`."""
+
+from omnigraph.cli import main
+
+main()

@@ -1,0 +1,122 @@
+"""What every command shares: `--store`, `--json`, and an example under its help.
+
+Other distributions build their subcommands with `command` and `group`, too, so that they take the
+same options in the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+
+STORE_VARIABLE = "OMNIGRAPH_STORE"
+
+
+@dataclass
+class Invocation:
+    """What one run of `omnigraph` was asked for besides its command; `pass_invocation` gives it."""
+
+    store: str | None = None
+    json: bool = False
+
+    def uri(self) -> str:
+        """Where the graph is."""
+        if not self.store:
+            raise InvalidInput(
+                "no graph is given", hint=f"Name it with --store URI, or set {STORE_VARIABLE}."
+            )
+        return self.store
+
+    def graph(self) -> Graph:
+        """The graph, opened."""
+        import omnigraph
+
+        return omnigraph.open(self.uri())
+
+
+pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
+
+
+def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    # The same option may come before and after the subcommand; what comes last is meant.
+    if value:
+        setattr(context.ensure_object(Invocation), option.name or "", value)
+
+
+def _shared_options(envvar: str | None) -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--store"],
+            metavar="URI",
+            envvar=envvar,
+            expose_value=False,
+            callback=_remember,
+            help=f"The graph: a path, file:// or s3:// URI.  [default: ${STORE_VARIABLE}]",
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_remember,
+            help="Write one JSON document, for programs.",
+        ),
+    ]
+
+
+def write_examples(formatter: click.HelpFormatter, example: str) -> None:
+    """The Example section of a help page."""
+    if example:
+        with formatter.section("Example"):
+            for line in example.strip().splitlines():
+                formatter.write(f"{'':>{formatter.current_indent}}{line.strip()}\n")
+
+
+class Command(click.Command):
+    """A command with the shared options and an example."""
+
+    def __init__(self, name: str | None, *, example: str = "", **attributes: Any) -> None:  # noqa: ANN401
+        super().__init__(name, **attributes)
+        self.example = example
+        self.params += _shared_options(None)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.example)
+
+
+class Group(click.Group):
+    """A group of commands with the shared options and an example."""
+
+    command_class = Command
+
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        example: str = "",
+        store_variable: str | None = None,
+        **attributes: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(name, **attributes)
+        self.example = example
+        self.params += _shared_options(store_variable)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.example)
+
+
+def command(name: str, *, example: str) -> Callable[[Callable[..., None]], Command]:
+    """Make a command of a function; its docstring is the help, its first line the purpose."""
+    return click.command(name, cls=Command, example=example)
+
+
+def group(name: str, *, example: str) -> Callable[[Callable[..., None]], Group]:
+    """Make a group of commands of a function."""
+    return click.group(name, cls=Group, example=example)

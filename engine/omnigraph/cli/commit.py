@@ -1,0 +1,85 @@
+"""`omnigraph commit`."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli import output
+from omnigraph.cli.command import Invocation, group, pass_invocation
+
+if TYPE_CHECKING:
+    from omnigraph.storage.values import Commit
+
+
+@group(
+    "commit",
+    example="""
+    omnigraph commit list --limit 5
+    omnigraph commit show 01JCQ8Z5M3V7T9K2X4B6N8D0FH
+    """,
+)
+def commit() -> None:
+    """Look at the history of a branch."""
+
+
+@commit.command("list", example="omnigraph commit list --branch draft --limit 5")
+@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose history.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.  [default: all]"
+)
+@pass_invocation
+def list_(invocation: Invocation, branch: str, limit: int | None) -> None:
+    """List the commits of a branch, newest first."""
+    commits = invocation.graph().commits(branch)[:limit]
+    if invocation.json:
+        output.write_json(
+            {"branch": branch.strip(), "commits": [each.to_json() for each in commits]}
+        )
+        return
+    output.write_table(
+        ["commit", "version", "time", "actor", "message", "changed"],
+        [
+            (
+                each.id,
+                f"v{each.version}",
+                _time(each, "seconds"),
+                each.actor,
+                each.message,
+                ", ".join(each.changed) or None,
+            )
+            for each in commits
+        ],
+    )
+
+
+@commit.command("show", example="omnigraph commit show 01JCQ8Z5M3V7T9K2X4B6N8D0FH")
+@click.argument("commit_id", metavar="ID")
+@pass_invocation
+def show(invocation: Invocation, commit_id: str) -> None:
+    """Show one commit."""
+    found = invocation.graph().commit(commit_id)
+    if invocation.json:
+        output.write_json(found.to_json())
+        return
+    facts = {
+        "commit": found.id,
+        "branch": found.branch,
+        "version": f"v{found.version}",
+        "parent": found.parent,
+        "merged parent": found.merged_parent,
+        "time": _time(found, "microseconds"),
+        "actor": found.actor,
+        "message": found.message,
+        "changed": ", ".join(found.changed) or None,
+    }
+    output.write_table(
+        ["what", "value"], [(name, value) for name, value in facts.items() if value is not None]
+    )
+
+
+def _time(shown: Commit, precision: str) -> str:
+    moment = shown.time.astimezone(UTC).replace(tzinfo=None)
+    return moment.isoformat(timespec=precision) + "Z"

@@ -1,0 +1,114 @@
+"""What commands say: tables for people, one JSON document for programs, errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from omnigraph.errors import OmniGraphError
+
+DEBUG_VARIABLE = "OMNIGRAPH_DEBUG"
+# Names and values come from data: what they hold must not steer the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
+_UNBOUNDED = 100_000
+
+
+def write_json(document: Any, *, err: bool = False) -> None:  # noqa: ANN401
+    """One JSON document on stdout (or stderr), as UTF-8 whatever the locale."""
+    text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
+    # A lone surrogate of a file name becomes the escape that JSON has for it.
+    click.echo(text.encode("utf-8", "backslashreplace"), err=err)
+
+
+def write_line(text: str) -> None:
+    """One line for people."""
+    click.echo(clean(text))
+
+
+def write_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Iterable[str] = ()
+) -> None:
+    """A table for people: fitted to a terminal, in full and without frames where it is piped."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    right = frozenset(numbers)
+    table = Table(box=SIMPLE_HEAD if terminal else None, pad_edge=False)
+    for column in columns:
+        table.add_column(
+            Text(clean(column)),
+            justify="right" if column in right else "left",
+            overflow="fold",
+            no_wrap=not terminal,
+        )
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    console = Console(width=None if terminal else _UNBOUNDED)
+    with console.capture() as captured:
+        console.print(table)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    click.echo("\n".join(lines).strip("\n"))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return clean(str(value)).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def clean(text: str) -> str:
+    """The text with its control characters made visible."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def write_error(error: BaseException, *, as_json: bool) -> None:
+    """What went wrong and what to do next, on stderr."""
+    if os.environ.get(DEBUG_VARIABLE):
+        lines = traceback.format_exception(error)
+        click.echo("".join(lines).encode("utf-8", "backslashreplace"), err=True)
+    body = _described(error)
+    if as_json:
+        write_json(body, err=True)
+        return
+    click.echo(click.style("Error: ", fg="red", bold=True) + clean(body["error"]), err=True)
+    if body.get("hint"):
+        click.echo(clean(body["hint"]), err=True)
+
+
+def _described(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, OmniGraphError):
+        return error.to_json()
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "omnigraph"
+        return {
+            "error": error.format_message(),
+            "code": "usage",
+            "hint": f"See `{where} --help`.",
+        }
+    if isinstance(error, click.ClickException):
+        return {"error": error.format_message(), "code": "bad_request"}
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return {"error": "interrupted", "code": "interrupted"}
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return {
+        "error": f"something unexpected happened: {words}",
+        "code": "unexpected",
+        "hint": f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
+    }
+
+
+def close_stdout() -> None:
+    """Let nothing more go to a pipe that nobody reads, not even at exit."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, sys.stdout.fileno())
+    os.close(quiet)

@@ -1,0 +1,111 @@
+"""`omnigraph optimize`, `collect` and `verify`."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.cli import output
+from omnigraph.cli.command import Invocation, command, pass_invocation
+from omnigraph.cli.exit_codes import STORAGE
+from omnigraph.cli.progress import progress
+
+
+@command("optimize", example="omnigraph optimize --branch draft")
+@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose tables.")
+@pass_invocation
+def optimize(invocation: Invocation, branch: str) -> None:
+    """Compact tables and bring their indexes up to date."""
+    graph = invocation.graph()
+    with progress("optimizing"):
+        report = graph.optimize(branch)
+    if invocation.json:
+        output.write_json(report.to_json())
+        return
+    if report.commit is None:
+        output.write_line("Every table is in good order already.")
+        return
+    output.write_table(
+        ["table", "fragments before", "after", "indexes built"],
+        [
+            (
+                key,
+                done.fragments_before,
+                done.fragments_after,
+                ", ".join(done.indexes_built) or None,
+            )
+            for key, done in sorted(report.tables.items())
+        ],
+        numbers=["fragments before", "after"],
+    )
+    output.write_line(f"Published in commit {report.commit.id} (v{report.commit.version}).")
+
+
+@command(
+    "collect",
+    example="""
+    omnigraph collect --dry-run
+    omnigraph collect --keep 100
+    """,
+)
+@click.option(
+    "--keep",
+    metavar="N",
+    type=int,
+    help="How many commits stay readable on each branch.  [default: all]",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@pass_invocation
+def collect(invocation: Invocation, keep: int | None, dry_run: bool) -> None:
+    """Delete files that no kept commit needs.
+
+    Older commits than the newest N can no longer be read. Writers that are under way are told to
+    start again.
+    """
+    graph = invocation.graph()
+    with progress("collecting") as on_progress:
+        report = graph.collect(keep, dry_run=dry_run, on_progress=on_progress)
+    if invocation.json:
+        output.write_json(report.to_json())
+        return
+    verb = "Would delete" if report.dry_run else "Deleted"
+    output.write_line(
+        f"{verb} {report.files:,} files ({_size(report.bytes)}); "
+        f"{report.kept_commits:,} commits stay readable."
+    )
+    if report.spared_transactions:
+        output.write_line(f"Left alone what {report.spared_transactions:,} open jobs write.")
+
+
+@command("verify", example="omnigraph verify")
+@pass_invocation
+@click.pass_context
+def verify(context: click.Context, invocation: Invocation) -> None:
+    """Check that everything the manifest says is true.
+
+    Exits with 5 when it finds anything.
+    """
+    graph = invocation.graph()
+    with progress("verifying"):
+        report = graph.verify()
+    if invocation.json:
+        output.write_json(report.to_json())
+    else:
+        if report.findings:
+            output.write_table(
+                ["where", "problem"], [(each.where, each.problem) for each in report.findings]
+            )
+        output.write_line(
+            f"Looked at {report.branches:,} branches, {report.commits:,} commits and "
+            f"{report.table_versions:,} table versions: "
+            + (f"{len(report.findings):,} problems." if report.findings else "all is well.")
+        )
+    if not report.ok:
+        context.exit(STORAGE)
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"
