@@ -9,14 +9,14 @@ from pathlib import Path
 
 import lance
 
-from omnigraph.errors import AlreadyExists, NotFound, StorageError, did_you_mean
+from omnigraph.errors import AlreadyExists, Corruption, NotFound, StorageError, did_you_mean
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.layout import is_local, normalize_root, table_location
 from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
-from omnigraph.storage.migrations import migrate, require_readable
+from omnigraph.storage.migrations import migrate, require_heads, require_readable
 from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET, Publisher, read_head
 from omnigraph.storage.store import RawStore, storage_options
 from omnigraph.storage.tables import Tables
@@ -147,6 +147,7 @@ class GraphStore:
         view = self.publisher.refresh() if fresh else self.publisher.view
         head = read_head(view, branch)
         if head is None:
+            require_heads(view.dataset)
             known = [h.branch for h in self.heads(view)]
             raise NotFound(
                 f"there is no branch {branch!r}{did_you_mean(branch, known)}",
@@ -171,8 +172,7 @@ class GraphStore:
             raise StorageError(
                 f"the manifest has no schema {schema_hash}", hint="Run `omnigraph verify`."
             )
-        record = parse_schema(row)
-        found = (record, Catalog.from_json(dict(record.compiled)))
+        found = _parse_schema(row)
         self._schemas.put(schema_hash, found)
         return found
 
@@ -197,6 +197,17 @@ class GraphStore:
         view = self.publisher.refresh()
         rows = self.manifest.history(view, "object_type = 'graph_commit'")
         return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
+
+
+def _parse_schema(row: Row) -> tuple[SchemaRecord, Catalog]:
+    record = parse_schema(row)
+    try:
+        return record, Catalog.from_json(dict(record.compiled))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corruption(
+            f"the compiled form of {row['object_id']} cannot be read: {error!r}",
+            hint="Run `omnigraph verify` to see what else is affected.",
+        ) from error
 
 
 def _doors(root: str, options: Mapping[str, str]) -> tuple[Manifest, Tables]:

@@ -9,7 +9,7 @@ from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
 from omnigraph.storage.staging import GraphType
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.tables import Tables, TableVersion, read_error
 
 MAX_SEGMENTS = 4
 """An index made of more segments than this is built anew instead of getting one more."""
@@ -59,6 +59,16 @@ def with_indexes(
     """A version of the same rows that has the missing indexes."""
     for index in missing:
         dataset = tables.open(version)
+        built = _build(dataset, version, index)
+        replaced = _existing(dataset, index.name) if index.rebuild else []
+        version = tables.apply(
+            version, LanceOperation.CreateIndex(new_indices=[built], removed_indices=replaced)
+        )
+    return version
+
+
+def _build(dataset: LanceDataset, version: TableVersion, index: MissingIndex) -> Index:
+    try:
         built = dataset.create_index_uncommitted(
             index.column,
             LANCE_NAMES[index.kind],
@@ -69,11 +79,9 @@ def with_indexes(
         )
         if index.kind == "inverted":
             dataset.merge_index_metadata(built.uuid, "INVERTED")
-        replaced = _existing(dataset, index.name) if index.rebuild else []
-        version = tables.apply(
-            version, LanceOperation.CreateIndex(new_indices=[built], removed_indices=replaced)
-        )
-    return version
+    except (OSError, ValueError, RuntimeError) as error:
+        raise read_error(version, error) from error
+    return built
 
 
 def _options(index: MissingIndex) -> dict[str, object]:

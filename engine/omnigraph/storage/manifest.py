@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import lance
@@ -30,8 +31,8 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.folding import choose_fold
-from omnigraph.storage.layout import MANIFEST
-from omnigraph.storage.migrations import stamped
+from omnigraph.storage.layout import MANIFEST, is_local
+from omnigraph.storage.migrations import require_readable, stamped
 from omnigraph.storage.store import RawStore
 from omnigraph.storage.values import MANIFEST_SCHEMA, Row, rows_table
 
@@ -39,6 +40,7 @@ HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 KEPT_VERSIONS = 16
 """Manifest versions that stay listed. More would make every commit's listing longer."""
 TRIM_EVERY = 16
+VERSIONS = "_versions"
 SMALL_ROWS_CACHE_BYTES = 16 << 20
 MEETING_POINT = (1 << 32) - 1
 """A fragment that never exists and that every swap claims to remove.
@@ -137,7 +139,7 @@ class Manifest:
         try:
             lance.dataset(self.uri, storage_options=self._options, session=self._session)
         except (ValueError, FileNotFoundError):
-            return False
+            return self._has_versions()
         except OSError as error:
             raise StorageError(f"cannot read {self.uri}: {error}") from error
         return True
@@ -147,6 +149,11 @@ class Manifest:
         try:
             dataset = lance.dataset(self.uri, storage_options=self._options, session=self._session)
         except (ValueError, FileNotFoundError) as error:
+            if self._has_versions():
+                raise Corruption(
+                    f"the manifest at {self.uri} cannot be read: {error}",
+                    hint="Restore it from a backup; do not create a graph in its place.",
+                ) from error
             raise NotFound(
                 f"there is no graph at {self.uri.removesuffix('/' + MANIFEST)}",
                 hint="Create one with `omnigraph init SCHEMA URI` or omnigraph.init().",
@@ -154,6 +161,13 @@ class Manifest:
         except OSError as error:
             raise StorageError(f"cannot open {self.uri}: {error}") from error
         return self._view(dataset, {})
+
+    def _has_versions(self) -> bool:
+        """Whether there is something that is, or was, a manifest."""
+        folder = f"{self.uri}/{VERSIONS}"
+        if is_local(self.uri):
+            return Path(folder).is_dir() and any(Path(folder).iterdir())
+        return next(iter(self._raw.list(VERSIONS)), None) is not None
 
     def refresh(self, view: ManifestView) -> ManifestView:
         """The newest version; the same view when nothing was committed since."""
@@ -168,6 +182,7 @@ class Manifest:
         return self._view(dataset, view.by_fragment)
 
     def _view(self, dataset: LanceDataset, known: NamedRows) -> ManifestView:
+        require_readable(dataset)
         fragments = {_key(fragment): fragment for fragment in dataset.get_fragments()}
         unseen = [fragment for key, fragment in fragments.items() if key not in known]
         fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {_key(f): [] for f in unseen}

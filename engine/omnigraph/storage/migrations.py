@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from lance import LanceDataset
 
-from omnigraph.errors import FormatTooNew
+from omnigraph.errors import Corruption, FormatTooNew, StorageError
 
 INTERNAL_SCHEMA_VERSION = 3
 STAMP = "omnigraph:internal_schema_version"
@@ -26,7 +26,13 @@ def stamped(table: pa.Table) -> pa.Table:
 def read_stamp(dataset: LanceDataset) -> int:
     """The format version on disk; manifests older than the stamp are version 1."""
     metadata = dataset.schema.metadata or {}
-    return int(metadata.get(STAMP.encode(), b"1"))
+    stamp = metadata.get(STAMP.encode(), b"1")
+    if not stamp.isdigit() or int(stamp) < 1:
+        raise Corruption(
+            f"the manifest's format stamp is {stamp.decode(errors='replace')!r}",
+            hint="Restore the manifest from a backup.",
+        )
+    return int(stamp)
 
 
 def require_readable(dataset: LanceDataset) -> None:
@@ -37,6 +43,17 @@ def require_readable(dataset: LanceDataset) -> None:
             f"the graph has internal format {stamp}, this omnigraph knows up to "
             f"{INTERNAL_SCHEMA_VERSION}",
             hint="Upgrade omnigraph first.",
+            details={"stamp": stamp, "known": INTERNAL_SCHEMA_VERSION},
+        )
+
+
+def require_heads(dataset: LanceDataset) -> None:
+    """Say what to do about a format that has no branches yet; reading never migrates."""
+    stamp = read_stamp(dataset)
+    if stamp < INTERNAL_SCHEMA_VERSION:
+        raise StorageError(
+            f"the graph has internal format {stamp} and cannot be read as it is",
+            hint="The first write walks it forward; an empty load is enough.",
             details={"stamp": stamp, "known": INTERNAL_SCHEMA_VERSION},
         )
 

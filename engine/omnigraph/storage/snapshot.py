@@ -121,7 +121,9 @@ class Snapshot:
                 columns=[names[name] for name in wanted],
                 condition=condition,
                 limit=limit,
-                order_by=[names[name] for name in order_by] if order_by else None,
+                order_by=[names[name] for name in self._wanted(type_, shown, order_by)]
+                if order_by
+                else None,
             )
         except StorageError as error:
             raise self._explained(error, filter) from error

@@ -143,7 +143,7 @@ class Tables:
                 scan_in_order=True,
             ).to_reader()
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise _read_error(version, error) from error
+            raise read_error(version, error) from error
 
     def read(
         self,
@@ -164,7 +164,7 @@ class Tables:
         try:
             return dataset._take_rows(ordered, columns=list(columns))
         except (OSError, pa.ArrowException) as error:
-            raise _read_error(version, error) from error
+            raise read_error(version, error) from error
 
     def locate(self, version: TableVersion, ids: pa.StringArray) -> Found:
         """Which of these (distinct) ids the version holds, and where.
@@ -378,7 +378,7 @@ def guarded(reader: pa.RecordBatchReader, version: TableVersion) -> Iterator[pa.
     try:
         yield from reader
     except (OSError, pa.ArrowException) as error:
-        raise _read_error(version, error) from error
+        raise read_error(version, error) from error
 
 
 def drain(reader: pa.RecordBatchReader, version: TableVersion) -> pa.Table:
@@ -436,7 +436,7 @@ def _numpy(parts: Sequence[pa.ChunkedArray]) -> Addresses:
     return np.concatenate([NO_ADDRESSES, *(part.to_numpy() for part in parts)])
 
 
-def _read_error(version: TableVersion, error: Exception) -> StorageError:
+def read_error(version: TableVersion, error: Exception) -> StorageError:
     if "not found" not in str(error).lower():
         return StorageError(f"cannot read {version.location}: {error}")
     return Corruption(

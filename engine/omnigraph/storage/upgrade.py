@@ -25,6 +25,7 @@ from omnigraph.storage.values import (
     SchemaRecord,
     allocator_row,
     commit_row,
+    head_id,
     head_row,
     now,
     parse_schema,
@@ -45,6 +46,8 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
     missing: list[Row] = [schema_row(record), allocator_row(catalog.next_identity)]
     branches = {row["table_branch"] or MAIN for row in rows.values()}
     for branch in sorted(branches | {MAIN}):
+        if head_id(branch) in rows:
+            continue
         pointers = {
             key: replace(pointer, identity=catalog.type_for(key).identity)
             for key, pointer in reconstruct(rows.values(), branch).items()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.errors import Corruption
 from omnigraph.schema import Catalog, compiled_hash
 
 MAIN = "main"
@@ -34,6 +36,7 @@ MANIFEST_SCHEMA = pa.schema(
 )
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,23 @@ def _stored_branch(branch: str) -> str | None:
     return None if branch == MAIN else branch
 
 
+def _readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
+    """A parser whose failures say which row of the manifest cannot be trusted."""
+
+    @wraps(parse)
+    def checked(row: Row) -> T:
+        try:
+            return parse(row)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Corruption(
+                f"the row {row['object_id']} of the manifest cannot be read: {error!r}",
+                hint="Run `omnigraph verify` to see what else is affected.",
+                details={"object_id": row["object_id"]},
+            ) from error
+
+    return checked
+
+
 # --------------------------------------------------------------------------- rows of values
 
 
@@ -215,6 +235,7 @@ def head_row(head: Head) -> Row:
     )
 
 
+@_readable
 def parse_head(row: Row) -> Head:
     """The head in a `graph_head` row."""
     data = json.loads(row["metadata"])
@@ -254,6 +275,7 @@ def commit_row(commit: Commit) -> Row:
     )
 
 
+@_readable
 def parse_commit(row: Row) -> Commit:
     """The commit in a `graph_commit` row."""
     data = json.loads(row["metadata"])
@@ -286,6 +308,7 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
     )
 
 
+@_readable
 def parse_version(row: Row) -> TablePointer:
     """The pointer in a `table_version` row; before format 3 the version was the Lance version."""
     data = json.loads(row["metadata"] or "{}")
@@ -336,6 +359,7 @@ def schema_row(record: SchemaRecord) -> Row:
     )
 
 
+@_readable
 def parse_schema(row: Row) -> SchemaRecord:
     """The schema in a `schema` row."""
     data = json.loads(row["metadata"])
@@ -347,6 +371,7 @@ def allocator_row(next_identity: int) -> Row:
     return _row(ALLOCATOR_ID, "allocator", metadata=_pack({"next": next_identity}))
 
 
+@_readable
 def parse_allocator(row: Row) -> int:
     """The next free identity."""
     return int(json.loads(row["metadata"])["next"])
@@ -370,6 +395,7 @@ class Registration:
     time: datetime
 
 
+@_readable
 def parse_registration(row: Row) -> Registration:
     """The registration in a `transaction` row."""
     data = json.loads(row["metadata"])

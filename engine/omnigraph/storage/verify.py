@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import ConstraintViolation, KeyConflict, OmniGraphError
+from omnigraph.errors import Corruption, OmniGraphError
 from omnigraph.schema import Catalog
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.graph_store import GraphStore
@@ -82,8 +82,8 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
                 heads.append(parse_head(row))
             elif row["object_type"] == "graph_commit":
                 commits[row["object_id"].removeprefix("commit:")] = parse_commit(row)
-        except (ValueError, KeyError, TypeError) as error:
-            findings.append(Finding(row["object_id"], f"the row cannot be read: {error!r}"))
+        except Corruption as error:
+            findings.append(Finding(row["object_id"], error.message))
     for head in heads:
         findings += _head_findings(view, rows, head, commits)
     versions = _readable_versions(heads, commits)
@@ -94,7 +94,10 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
         findings += _version_findings(store, version, pointer, where, present)
     if not findings:
         for head in heads:
-            findings += _content_findings(store, head)
+            try:
+                findings += _content_findings(store, head)
+            except OmniGraphError as error:
+                findings.append(Finding(head.branch, error.message))
     return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
 
 
@@ -204,10 +207,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
             yield Finding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
             )
-    try:
-        check_everything(_image(store, head, catalog))
-    except (ConstraintViolation, KeyConflict) as error:
-        yield Finding(head.branch, error.message)
+    check_everything(_image(store, head, catalog))
 
 
 def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
