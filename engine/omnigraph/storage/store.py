@@ -40,6 +40,8 @@ def storage_options(given: Mapping[str, str] | None = None) -> dict[str, str]:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint:
         options.setdefault("aws_endpoint", endpoint)
+    if "allow_http" in options:
+        options.setdefault("aws_allow_http", options["allow_http"].lower())
     if os.environ.get("AWS_ALLOW_HTTP", "").lower() in _TRUE:
         options.setdefault("aws_allow_http", "true")
     path_style = os.environ.get("AWS_S3_FORCE_PATH_STYLE", "").lower()
