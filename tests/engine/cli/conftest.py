@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+
 from omnigraph.cli import run
 
 SCHEMA = """\

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import click
-import omnigraph.errors
 import pytest
+
+import omnigraph.errors
 from engine.cli.conftest import Cli
 from omnigraph.cli.exit_codes import exit_code
 from omnigraph.errors import (
