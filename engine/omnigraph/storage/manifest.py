@@ -4,8 +4,8 @@ A *named* row (a head, the allocator, a table, a schema, a registration) exists 
 its object id; commits, versions and tombstones are history and are only ever added. A swap
 replaces named rows by marking their old row deleted and adding the new one in the same Lance
 transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`): of two swaps built
-on one view Lance lets only one land, whichever rows they are about: the creators of a name that does
-not exist yet included.
+on one view Lance lets only one land, whichever rows they are about, names that do not exist yet
+included.
 
 A swap reads nothing: the addresses of named rows and the rows of small fragments are known from the
 view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
