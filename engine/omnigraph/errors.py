@@ -48,13 +48,17 @@ class InvalidInput(OmniGraphError, ValueError):
     code = "bad_request"
 
 
-class ParseError(InvalidInput):
-    """A text does not follow its grammar or its static rules; points at the offending bytes."""
-
-    code = "parse_error"
+class PointingError(InvalidInput):
+    """A text is wrong at one place; the message shows its line and underlines the place."""
 
     def __init__(
-        self, problem: str, *, source: str, span: tuple[int, int], file: str | None = None
+        self,
+        problem: str,
+        *,
+        source: str,
+        span: tuple[int, int],
+        file: str | None = None,
+        prefix: str = "",
     ) -> None:
         data = source.encode()
         start = min(max(span[0], 0), len(data))
@@ -70,7 +74,7 @@ class ParseError(InvalidInput):
         pad = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
         where = f"{file or '<text>'}:{self.line}:{self.column}"
         super().__init__(
-            f"{where} {problem}\n  {text}\n  {pad}{caret}",
+            f"{prefix}{where} {problem}\n  {text}\n  {pad}{caret}",
             details={
                 "span": [start, end],
                 "line": self.line,
@@ -78,6 +82,37 @@ class ParseError(InvalidInput):
                 "problem": problem,
             },
         )
+
+
+class ParseError(PointingError):
+    """A text does not follow its grammar or its static rules; points at the offending bytes."""
+
+    code = "parse_error"
+
+
+class QueryTypeError(PointingError):
+    """A query does not fit the schema; points at the offending bytes.
+
+    `type_code` is `T1` to `T24` of the language reference, and begins the message; a few errors
+    have none.
+    """
+
+    code = "type_error"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        type_code: str | None,
+        source: str,
+        span: tuple[int, int],
+        file: str | None = None,
+    ) -> None:
+        prefix = f"{type_code}: " if type_code else ""
+        super().__init__(problem, source=source, span=span, file=file, prefix=prefix)
+        self.type_code = type_code
+        if type_code:
+            self.details["type_code"] = type_code
 
 
 class CatalogError(InvalidInput):
