@@ -243,7 +243,7 @@ class TreeBuilder(Transformer[Token, Any]):
     def boolean(self, parts: Tokens) -> LiteralTree:
         return LiteralTree(parts[0] == "true", Scalar.BOOL, _span(parts[0]))
 
-    def list(self, parts: Parts) -> ListTree:
+    def array(self, parts: Parts) -> ListTree:
         opening, *items, closing = parts
         return ListTree(tuple(items), (opening.start_pos, closing.end_pos))
 

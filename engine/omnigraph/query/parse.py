@@ -120,9 +120,7 @@ def _special(token: Token, accepts: set[str]) -> str | None:
     if token.type == "LOWER" and accepts == {"UPPER"}:
         return f"expected a type name, found `{token}`; a type name starts with a capital letter"
     if token.type == "UPPER" and "LOWER" in accepts:
-        return (
-            f"expected {_expected(accepts)}, found `{token}`; a name starts with a small letter"
-        )
+        return f"expected {_expected(accepts)}, found `{token}`; a name starts with a small letter"
     return None
 
 
