@@ -48,6 +48,19 @@ class InvalidInput(OmniGraphError, ValueError):
     code = "bad_request"
 
 
+# How much of a long line an error shows, and how much of that before the place it points at.
+_SHOWN, _SHOWN_BEFORE = 200, 80
+
+
+def _excerpt(line: str, place: int) -> tuple[str, int]:
+    """The line, cut to a readable length around the place, and the place in what is left."""
+    if len(line) <= _SHOWN:
+        return line, place
+    start = max(0, place - _SHOWN_BEFORE)
+    before, after = "…" if start else "", "…" if start + _SHOWN < len(line) else ""
+    return before + line[start : start + _SHOWN] + after, place - start + len(before)
+
+
 class PointingError(InvalidInput):
     """A text is wrong at one place; the message shows its line and underlines the place."""
 
@@ -70,11 +83,12 @@ class PointingError(InvalidInput):
         self.column = len(before) - (before.rfind("\n") + 1) + 1
         text = source.split("\n")[self.line - 1].rstrip("\r")
         width = len(data[start:end].decode(errors="ignore").split("\n")[0].rstrip("\r"))
-        caret = "^" * max(1, min(width, len(text) - self.column + 1))
-        pad = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
+        shown, place = _excerpt(text, self.column - 1)
+        caret = "^" * max(1, min(width, len(shown) - place))
+        pad = "".join("\t" if c == "\t" else " " for c in shown[:place])
         where = f"{file or '<text>'}:{self.line}:{self.column}"
         super().__init__(
-            f"{prefix}{where} {problem}\n  {text}\n  {pad}{caret}",
+            f"{prefix}{where} {problem}\n  {shown}\n  {pad}{caret}",
             details={
                 "span": [start, end],
                 "line": self.line,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal as OneOf
 
-from omnigraph.errors import did_you_mean
+from omnigraph.errors import QueryTypeError, did_you_mean
 from omnigraph.query.check_search import check_bm25, check_nearest, check_rrf, check_text
 from omnigraph.query.check_values import is_empty_list, literal
 from omnigraph.query.compatible import bare, compatible, element, same_kind
@@ -69,12 +69,15 @@ def check_expr(scope: Scope, tree: ExprTree, place: Place) -> Expr:
         case AggregateTree():
             return check_aggregate(scope, tree)
         case IdentTree():
-            raise scope.error(
-                "T7" if place == "value" else None,
-                f"`{tree.name}` is neither a variable nor a literal; "
-                f'write `${tree.name}` or `"{tree.name}"`',
-                tree.span,
-            )
+            raise _no_value(scope, tree, place)
+
+
+def _no_value(scope: Scope, tree: IdentTree, place: Place) -> QueryTypeError:
+    problem = f"`{tree.name}` is neither a variable nor a literal; write `${tree.name}` or "
+    problem += f'`"{tree.name}"`'
+    if tree.name == "null":
+        problem = "there is no `null` literal, and null equals nothing"
+    return scope.error("T7" if place == "value" else None, problem, tree.span)
 
 
 def check_argument(scope: Scope, tree: ExprTree) -> Expr:
