@@ -189,7 +189,7 @@ class _Words:
     def _body_word(self, word: bytes, end: int) -> str:
         if self.previous == "WHERE":
             return "LOWER"
-        if self.previous == "CMP":
+        if self.previous in ("CMP", "LSQB", "_COMMA"):  # the value of a `where`
             return self._value_word(word, end)
         return _BODY_WORDS.get(word, "LOWER")
 

@@ -30,13 +30,13 @@ WORDS = TEXT.split(" ")
 
 
 def soon(schema: str, source: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         compile_file(source, catalog(schema))
     except InvalidInput as error:
         assert error.code in ("parse_error", "type_error", "bad_request")
         str(error)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 compile_file("", catalog("codes"))  # builds the parser once, outside the measured time
@@ -78,11 +78,11 @@ def test_a_damaged_query_is_compiled_or_refused(
 def test_large_texts_take_time_in_proportion() -> None:
     query = "query q() { match { $x: Ship  not { $x tows $b } } return { $x.name } }\n"
     filters = " $x.tons > 5 " * 5000
-    start = time.perf_counter()
+    start = time.process_time()
     parse(f"query q() {{ match {{ $x: Ship {filters} }} return {{ $x }} }}")
     for broken in ("/*" * 50_000, '"' + "\\" * 100_001, "$a " * 20_000, query[:-3] * 50):
         try:
             parse(f"query q() {{ match {{ {broken}")
         except ParseError:
             continue
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
