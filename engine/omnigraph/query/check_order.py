@@ -18,7 +18,10 @@ _Items = tuple[CheckedItem, ...]
 def check_order(
     scope: Scope, tree: ReadTree, items: _Items
 ) -> tuple[Ranking | None, tuple[OrderKey, ...]]:
-    """The ranking call that leads the order, if any, and the other keys."""
+    """The ranking call that leads the order, if any, and the other keys.
+
+    The alias of a ranking call leads like the call itself; further back it sorts by its value.
+    """
     found = [_expr(scope, key, items) for key in tree.keys]
     _check_limit(scope, tree, [expr for expr, _ in found])
     rank: Ranking | None = None
@@ -26,7 +29,7 @@ def check_order(
     for place, (key, (expr, column)) in enumerate(zip(tree.keys, found, strict=True)):
         if is_aggregated(items):
             keys.append(_output_key(scope, key, expr, column, items))
-        elif isinstance(expr, Nearest | Bm25 | Rrf):
+        elif isinstance(expr, Nearest | Bm25 | Rrf) and (place == 0 or column is None):
             _check_ranking_key(scope, key, place, expr)
             rank = expr
         else:

@@ -18,6 +18,7 @@ from omnigraph.query.scope import Scope
 from omnigraph.query.tree import (
     ListTree,
     LiteralTree,
+    Name,
     NowTree,
     PairTree,
     PredicateTree,
@@ -85,12 +86,10 @@ def binding_predicate(scope: Scope, variable: str, pair: PairTree, prop: Propert
         raise scope.error(
             "T3", f"Blob property `{prop.name}` cannot be matched", pair.property.span
         )
-    if prop.type.is_vector:
-        raise scope.error(
-            "T7", f"vector property `{prop.name}` cannot be compared", pair.property.span
-        )
     if not prop.type.is_list:
-        return Compare("=", ref, fitting(scope, pair.value, prop.type, prop.name))
+        value = fitting(scope, pair.value, prop.type, prop.name)
+        _refuse_comparison(scope, pair.property, prop.type)
+        return Compare("=", ref, value)
     if isinstance(pair.value, ListTree):
         raise scope.error(
             "T3",
@@ -98,6 +97,13 @@ def binding_predicate(scope: Scope, variable: str, pair: PairTree, prop: Propert
             pair.value.span,
         )
     return Membership(ref, fitting(scope, pair.value, element(prop.type), prop.name))
+
+
+def _refuse_comparison(scope: Scope, name: Name, type_: PropertyType) -> None:
+    if type_.is_list or type_.is_vector:
+        raise scope.error(
+            "T7", f"`{name.text}` is a {bare(type_)} and cannot be compared", name.span
+        )
 
 
 # --------------------------------------------------------------------------- against a property
@@ -139,11 +145,11 @@ def where_value(scope: Scope, tree: PredicateTree, expected: PropertyType) -> Va
         raise scope.error(
             "T11", f"Blob property `{name}` cannot stand in `where`", tree.property.span
         )
-    if expected.is_list or expected.is_vector:
-        raise scope.error(
-            "T7", f"`{name}` is a {bare(expected)} and cannot be compared", tree.property.span
-        )
-    return fitting(scope, tree.value, expected, name)
+    if expected.is_list and isinstance(tree.value, ListTree):
+        raise scope.error("T3", f"`{name}` is a list and equals no other list", tree.value.span)
+    value = fitting(scope, tree.value, expected, name)
+    _refuse_comparison(scope, tree.property, expected)
+    return value
 
 
 def _fitting_literal(

@@ -29,7 +29,7 @@ DEFAULT_RRF_K = 60
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant; a list or vector is a tuple. `type` is what it must become, width included."""
+    """A constant. Numbers are I64 or F64 whatever they meet; a list or vector is a tuple."""
 
     value: ScalarValue | tuple[ScalarValue, ...]
     type: PropertyType

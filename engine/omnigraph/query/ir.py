@@ -45,8 +45,8 @@ class Expand:
     """Follow an edge type between two node variables, either of which may be known first.
 
     `forward` means that `left` is the edge's source. Without `edge` the result is a set of pairs;
-    with it, one row per edge. With more than one hop, breadth-first from `left` as section 3 says;
-    `min_hops > max_hops` yields nothing.
+    with it, one row per edge. More than one hop is always forward or undirected, and goes
+    breadth-first from `left` as section 3 says; `min_hops > max_hops` yields nothing.
     """
 
     left: str
@@ -140,7 +140,11 @@ class Assignment:
 
 @dataclass(frozen=True)
 class InsertNode:
-    """Upsert by key, or a fresh node. `embeds` are the @embed properties left to an embedder."""
+    """Upsert by key, or a fresh node.
+
+    `embeds` are the @embed properties left to an embedder; without one, a nullable property stays
+    null and a required one fails the write.
+    """
 
     entity: ClassVar[EntityKind] = "node"
 

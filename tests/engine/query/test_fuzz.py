@@ -42,13 +42,13 @@ def soon(schema: str, source: str) -> None:
 compile_file("", catalog("codes"))  # builds the parser once, outside the measured time
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=400))
 def test_any_text_is_parsed_or_refused(source: str) -> None:
     soon("codes", source)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=60))
 def test_any_words_are_parsed_or_refused(words: list[str]) -> None:
     soon("codes", " ".join(words))
@@ -56,7 +56,7 @@ def test_any_words_are_parsed_or_refused(words: list[str]) -> None:
     soon("codes", f"query q() {{ match {{ $x: Ship }} return {{ {' '.join(words)} }} }}")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(SOURCES),
     st.lists(
