@@ -41,6 +41,7 @@ from omnigraph.query.tree import (
     TextTree,
     VariableTree,
 )
+from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.types import PropertyType
 
 # A filter and the arguments of a call take values; items, keys and aggregates read what is bound.
@@ -122,24 +123,23 @@ def check_property(scope: Scope, tree: PropertyTree) -> PropertyRef:
         else:
             problem = f"`${variable}` is not bound{did_you_mean(variable, scope.names())}"
         raise scope.error("T6", problem, tree.variable.span)
-    catalog = scope.catalog
-    owner = catalog.nodes[info.type_name] if info.kind == "node" else catalog.edge(info.type_name)
+    types = scope.catalog.nodes if info.kind == "node" else scope.catalog.edges
+    owner = types[info.type_name]
     prop = owner.by_name.get(tree.property.text)
     if prop is None:
-        name = tree.property.text
-        hint = ""
-        if name == "id":
-            hint = f"; return `${variable}` to get it" if info.kind == "node" else ""
-            problem = f"the id of {owner.name} is not a property{hint}"
-        else:
-            close = did_you_mean(name, tuple(owner.by_name))
-            problem = f"{owner.name} has no property {name!r}{close}"
-        raise scope.error("T6", problem, tree.property.span)
+        raise scope.error("T6", _no_property(owner, tree), tree.property.span)
     if prop.type.is_blob:
         raise scope.error(
             "T24", f"Blob property `{owner.name}.{prop.name}` cannot be read here", tree.span
         )
     return PropertyRef(variable, prop.name, prop.type)
+
+
+def _no_property(owner: NodeType | EdgeType, tree: PropertyTree) -> str:
+    name = tree.property.text
+    if name == "id" and isinstance(owner, NodeType):
+        return f"the id of a node is not a property; return `${tree.variable.name}` to get it"
+    return f"{owner.name} has no property {name!r}{did_you_mean(name, tuple(owner.by_name))}"
 
 
 # --------------------------------------------------------------------------- aggregates
