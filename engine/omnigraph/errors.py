@@ -48,13 +48,30 @@ class InvalidInput(OmniGraphError, ValueError):
     code = "bad_request"
 
 
-class ParseError(InvalidInput):
-    """A text does not follow its grammar or its static rules; points at the offending bytes."""
+# How much of a long line an error shows, and how much of that before the place it points at.
+_SHOWN, _SHOWN_BEFORE = 200, 80
 
-    code = "parse_error"
+
+def _excerpt(line: str, place: int) -> tuple[str, int]:
+    """The line, cut to a readable length around the place, and the place in what is left."""
+    if len(line) <= _SHOWN:
+        return line, place
+    start = max(0, place - _SHOWN_BEFORE)
+    before, after = "…" if start else "", "…" if start + _SHOWN < len(line) else ""
+    return before + line[start : start + _SHOWN] + after, place - start + len(before)
+
+
+class PointingError(InvalidInput):
+    """A text is wrong at one place; the message shows its line and underlines the place."""
 
     def __init__(
-        self, problem: str, *, source: str, span: tuple[int, int], file: str | None = None
+        self,
+        problem: str,
+        *,
+        source: str,
+        span: tuple[int, int],
+        file: str | None = None,
+        prefix: str = "",
     ) -> None:
         data = source.encode()
         start = min(max(span[0], 0), len(data))
@@ -66,11 +83,12 @@ class ParseError(InvalidInput):
         self.column = len(before) - (before.rfind("\n") + 1) + 1
         text = source.split("\n")[self.line - 1].rstrip("\r")
         width = len(data[start:end].decode(errors="ignore").split("\n")[0].rstrip("\r"))
-        caret = "^" * max(1, min(width, len(text) - self.column + 1))
-        pad = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
+        shown, place = _excerpt(text, self.column - 1)
+        caret = "^" * max(1, min(width, len(shown) - place))
+        pad = "".join("\t" if c == "\t" else " " for c in shown[:place])
         where = f"{file or '<text>'}:{self.line}:{self.column}"
         super().__init__(
-            f"{where} {problem}\n  {text}\n  {pad}{caret}",
+            f"{prefix}{where} {problem}\n  {shown}\n  {pad}{caret}",
             details={
                 "span": [start, end],
                 "line": self.line,
@@ -78,6 +96,37 @@ class ParseError(InvalidInput):
                 "problem": problem,
             },
         )
+
+
+class ParseError(PointingError):
+    """A text does not follow its grammar or its static rules; points at the offending bytes."""
+
+    code = "parse_error"
+
+
+class QueryTypeError(PointingError):
+    """A query does not fit the schema; points at the offending bytes.
+
+    `type_code` is `T1` to `T24` of the language reference, and begins the message; a few errors
+    have none.
+    """
+
+    code = "type_error"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        type_code: str | None,
+        source: str,
+        span: tuple[int, int],
+        file: str | None = None,
+    ) -> None:
+        prefix = f"{type_code}: " if type_code else ""
+        super().__init__(problem, source=source, span=span, file=file, prefix=prefix)
+        self.type_code = type_code
+        if type_code:
+            self.details["type_code"] = type_code
 
 
 class CatalogError(InvalidInput):

@@ -1,0 +1,22 @@
+"""The `.gq` query compiler: text and catalog to a typed plan, JSON to parameter values.
+
+Promises typed errors for any input and no effects. Imports lark, pyarrow (in arrow.py),
+omnigraph.schema and omnigraph.errors only.
+"""
+
+from omnigraph.query.compile import CompiledQuery, compile_file, compile_query
+from omnigraph.query.descriptor import Descriptor
+from omnigraph.query.lint import LintReport, lint
+from omnigraph.query.params import coerce_params
+from omnigraph.query.parse import parse
+
+__all__ = [
+    "CompiledQuery",
+    "Descriptor",
+    "LintReport",
+    "coerce_params",
+    "compile_file",
+    "compile_query",
+    "lint",
+    "parse",
+]

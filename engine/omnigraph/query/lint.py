@@ -1,0 +1,142 @@
+"""Lint of a query file: every error at once, and what an author probably forgot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from typing import Literal as OneOf
+
+from omnigraph.errors import InvalidInput, ParseError, QueryTypeError
+from omnigraph.query.compile import CompiledQuery, compile_tree
+from omnigraph.query.ir import MutationPlan, UpdateNodes
+from omnigraph.query.parse import parse
+from omnigraph.query.tree import MutationTree, QueryTree
+from omnigraph.schema.catalog import Catalog
+
+Severity = OneOf["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    severity: Severity
+    message: str
+    code: str | None = None
+    type_name: str | None = None
+    property: str | None = None
+    query_names: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"severity": self.severity, "message": self.message}
+        for name in ("code", "type_name", "property"):
+            if (value := getattr(self, name)) is not None:
+                body[name] = value
+        return body | ({"query_names": list(self.query_names)} if self.query_names else {})
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """Findings are sorted: errors first, then by type and property."""
+
+    queries_processed: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        return sum(finding.severity == "warning" for finding in self.findings)
+
+    @property
+    def status(self) -> OneOf["ok", "error"]:
+        return "error" if self.errors else "ok"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "queries_processed": self.queries_processed,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def lint(source: str, catalog: Catalog, file: str | None = None) -> LintReport:
+    """Look at every query of a text, whatever is wrong with the others."""
+    try:
+        tree = parse(source, file)
+    except ParseError as error:
+        return LintReport(0, (Finding("error", error.message, code="Q000"),))
+    findings: list[Finding] = []
+    valid: list[CompiledQuery] = []
+    for query in tree.queries:
+        findings += _habits(query)
+        try:
+            valid.append(compile_tree(tree, query, catalog))
+        except InvalidInput as error:
+            code = error.type_code if isinstance(error, QueryTypeError) else None
+            names = (query.name.text,)
+            findings.append(Finding("error", error.message, code=code, query_names=names))
+    findings += _forgotten_properties(valid, catalog)
+    return LintReport(len(tree.queries), tuple(sorted(findings, key=_place)))
+
+
+def _place(finding: Finding) -> tuple[bool, str, str, tuple[str, ...], str]:
+    return (
+        finding.severity != "error",
+        finding.type_name or "",
+        finding.property or "",
+        finding.query_names,
+        finding.message,
+    )
+
+
+def _habits(query: QueryTree) -> Iterator[Finding]:
+    if isinstance(query.body, MutationTree) and not query.params:
+        yield Finding(
+            "warning",
+            f"mutation {query.name.text!r} takes no parameters, so it can only do one thing",
+            query_names=(query.name.text,),
+        )
+
+
+# --------------------------------------------------------------------------- L201
+
+
+@dataclass
+class _Updates:
+    """What the update queries of one node type set."""
+
+    queries: set[str] = field(default_factory=set)
+    properties: set[str] = field(default_factory=set)
+
+
+def _forgotten_properties(queries: list[CompiledQuery], catalog: Catalog) -> Iterator[Finding]:
+    for type_name, updates in _updates(queries).items():
+        node = catalog.nodes[type_name]
+        key = () if node.key is None else node.key.members
+        for prop in node.properties:
+            settable = prop.nullable and prop.name not in key and prop.embed is None
+            if settable and prop.name not in updates.properties:
+                yield Finding(
+                    "warning",
+                    f"no update query sets {type_name}.{prop.name}",
+                    code="L201",
+                    type_name=type_name,
+                    property=prop.name,
+                    query_names=tuple(sorted(updates.queries)),
+                )
+
+
+def _updates(queries: list[CompiledQuery]) -> dict[str, _Updates]:
+    found: dict[str, _Updates] = {}
+    for query in queries:
+        statements = query.ir.statements if isinstance(query.ir, MutationPlan) else ()
+        for statement in statements:
+            if isinstance(statement, UpdateNodes):
+                updates = found.setdefault(statement.type_name, _Updates())
+                updates.queries.add(query.name)
+                updates.properties |= {a.property for a in statement.assignments}
+    return found

@@ -1,0 +1,163 @@
+"""Checked query to plan: patterns assembled, columns named, the order made total."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from omnigraph.query.checked import (
+    CheckedItem,
+    CheckedMatch,
+    CheckedQuery,
+    CheckedRead,
+    CheckedTraversal,
+)
+from omnigraph.query.expressions import (
+    Aggregate,
+    Bm25,
+    Condition,
+    Expr,
+    Literal,
+    Nearest,
+    NodeRef,
+    Now,
+    Param,
+    PropertyRef,
+    Rrf,
+    TextMatch,
+)
+from omnigraph.query.ir import (
+    AntiJoin,
+    Column,
+    Expand,
+    Pattern,
+    Plan,
+    ReadPlan,
+    Scan,
+    VariableInfo,
+)
+
+
+def lower(query: CheckedQuery) -> Plan:
+    """The plan of a checked query; a mutation is one already."""
+    return _read(query.body) if isinstance(query.body, CheckedRead) else query.body
+
+
+# --------------------------------------------------------------------------- patterns
+
+
+def _pattern(match: CheckedMatch, outer: Mapping[str, VariableInfo]) -> Pattern:
+    visible = {**match.variables, **outer}
+    negations = []
+    for inner in match.negations:
+        # A variable is the outer one wherever in the enclosing blocks it is bound: the order of
+        # clauses never changes a result (section 3).
+        correlated = tuple(sorted(name for name in _used(inner) if name in visible))
+        negations.append(AntiJoin(_pattern(inner, visible), correlated))
+    used = {name: outer[name] for name in _used(match) if name in outer}
+    return Pattern(
+        variables=dict(sorted({**match.mentioned, **used}.items())),
+        scans=_scans(match, outer),
+        expands=tuple(_expand(traversal) for traversal in match.traversals),
+        filters=match.filters,
+        negations=tuple(negations),
+    )
+
+
+def _used(match: CheckedMatch) -> set[str]:
+    """Every name the block writes, blocks inside included."""
+    return set(match.mentioned).union(*(_used(inner) for inner in match.negations))
+
+
+def _scans(match: CheckedMatch, outer: Mapping[str, VariableInfo]) -> tuple[Scan, ...]:
+    """One scan for each node variable of the block, and for outer ones that it constrains."""
+    predicates: dict[str, list[Condition]] = {
+        name: []
+        for name, info in match.variables.items()
+        if info.kind == "node" and name not in outer
+    }
+    for name, predicate in match.predicates:
+        predicates.setdefault(name, []).append(predicate)
+    return tuple(
+        Scan(name, match.mentioned[name].type_name, tuple(dict.fromkeys(conditions)))
+        for name, conditions in predicates.items()
+    )
+
+
+def _expand(traversal: CheckedTraversal) -> Expand:
+    edge = traversal.edge_type
+    # An edge between two types cannot follow itself, so one hop is all there is.
+    high = traversal.max_hops if edge.src == edge.dst else 1
+    return Expand(
+        traversal.left,
+        edge.name,
+        traversal.direction,
+        traversal.min_hops,
+        high,
+        traversal.right,
+        traversal.edge,
+    )
+
+
+# --------------------------------------------------------------------------- reads
+
+
+def _read(read: CheckedRead) -> ReadPlan:
+    pattern = _pattern(read.match, {})
+    columns = tuple(_column(item) for item in read.items)
+    aggregated = any(isinstance(column.expr, Aggregate) for column in columns)
+    keys = tuple(n for n, c in enumerate(columns) if not isinstance(c.expr, Aggregate))
+    return ReadPlan(
+        pattern=pattern,
+        columns=columns,
+        group_by=keys if aggregated else None,
+        rank=read.rank,
+        order=read.keys,
+        limit=read.limit,
+        tie_break=() if aggregated else _tie_break(read.match.variables),
+    )
+
+
+def _tie_break(variables: Mapping[str, VariableInfo]) -> tuple[str, ...]:
+    named = sorted(name for name, info in variables.items() if not info.anonymous)
+    return (*named, *(name for name, info in variables.items() if info.anonymous))
+
+
+def _column(item: CheckedItem) -> Column:
+    name = item.alias or column_name(item.expr)
+    return Column(name, item.alias or _field_name(item.expr), item.expr, item.expr.type)
+
+
+def column_name(expr: Expr) -> str:
+    """The name of a result column without an alias (section 4)."""
+    match expr:
+        case PropertyRef():
+            return f"{expr.variable}.{expr.property}"
+        case Aggregate():
+            return column_name(expr.argument)
+        case _:
+            return _field_name(expr)
+
+
+def _field_name(expr: Expr) -> str:
+    """The name of a result field in a descriptor without an alias (section 8)."""
+    match expr:
+        case PropertyRef():
+            return expr.property
+        case NodeRef():
+            return expr.variable
+        case Param():
+            return expr.name
+        case Literal():
+            return "literal"
+        case Now():
+            return "now"
+        case TextMatch():
+            return expr.kind
+        case Nearest():
+            return "nearest"
+        case Bm25():
+            return "bm25"
+        case Rrf():
+            return "rrf"
+        case Aggregate():
+            return expr.function

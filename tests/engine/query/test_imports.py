@@ -1,0 +1,37 @@
+"""The compiler stays a compiler: no storage, no engine, no transport."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import omnigraph.query
+import pytest
+
+FILES = sorted(Path(omnigraph.query.__file__).parent.glob("*.py"))
+ALLOWED = {"lark", "omnigraph.errors", "omnigraph.query", "omnigraph.schema"}
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_module_imports_only_what_a_compiler_needs(path: Path) -> None:
+    allowed = ALLOWED | ({"pyarrow"} if path.name == "arrow.py" else set())
+    for name in imported(path):
+        top = name.split(".")[0]
+        first_two = ".".join(name.split(".")[:2])
+        assert top in sys.stdlib_module_names or first_two in allowed or top in allowed, name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_module_fits_in_the_head(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 400
