@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.storage import publish
-from support.graphs import add_person, assert_sound, people, persons, social_graph
+from support.social import add_person, assert_sound, people, persons, social_graph
 from support.worker_processes import Gate, one_worker
 
 BEFORE_THE_END = ("stage.before", "stage.after_table", "validate.after", "publish.before")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.graph import Graph, Transaction, init
-from support.graphs import assert_linear, assert_sound, names, pairs
+from support.social import assert_linear, assert_sound, names, pairs
 from support.worker_processes import Worker
 
 LEDGER = """

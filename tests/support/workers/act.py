@@ -7,8 +7,8 @@ from typing import Any
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph import Graph
 from omnigraph.graph import open as open_graph
-from omnigraph.storage.buffers import RowBuffer
-from support.graphs import edge, persons
+from omnigraph.storage import buffers
+from support.social import edge, persons
 from support.workers.reporting import report, wait_for_go
 
 
@@ -44,15 +44,14 @@ def _act(graph: Graph, asked: dict[str, Any]) -> str | None:
 
 def _write_many(graph: Graph, names: list[str]) -> str | None:
     """A bulk write whose rows go to files as they come."""
-    usual = RowBuffer.__init__.__defaults__
-    RowBuffer.__init__.__defaults__ = (1,)
+    usual, buffers.SPILL_BYTES = buffers.SPILL_BYTES, 1
     try:
         with graph.transaction() as txn:
             for name in names:
                 txn.upsert("Person", persons([name]))
             assert txn._txn._registration is not None, "nothing was spilled"
     finally:
-        RowBuffer.__init__.__defaults__ = usual
+        buffers.SPILL_BYTES = usual
     return txn.commit.id if txn.commit else None
 
 
