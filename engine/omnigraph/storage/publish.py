@@ -68,6 +68,8 @@ PUBLISHER_RETRY_BUDGET = 5
 FOREIGN_CONFLICTS = 50
 """Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
 PAUSE_SECONDS = 0.01
+QUEUE_SECONDS = 10.0
+"""How long to queue behind another process: one that is suspended must not stop the others."""
 
 
 NameChange = Callable[[ManifestView], Swap | None]
@@ -422,10 +424,20 @@ class _MachineQueue:
             return
         try:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            deadline = time.monotonic() + QUEUE_SECONDS
+            while not self._locked() and time.monotonic() < deadline:
+                time.sleep(random.uniform(0.0005, 0.002))
         except OSError:
             # Some file systems have no locks, and some roots may not be written: the swap decides.
             self._close()
+
+    def _locked(self) -> bool:
+        assert self._descriptor is not None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
