@@ -298,7 +298,7 @@ class Publisher:
                     )
 
     def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
-        lost_here = 0
+        lost_here = failures = 0
         unknown: str | None = None
         for attempt in range(FOREIGN_CONFLICTS):
             view = self._view
@@ -310,14 +310,16 @@ class Publisher:
             try:
                 self._advance(self._manifest.swap(view, self._swap(accepted)))
             except (SwapConflict, SwapUnknown) as error:
-                unknown = str(error) if isinstance(error, SwapUnknown) else unknown
+                failed = isinstance(error, SwapUnknown)
+                failures += failed
+                unknown = str(error) if failed else unknown
                 landed = self._look_again(accepted)
                 if landed is None:
                     unknown = str(error)
                     break
                 if not landed:
                     lost_here += self._heads_of(accepted) != heads
-                    if lost_here >= self.retry_budget:
+                    if max(lost_here, failures) >= self.retry_budget:
                         break
                     time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
                     continue
@@ -387,7 +389,7 @@ class Publisher:
         The change is built again after every lost or unknown attempt, and says itself when it is
         already there.
         """
-        unknown: SwapUnknown | None = None
+        failures: list[SwapUnknown] = []
         with self.exclusive():
             for attempt in range(FOREIGN_CONFLICTS):
                 view = self._view
@@ -400,11 +402,16 @@ class Publisher:
                     self.refresh()
                 except SwapUnknown as error:
                     # The next round looks at the store: the change is there, or it is tried again.
-                    unknown = error
+                    failures.append(error)
                     self.refresh()
+                    if len(failures) >= self.retry_budget:
+                        break
                 time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
-        if unknown:
-            raise StorageError(f"the store failed: {unknown}", hint="Try again.") from unknown
+        if failures:
+            raise StorageError(
+                f"the store failed: {failures[-1]}",
+                hint="Check that the store is writable and has room, then try again.",
+            ) from failures[-1]
         raise PublishContention(
             "other writers were faster every time; nothing was changed", hint="Try again."
         )

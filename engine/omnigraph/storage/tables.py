@@ -438,7 +438,10 @@ def _numpy(parts: Sequence[pa.ChunkedArray]) -> Addresses:
 
 def read_error(version: TableVersion, error: Exception) -> StorageError:
     if "not found" not in str(error).lower():
-        return StorageError(f"cannot read {version.location}: {error}")
+        return StorageError(
+            f"cannot read {version.location}: {error}",
+            hint="Check that the store can be reached; `omnigraph verify` shows what is affected.",
+        )
     return Corruption(
         f"a file of {version.location} is missing: {error}",
         hint="Run `omnigraph verify` to see what else is affected.",
