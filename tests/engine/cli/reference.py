@@ -17,13 +17,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 _GENERATED = re.compile(r"(<!-- help: (.+?) -->\n).*?(<!-- /help -->)", re.S)
 
 
-def commands() -> Iterator[tuple[str, click.Context]]:
+def commands() -> list[tuple[str, click.Context]]:
     """Every command of ours with its full name, groups before their commands."""
     with patch("omnigraph.cli.app._plugins", dict):
         root = click.Context(
             app, info_name="omnigraph", terminal_width=78, help_option_names=["-h", "--help"]
         )
-        yield from _below(root)
+        return list(_below(root))
 
 
 def _below(context: click.Context) -> Iterator[tuple[str, click.Context]]:
