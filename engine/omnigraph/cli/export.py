@@ -63,7 +63,7 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
     if invocation.json:
         output.write_json({"file": file, "entities": entities})
     else:
-        output.write_line(f"Exported {entities:,} entities to {file}.")
+        output.write_line(f"Exported {output.counted(entities, 'entity', 'entities')} to {file}.")
 
 
 @contextmanager

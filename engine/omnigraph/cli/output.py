@@ -31,15 +31,30 @@ def write_line(text: str) -> None:
     click.echo(clean(text))
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def write_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Iterable[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Iterable[str] = (),
+    whole: Iterable[str] = (),
 ) -> None:
-    """A table for people: fitted to a terminal, in full and without frames where it is piped."""
+    """A table for people: fitted to a terminal, in full and without frames where it is piped.
+
+    `numbers` are columns to align to the right, `whole` those that are never broken into lines.
+    """
     header = [_cell(column) for column in columns]
     cells = [[_cell(value) for value in row] for row in rows]
     right = [column in frozenset(numbers) for column in columns]
-    draw = _framed if sys.stdout.isatty() else _plain
-    click.echo("\n".join(line.rstrip() for line in draw(header, cells, right)))
+    if sys.stdout.isatty():
+        unbroken = [column in frozenset(whole) for column in columns]
+        click.echo(_framed(header, cells, right, unbroken))
+    else:
+        click.echo("\n".join(_plain(header, cells, right)))
 
 
 def _plain(header: list[str], cells: list[list[str]], right: list[bool]) -> Iterator[str]:
@@ -47,24 +62,29 @@ def _plain(header: list[str], cells: list[list[str]], right: list[bool]) -> Iter
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = zip(line, widths, right, strict=True)
-        yield "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in padded)
+        yield "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in padded).rstrip()
 
 
-def _framed(header: list[str], cells: list[list[str]], right: list[bool]) -> list[str]:
+def _framed(header: list[str], cells: list[list[str]], right: list[bool], whole: list[bool]) -> str:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column, is_number in zip(header, right, strict=True):
-        table.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
+    for column, is_number, is_whole in zip(header, right, whole, strict=True):
+        table.add_column(
+            Text(column),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=is_whole,
+        )
     for row in cells:
         table.add_row(*map(Text, row))
     console = Console()
     with console.capture() as captured:
         console.print(table)
-    return captured.get().strip("\n").splitlines()
+    return captured.get().strip("\n")
 
 
 def _cell(value: object) -> str:

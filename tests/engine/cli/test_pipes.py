@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,3 +102,10 @@ def test_progress_is_for_terminals_and_never_in_the_output(empty: Cli) -> None:
 def test_an_export_to_a_terminal_is_not_disturbed(cli: Cli) -> None:
     _, shown = on_a_terminal("export", stdout=True)
     assert [json.loads(line) for line in shown.splitlines()]
+
+
+def test_ids_stay_whole_on_a_narrow_terminal(cli: Cli) -> None:
+    cli.ok("load", "people.ndjson", "--message", "a long story " * 10)
+    _, shown = on_a_terminal("commit", "list", stdout=True)
+    assert cli.head() in shown
+    assert max(map(len, re.sub("\x1b\\[[0-9;]*m", "", shown).splitlines())) <= 80
