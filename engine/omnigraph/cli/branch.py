@@ -56,6 +56,7 @@ def list_(invocation: Invocation) -> None:
     output.write_table(
         ["branch", "commit", "version", "forked from"],
         [(each.name, each.commit, f"v{each.version}", each.fork) for each in branches],
+        whole=["commit", "forked from"],
     )
 
 

@@ -52,6 +52,7 @@ def list_(invocation: Invocation, branch: str, limit: int | None) -> None:
             )
             for each in commits
         ],
+        whole=["commit", "version"],
     )
 
 

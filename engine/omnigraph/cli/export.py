@@ -63,7 +63,7 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
     if invocation.json:
         output.write_json({"file": file, "entities": entities})
     else:
-        output.write_line(f"Exported {entities:,} entities to {file}.")
+        output.write_line(f"Exported {output.counted(entities, 'entity', 'entities')} to {file}.")
 
 
 @contextmanager
@@ -112,7 +112,10 @@ class _Counted:
         self._written = 0
 
     def write(self, data: Any) -> int:  # noqa: ANN401 - whatever holds bytes
-        size = self._out.write(data)
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:  # without buffers (PYTHONUNBUFFERED) a pipe takes what it has room for
+            rest = rest[self._out.write(rest) :]
         self._written += size
         if self._on_progress is not None:
             self._on_progress(self._written)

@@ -141,7 +141,8 @@ def _amount(source: Source, *, typed: bool) -> tuple[int | None, Unit]:
 def _show(result: LoadResult) -> None:
     created = f" (created from {result.base_branch})" if result.branch_created else ""
     output.write_line(
-        f"Loaded {result.total_entities:,} entities into {result.branch}{created} "
+        f"Loaded {output.counted(result.total_entities, 'entity', 'entities')} "
+        f"into {result.branch}{created} "
         f"in commit {result.commit.id} (v{result.commit.version})."
     )
     counts = [("node", result.nodes), ("edge", result.edges)]

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -17,7 +17,6 @@ from omnigraph.errors import OmniGraphError
 DEBUG_VARIABLE = "OMNIGRAPH_DEBUG"
 # Names and values come from data: what they hold must not steer the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
-_UNBOUNDED = 100_000
 
 
 def write_json(document: Any, *, err: bool = False) -> None:  # noqa: ANN401
@@ -32,32 +31,60 @@ def write_line(text: str) -> None:
     click.echo(clean(text))
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def write_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Iterable[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Iterable[str] = (),
+    whole: Iterable[str] = (),
 ) -> None:
-    """A table for people: fitted to a terminal, in full and without frames where it is piped."""
+    """A table for people: fitted to a terminal, in full and without frames where it is piped.
+
+    `numbers` are columns to align to the right, `whole` those that are never broken into lines.
+    """
+    header = [_cell(column) for column in columns]
+    cells = [[_cell(value) for value in row] for row in rows]
+    right = [column in frozenset(numbers) for column in columns]
+    if sys.stdout.isatty():
+        unbroken = [column in frozenset(whole) for column in columns]
+        click.echo(_framed(header, cells, right, unbroken))
+    else:
+        click.echo("\n".join(_plain(header, cells, right)))
+
+
+def _plain(header: list[str], cells: list[list[str]], right: list[bool]) -> Iterator[str]:
+    lines = [header, *cells]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = zip(line, widths, right, strict=True)
+        yield "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in padded).rstrip()
+
+
+def _framed(header: list[str], cells: list[list[str]], right: list[bool], whole: list[bool]) -> str:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    terminal = sys.stdout.isatty()
-    right = frozenset(numbers)
-    table = Table(box=SIMPLE_HEAD if terminal else None, pad_edge=False)
-    for column in columns:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column, is_number, is_whole in zip(header, right, whole, strict=True):
         table.add_column(
-            Text(clean(column)),
-            justify="right" if column in right else "left",
+            Text(column),
+            justify="right" if is_number else "left",
             overflow="fold",
-            no_wrap=not terminal,
+            no_wrap=is_whole,
         )
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    console = Console(width=None if terminal else _UNBOUNDED)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console()
     with console.capture() as captured:
         console.print(table)
-    lines = [line.rstrip() for line in captured.get().splitlines()]
-    click.echo("\n".join(lines).strip("\n"))
+    return captured.get().strip("\n")
 
 
 def _cell(value: object) -> str:

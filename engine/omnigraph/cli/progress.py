@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-Unit = Literal["bytes", "rows", "steps"]
+Unit = Literal["bytes", "rows", "steps", "nothing"]
+"""What progress is counted in; with `nothing` one only sees that the work goes on."""
 Advance = Callable[..., None]
 """Called with how much is done and, where it is known only then, with the total."""
 
 
 @contextmanager
 def progress(
-    what: str, *, total: int | None = None, unit: Unit = "steps", hidden: bool = False
+    what: str, *, total: int | None = None, unit: Unit = "nothing", hidden: bool = False
 ) -> Iterator[Advance | None]:
     """Show how far the work of the block is; nothing is shown, or given, without a terminal."""
     if hidden or not sys.stderr.isatty():
@@ -47,10 +48,11 @@ def _columns(unit: Unit) -> list[ProgressColumn]:
         TransferSpeedColumn,
     )
 
-    start = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn()]
+    start = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     amount: dict[Unit, list[ProgressColumn]] = {
-        "bytes": [DownloadColumn(), TransferSpeedColumn()],
+        "bytes": [BarColumn(), DownloadColumn(), TransferSpeedColumn()],
         "rows": [TextColumn("{task.completed:,.0f} rows")],
-        "steps": [MofNCompleteColumn()],
+        "steps": [BarColumn(), MofNCompleteColumn()],
+        "nothing": [],
     }
     return [*start, *amount[unit], TimeElapsedColumn()]

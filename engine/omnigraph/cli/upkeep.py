@@ -62,18 +62,19 @@ def collect(invocation: Invocation, keep: int | None, dry_run: bool) -> None:
     start again.
     """
     graph = invocation.graph()
-    with progress("collecting") as on_progress:
+    with progress("collecting", unit="steps") as on_progress:
         report = graph.collect(keep, dry_run=dry_run, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
         return
     verb = "Would delete" if report.dry_run else "Deleted"
     output.write_line(
-        f"{verb} {report.files:,} files ({_size(report.bytes)}); "
-        f"{report.kept_commits:,} commits stay readable."
+        f"{verb} {output.counted(report.files, 'file')} ({_size(report.bytes)}); "
+        f"{output.counted(report.kept_commits, 'commit')} kept."
     )
     if report.spared_transactions:
-        output.write_line(f"Left alone what {report.spared_transactions:,} open jobs write.")
+        jobs = output.counted(report.spared_transactions, "open job")
+        output.write_line(f"Left alone the tables of {jobs}.")
 
 
 @command("verify", example="omnigraph verify")
@@ -94,10 +95,12 @@ def verify(context: click.Context, invocation: Invocation) -> None:
             output.write_table(
                 ["where", "problem"], [(each.where, each.problem) for each in report.findings]
             )
+        found = output.counted(len(report.findings), "problem")
         output.write_line(
-            f"Looked at {report.branches:,} branches, {report.commits:,} commits and "
-            f"{report.table_versions:,} table versions: "
-            + (f"{len(report.findings):,} problems." if report.findings else "all is well.")
+            f"Looked at {output.counted(report.branches, 'branch', 'branches')}, "
+            f"{output.counted(report.commits, 'commit')} and "
+            f"{output.counted(report.table_versions, 'table version')}: "
+            f"{'all is well' if report.ok else found}."
         )
     if not report.ok:
         context.exit(STORAGE)

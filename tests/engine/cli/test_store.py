@@ -26,10 +26,14 @@ def test_the_option_stands_before_or_after(
 
 
 def test_the_option_goes_before_the_variable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMNIGRAPH_STORE", "nowhere")
-    assert cli("branch", "list").code == 3
-    cli.ok("branch", "list", "--store", "social.omni")
-    cli.ok("--store", "social.omni", "branch", "list")
+    cli.ok("init", "social.pg", "other.omni")
+    monkeypatch.setenv("OMNIGRAPH_STORE", "other.omni")
+    assert len(cli.ok("commit", "list", "--json").json["commits"]) == 1
+    for arguments in (
+        ("commit", "list", "--json", "--store", "social.omni"),
+        ("--store", "social.omni", "commit", "list", "--json"),
+    ):
+        assert len(cli.ok(*arguments).json["commits"]) == 2
 
 
 def test_a_file_uri(cli: Cli) -> None:
