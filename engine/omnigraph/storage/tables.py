@@ -296,6 +296,8 @@ class Tables:
             fields_modified=[],
         )
         result = self._commit(base.location, dataset, operation)
+        for metadata in updated:
+            self._remember_shrunk(base.location, by_id[metadata.id], metadata, gone)
         if whole is not None and len(new) == 1 and tier(whole.num_rows) is not None:
             remembered = _with_offsets(
                 whole.append_column("_rowaddr", pa.array(range(whole.num_rows), pa.uint64()))
@@ -303,6 +305,24 @@ class Tables:
             key = (base.location, new[0].files[0].path, 0)
             self._small.put(key, remembered, remembered.nbytes + 1)
         return result
+
+    def _remember_shrunk(
+        self,
+        location: str,
+        before: LanceFragment,
+        after: FragmentMetadata,
+        gone: Addresses,
+    ) -> None:
+        """Keep what is left of a small fragment, so that the next lookup does not read it again."""
+        path = after.files[0].path
+        rows = self._small.get((location, path, before.num_deletions))
+        if rows is None:
+            return
+        lost = gone[gone >> np.uint64(32) == after.id] & np.uint64(0xFFFFFFFF)
+        going = pc.is_in(rows.column("_rowaddr"), pa.array(lost, pa.uint64()))
+        left = rows.filter(pc.invert(going))
+        key = (location, path, after.deletion_file.num_deleted_rows)
+        self._small.put(key, left, left.nbytes + 1)
 
     def _carried(
         self,
