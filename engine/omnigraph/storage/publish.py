@@ -54,6 +54,7 @@ from omnigraph.storage.values import (
     head_row,
     now,
     parse_allocator,
+    parse_commit,
     parse_head,
     schema_id,
     schema_row,
@@ -240,6 +241,8 @@ class Publisher:
         self._lead = threading.RLock()
         self._state = threading.Lock()
         self._queue: list[_Ticket] = []
+        self._in_doubt: set[str] = set()
+        """Commits the store gave no answer about; a late one can still land."""
         self._machine = _MachineQueue(root)
 
     # ------------------------------------------------------------------ reading
@@ -312,7 +315,9 @@ class Publisher:
             except (SwapConflict, SwapUnknown) as error:
                 failed = isinstance(error, SwapUnknown)
                 failures += failed
-                unknown = str(error) if failed else unknown
+                if failed:
+                    unknown = str(error)
+                    self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
                 landed = self._look_again(accepted)
                 if landed is None:
                     unknown = str(error)
@@ -346,6 +351,10 @@ class Publisher:
         heads: dict[str, Head | None] = {}
         accepted = []
         for ticket in tickets:
+            landed = self._landed_late(ticket.plan.commit, view)
+            if landed is not None:
+                ticket.commit = landed
+                continue
             branch = ticket.plan.base.branch
             if branch not in heads:
                 heads[branch] = read_head(view, branch)
@@ -357,6 +366,13 @@ class Publisher:
             heads[branch] = judged.head
             accepted.append((ticket, judged))
         return accepted
+
+    def _landed_late(self, commit: str, view: ManifestView) -> Commit | None:
+        """A commit in doubt that is there after all: what it finds moved was moved by itself."""
+        if commit not in self._in_doubt:
+            return None
+        row = self._manifest.find(view, commit_id(commit))
+        return parse_commit(row) if row else None
 
     def _swap(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> Swap:
         heads = {judged.head.branch: judged.head for _, judged in accepted}
