@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import omnigraph.cli
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -93,6 +94,8 @@ def bare(
     monkeypatch.delenv("OMNIGRAPH_STORE", raising=False)
     monkeypatch.delenv("OMNIGRAPH_DEBUG", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+    # Commands that run as processes of their own find the package from any folder.
+    monkeypatch.setenv("PYTHONPATH", str(Path(omnigraph.cli.__file__).absolute().parents[2]))
     Path("social.pg").write_text(SCHEMA)
     Path("social-v2.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n  nick: String?"))
     Path("people.ndjson").write_text(PEOPLE)
