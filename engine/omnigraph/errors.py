@@ -142,7 +142,7 @@ class SchemaIdentityError(InvalidInput):
 
 
 class UnsupportedSchemaChange(InvalidInput):
-    """The evolution planner refuses a change; `details` has code, entity and reason."""
+    """The evolution planner refuses a change; `details["schema_change"]` says which and why."""
 
     code = "unsupported_schema_change"
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.loading.columnar import read_columnar
 from omnigraph.loading.dump import export_snapshot
+from omnigraph.loading.framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.branches import create_branch, delete_branch
@@ -27,6 +28,7 @@ from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import MAIN, Commit, Head
 from omnigraph.storage.verify import VerifyReport, verify
 
+Progress: TypeAlias = Callable[[int, int], None]
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
 
 
@@ -122,9 +124,15 @@ class Graph:
         type: str | None = None,  # noqa: A002
         actor: str | None = None,
         message: str | None = None,
-        **options: Any,  # noqa: ANN401
+        limits: Limits | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> LoadResult:
-        """Load NDJSON, Parquet, CSV or Arrow in one atomic commit."""
+        """Load NDJSON, or one type per Parquet, CSV or Arrow source, in one atomic commit.
+
+        `source` may map type names to sources, which all go into the same commit. With `from_` a
+        missing branch is created there first. `on_progress` is told how many bytes of NDJSON, or
+        rows of anything else, were read.
+        """
         return load(
             self._store,
             source,
@@ -134,7 +142,8 @@ class Graph:
             type_name=type,
             actor=actor,
             message=message,
-            **options,
+            limits=limits,
+            on_progress=on_progress,
         )
 
     def transaction(
@@ -189,17 +198,25 @@ class Graph:
 
     # ------------------------------------------------------------------ upkeep
 
-    def optimize(self, branch: str = MAIN) -> OptimizeReport:
+    def optimize(
+        self, branch: str = MAIN, *, on_progress: Progress | None = None
+    ) -> OptimizeReport:
         """Compact tables and bring their indexes up to date."""
-        return optimize(self._store, branch_name(branch))
+        return optimize(self._store, branch_name(branch), on_progress=on_progress)
 
-    def collect(self, keep: int | None = None, **options: Any) -> CollectReport:  # noqa: ANN401
+    def collect(
+        self,
+        keep: int | None = None,
+        *,
+        dry_run: bool = False,
+        on_progress: Progress | None = None,
+    ) -> CollectReport:
         """Delete files that no kept commit needs; `keep` is how many commits stay per branch."""
-        return collect(self._store, keep=keep, **options)
+        return collect(self._store, keep=keep, dry_run=dry_run, on_progress=on_progress)
 
-    def verify(self) -> VerifyReport:
+    def verify(self, *, on_progress: Progress | None = None) -> VerifyReport:
         """Check that everything the manifest says is true."""
-        return verify(self._store)
+        return verify(self._store, on_progress=on_progress)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from omnigraph.cli.progress import progress
 def optimize(invocation: Invocation, branch: str) -> None:
     """Compact tables and bring their indexes up to date."""
     graph = invocation.graph()
-    with progress("optimizing"):
-        report = graph.optimize(branch)
+    with progress("optimizing", unit="steps") as on_progress:
+        report = graph.optimize(branch, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
         return
@@ -86,8 +86,8 @@ def verify(context: click.Context, invocation: Invocation) -> None:
     Exits with 5 when it finds anything.
     """
     graph = invocation.graph()
-    with progress("verifying"):
-        report = graph.verify()
+    with progress("verifying", unit="steps") as on_progress:
+        report = graph.verify(on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.loading.export import export_ndjson
+from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.snapshot import GraphType, Snapshot
 
 
@@ -38,17 +38,24 @@ def _by_id(snapshot: Snapshot, type_: GraphType) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def _opened(out: str | Path | BinaryIO) -> Iterator[BinaryIO]:
-    """The file to write to; a path is replaced only when everything was written."""
+    """The file to write to; a path takes its new contents when all of them were written."""
     if not isinstance(out, str | Path):
         yield out
         return
-    target = Path(out)
-    partial_file = target.with_name(target.name + ".partial")
+    path = Path(out)
     try:
-        with partial_file.open("wb") as file:
-            yield file
-        os.replace(partial_file, target)
+        if path.exists() and not path.is_file():  # a device or a named pipe cannot be replaced
+            with path.open("wb") as device:
+                yield device
+            return
+        part = path.with_name(f".{path.name[:100]}.{new_ulid()}.part")
+        try:
+            with part.open("xb") as file:
+                yield file
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
-        raise InvalidInput(f"cannot write {str(out)!r}: {error.strerror}") from error
-    finally:
-        partial_file.unlink(missing_ok=True)
+        raise InvalidInput(
+            f"cannot write {str(out)!r}: {error.strerror}", hint="Choose another file."
+        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+
 from omnigraph.query.ir import ReadPlan
 from omnigraph.schema.arrow import arrow_type
 

@@ -13,6 +13,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from lark import Token, Transformer
+
 from omnigraph.query.temporal import parse_date, parse_datetime
 from omnigraph.query.tree import (
     AggregateTree,

@@ -13,6 +13,7 @@ from typing import Any
 
 from lark import Token
 from lark.lexer import Lexer
+
 from omnigraph.schema.lexer import SourceProblem
 
 # Deeper than anyone writes, and far from what could exhaust the stack of a later pass.

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
+
 from omnigraph.errors import ParseError
 from omnigraph.query.build import TreeBuilder
 from omnigraph.query.lexer import QueryLexer

@@ -74,7 +74,13 @@ class SchemaPlan:
         if step is not None:
             raise UnsupportedSchemaChange(
                 str(step),
-                details={"code": step.code, "entity": step.entity, "reason": step.reason},
+                details={
+                    "schema_change": {
+                        "code": step.code,
+                        "entity": step.entity,
+                        "reason": step.reason,
+                    }
+                },
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -85,7 +85,11 @@ def collect(
     if not dry_run:
         store.raw.delete(file.path for file in garbage)
     return CollectReport(
-        dry_run, len(garbage), sum(file.size for file in garbage), len(kept), len(registered)
+        dry_run=dry_run,
+        files=len(garbage),
+        bytes=sum(file.size for file in garbage),
+        kept_commits=len({commit.id for commit in kept}),
+        spared_transactions=len(registered),
     )
 
 

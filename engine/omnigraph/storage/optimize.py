@@ -21,7 +21,8 @@ SMALL_FRAGMENT_ROWS = 256 << 10
 DELETED_SHARE = 0.1
 """A fragment with a larger share of deleted rows is written again without them."""
 
-Progress = Callable[[str], None]
+Progress = Callable[[int, int], None]
+"""Told how many tables are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,13 @@ def _improve(
     done: dict[str, tuple[TablePointer, TablePointer, TableUpkeep]],
     on_progress: Progress | None,
 ) -> None:
-    catalog = store.catalog(head.schema)
-    for type_ in catalog.types():
+    types = store.catalog(head.schema).types()
+    for number, type_ in enumerate(types):
         key = type_.table_key
+        if on_progress:
+            on_progress(number, len(types))
         if key in done or key not in head.tables:
             continue
-        if on_progress:
-            on_progress(key)
         base = head.tables[key]
         after, upkeep = _improved(store.tables, base, type_)
         if after.lance != base.lance:

@@ -32,7 +32,8 @@ from omnigraph.storage.values import (
     schema_id,
 )
 
-Progress = Callable[[str], None]
+Progress = Callable[[int, int], None]
+"""Told how many table versions were looked at, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,10 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
         findings += _head_findings(view, rows, head, commits)
     versions = _readable_versions(heads, commits)
     present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
-    for version, (pointer, where) in sorted(versions.items(), key=lambda item: item[1][1]):
+    in_order = sorted(versions.items(), key=lambda item: item[1][1])
+    for number, (version, (pointer, where)) in enumerate(in_order):
         if on_progress:
-            on_progress(where)
+            on_progress(number, len(in_order))
         findings += _version_findings(store, version, pointer, where, present)
     if not findings:
         for head in heads:

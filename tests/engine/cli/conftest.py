@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import omnigraph.cli
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import omnigraph.cli
 from omnigraph.cli import run
 
 SCHEMA = """\

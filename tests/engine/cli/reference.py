@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import click
+
 from omnigraph.cli.app import app
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"

@@ -7,6 +7,7 @@ import shlex
 
 import click
 import pytest
+
 from engine.cli.conftest import Cli
 from engine.cli.reference import PAGE, commands, with_help
 

@@ -8,6 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
+
 from engine.cli.conftest import Cli
 from engine.cli.reference import commands
 from omnigraph.cli.command import Command, Group

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from engine.cli.conftest import Cli
 
 OMNIGRAPH = [sys.executable, "-m", "omnigraph.cli"]

@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+
 from engine.cli.conftest import Cli
 
 WORKING = '''

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from omnigraph.cli.app import _COMMANDS
 
 HEAVY = ["lance", "pyarrow", "numpy", "pandas", "obstore", "orjson", "lark", "rich"]

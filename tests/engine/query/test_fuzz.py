@@ -6,6 +6,7 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from omnigraph.errors import InvalidInput, ParseError
 from omnigraph.query import compile_file, parse
 

@@ -6,8 +6,9 @@ import ast
 import sys
 from pathlib import Path
 
-import omnigraph.query
 import pytest
+
+import omnigraph.query
 
 FILES = sorted(Path(omnigraph.query.__file__).parent.glob("*.py"))
 ALLOWED = {"lark", "omnigraph.errors", "omnigraph.query", "omnigraph.schema"}

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+
 from omnigraph.errors import InvalidInput
 from omnigraph.query import CompiledQuery, coerce_params, compile_query
 

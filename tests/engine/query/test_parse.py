@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from omnigraph.errors import ParseError
 from omnigraph.query import parse
 from omnigraph.query.lexer import MAX_NESTING

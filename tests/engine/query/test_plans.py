@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from omnigraph.errors import InvalidInput
 from omnigraph.query import compile_query
 from omnigraph.query.expressions import (

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from omnigraph.query import parse
 from omnigraph.query.tree import QueryTree
 

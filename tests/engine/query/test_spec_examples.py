@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from omnigraph.errors import InvalidInput, QueryTypeError
 from omnigraph.query.ir import Expand, Pattern, ReadPlan
 

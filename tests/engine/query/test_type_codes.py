@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import pytest
+
 from omnigraph.errors import InvalidInput, QueryTypeError
 from omnigraph.query import compile_query
 

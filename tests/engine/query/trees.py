@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from hypothesis import strategies as st
+
 from omnigraph.query.tree import (
     AggregateTree,
     BindingTree,

@@ -36,7 +36,8 @@ def refusal(before: str, after: str) -> tuple[str | None, str]:
     assert made.to_json()["supported"] is False
     with pytest.raises(UnsupportedSchemaChange) as caught:
         made.raise_unsupported()
-    code, entity = caught.value.details["code"], caught.value.details["entity"]
+    change = caught.value.details["schema_change"]
+    code, entity = change["code"], change["entity"]
     if code is not None:
         assert caught.value.message.startswith(f"[{code}] ")
     return code, entity

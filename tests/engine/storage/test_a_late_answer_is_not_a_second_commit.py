@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.social import add_person, assert_sound, people, persons, social_graph
 
 from omnigraph.graph import Graph
 from omnigraph.storage import publish
 from omnigraph.storage.manifest import ManifestView, Swap, SwapUnknown
+from support.social import add_person, assert_sound, people, persons, social_graph
 
 
 class LateStore:

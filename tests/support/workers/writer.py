@@ -29,9 +29,7 @@ def work(asked: dict[str, Any]) -> None:
     report("end", counts=dict(counts))
 
 
-def _write_until_settled(
-    graph: Graph, asked: dict[str, Any], n: int, counts: Counter[str]
-) -> None:
+def _write_until_settled(graph: Graph, asked: dict[str, Any], n: int, counts: Counter[str]) -> None:
     key = entry_key(asked["name"], n)
     report("begin", key=key)
     while True:
