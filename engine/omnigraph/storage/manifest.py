@@ -29,7 +29,7 @@ from lance.commit import CommitConflictError
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
-from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.caches import BoundedCache, rows_key
 from omnigraph.storage.folding import choose_fold
 from omnigraph.storage.layout import MANIFEST, is_local
 from omnigraph.storage.migrations import require_readable, stamped
@@ -52,8 +52,8 @@ share, any swap since then is a conflict, and the newest one is always listed (R
 
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
-FragmentKey = tuple[str, int]
-"""A fragment's data file and how many of its rows are deleted: together they fix its live rows."""
+FragmentKey = tuple[str, str]
+"""A fragment's data file and its deletion file: together they fix its live rows."""
 NamedRows = Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]]
 """Per fragment: its named rows as (object id, row, offset)."""
 
@@ -300,7 +300,7 @@ class Manifest:
 
     def _remembered(self, written: FragmentMetadata, rows: pa.Table) -> NamedRows:
         """Keep what was just written, so that nobody has to read it back."""
-        key = (written.files[0].path, 0)
+        key = rows_key(written)
         numbered = rows.append_column("offset", pa.array(range(rows.num_rows), pa.int64()))
         self._small.put(key, numbered, numbered.nbytes)
         named = tuple(
@@ -319,7 +319,7 @@ class Manifest:
     ) -> NamedRows:
         """The same for a fragment that lost rows."""
         lost = [address & 0xFFFFFFFF for address in gone if address >> 32 == after.id]
-        key = (after.files[0].path, after.deletion_file.num_deleted_rows)
+        key = rows_key(after)
         rows = self._small.get(_key(before))
         if rows is not None:
             stays = pc.invert(pc.is_in(rows.column("offset"), pa.array(lost, pa.int64())))
@@ -411,7 +411,7 @@ def _read(
 
 
 def _key(fragment: LanceFragment) -> FragmentKey:
-    return (fragment.data_files()[0].path, fragment.num_deletions)
+    return rows_key(fragment.metadata)
 
 
 def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:

@@ -20,7 +20,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
-from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.caches import BoundedCache, rows_key
 from omnigraph.storage.folding import choose_fold, tier
 
 HANDLE_CACHE = 512
@@ -57,7 +57,7 @@ class Tables:
         self._options = dict(options)
         self._session = session
         self._handles: BoundedCache[TableVersion, LanceDataset] = BoundedCache(HANDLE_CACHE)
-        self._small: BoundedCache[tuple[str, str, int], pa.Table] = BoundedCache(
+        self._small: BoundedCache[tuple[str, str, str], pa.Table] = BoundedCache(
             SMALL_ROWS_CACHE_BYTES
         )
 
@@ -214,7 +214,7 @@ class Tables:
         self, version: TableVersion, dataset: LanceDataset, fragment: LanceFragment
     ) -> pa.Table:
         """All live rows of a small fragment, with their addresses."""
-        key = (version.location, fragment.data_files()[0].path, fragment.num_deletions)
+        key = (version.location, *rows_key(fragment.metadata))
         offsets = self._small.get(key)
         if offsets is None:
             reader = dataset.scanner(
@@ -302,7 +302,7 @@ class Tables:
             remembered = _with_offsets(
                 whole.append_column("_rowaddr", pa.array(range(whole.num_rows), pa.uint64()))
             )
-            key = (base.location, new[0].files[0].path, 0)
+            key = (base.location, *rows_key(new[0]))
             self._small.put(key, remembered, remembered.nbytes + 1)
         return result
 
@@ -314,15 +314,13 @@ class Tables:
         gone: Addresses,
     ) -> None:
         """Keep what is left of a small fragment, so that the next lookup does not read it again."""
-        path = after.files[0].path
-        rows = self._small.get((location, path, before.num_deletions))
+        rows = self._small.get((location, *rows_key(before.metadata)))
         if rows is None:
             return
         lost = gone[gone >> np.uint64(32) == after.id] & np.uint64(0xFFFFFFFF)
         going = pc.is_in(rows.column("_rowaddr"), pa.array(lost, pa.uint64()))
         left = rows.filter(pc.invert(going))
-        key = (location, path, after.deletion_file.num_deleted_rows)
-        self._small.put(key, left, left.nbytes + 1)
+        self._small.put((location, *rows_key(after)), left, left.nbytes + 1)
 
     def _carried(
         self,
