@@ -57,9 +57,7 @@ def test_a_hostile_branch_name_is_refused_everywhere(root: str, name: str) -> No
         assert refused(graph, InvalidInput, action).hint
 
 
-@pytest.mark.parametrize(
-    "name", ["MAIN", "a", "a/b/c", "rel-1.2_x", "9", "x.lock/y", "x" * 255]
-)
+@pytest.mark.parametrize("name", ["MAIN", "a", "a/b/c", "rel-1.2_x", "9", "x.lock/y", "x" * 255])
 def test_a_plain_name_is_accepted(root: str, name: str) -> None:
     graph = boats(root)
     assert graph.create_branch(name).name == name

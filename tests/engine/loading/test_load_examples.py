@@ -396,9 +396,7 @@ def test_value_checks_come_before_uniqueness_endpoints_and_cardinality(root: str
 def test_a_configured_ceiling_refuses_before_anything_is_written(root: str) -> None:
     graph = garden(root)
     long = plant(latin="x" * 2000)
-    error = refused(
-        graph, ResourceLimit, lambda: graph.load(long, limits=Limits(line_bytes=1000))
-    )
+    error = refused(graph, ResourceLimit, lambda: graph.load(long, limits=Limits(line_bytes=1000)))
     facts = error.details["resource_limit"]
     assert facts["limit"] == 1000 and facts["actual"] > 1000 and facts["resource"]
 

@@ -109,7 +109,9 @@ def test_null_and_empty_stay_apart(root: str) -> None:
         graph = omnigraph.open(root)
 
 
-def test_values_survive_being_written_through_arrow(root: str, tmp_path_factory: pytest.TempPathFactory) -> None:  # noqa: E501
+def test_values_survive_being_written_through_arrow(
+    root: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:  # noqa: E501
     table = every(root).snapshot().scan("Every").read_all()
     copy = omnigraph.init(tmp_path_factory.mktemp("copy") / "graph", EVERYTHING)
     with copy.transaction() as t:
@@ -235,13 +237,13 @@ def test_a_name_of_a_node_and_an_edge_must_say_which(root: str) -> None:
 
 def test_single_entities_are_found_by_exact_id(root: str) -> None:
     graph = boats(root)
-    graph.load(ndjson(node("Boat", name="it's \"x\" \\ ü")))
+    graph.load(ndjson(node("Boat", name='it\'s "x" \\ ü')))
     snapshot = graph.snapshot()
     assert snapshot.get("Boat", "Bly") == {"id": "Bly", "crew": 3, "flag": None, "name": "Bly",
                                            "reg": None}  # fmt: skip
     assert snapshot.get("Meets", "m1") == {"id": "m1", "src": "Bly", "dst": "Cap"}
-    found = snapshot.get("Boat", "it's \"x\" \\ ü")
-    assert found is not None and found["name"] == "it's \"x\" \\ ü"
+    found = snapshot.get("Boat", 'it\'s "x" \\ ü')
+    assert found is not None and found["name"] == 'it\'s "x" \\ ü'
     for missing in ("", "ada", "Ada ", "' OR 1=1 --", "m1"):
         assert snapshot.get("Boat", missing) is None
 
