@@ -98,7 +98,9 @@ def state(graph: omnigraph.Graph) -> dict[str, tuple[str, Contents]]:
     return {b.name: (b.commit, contents(graph, b.name)) for b in graph.branches()}
 
 
-def refused(graph: omnigraph.Graph, kind: type[E], action: Callable[[], object]) -> E:
+def refused(
+    graph: omnigraph.Graph, kind: type[E] | tuple[type[E], ...], action: Callable[[], object]
+) -> E:
     """The error of an action that must fail and leave every branch as it was."""
     before = state(graph)
     with pytest.raises(kind) as caught:
