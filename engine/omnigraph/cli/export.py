@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import BinaryIO
 
 import click
 
@@ -49,7 +52,7 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
     hidden = to_stdout and sys.stdout.isatty()
     with (
         progress("exporting", unit="rows", hidden=hidden) as on_progress,
-        open(sys.stdout.fileno(), "wb", closefd=False) if to_stdout else nullcontext(file) as out,
+        _stdout() if to_stdout else nullcontext(file) as out,
     ):
         entities = graph.export(out, at=at, types=types or None, on_progress=on_progress)
     if to_stdout:
@@ -58,3 +61,12 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
         output.write_json({"file": file, "entities": entities})
     else:
         output.write_line(f"Exported {output.counted(entities, 'entity', 'entities')} to {file}.")
+
+
+@contextmanager
+def _stdout() -> Iterator[BinaryIO]:
+    """Standard output, with a buffer also where Python runs without: a pipe takes what it can."""
+    out = click.get_binary_stream("stdout")
+    buffered = io.BufferedWriter(out) if isinstance(out, io.RawIOBase) else out
+    yield buffered
+    buffered.flush()
