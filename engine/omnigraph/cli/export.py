@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 import click
 
@@ -50,12 +47,11 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
     graph = invocation.graph()
     to_stdout = file == "-"
     hidden = to_stdout and sys.stdout.isatty()
-    with (
-        progress("exporting", unit="rows", hidden=hidden) as on_progress,
-        _stdout() if to_stdout else nullcontext(file) as out,
-    ):
+    with progress("exporting", unit="rows", hidden=hidden) as on_progress:
+        out = cast(BinaryIO, _Stdout()) if to_stdout else file
         entities = graph.export(out, at=at, types=types or None, on_progress=on_progress)
     if to_stdout:
+        sys.stdout.buffer.flush()
         return
     if invocation.json:
         output.write_json({"file": file, "entities": entities})
@@ -63,10 +59,12 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
         output.write_line(f"Exported {output.counted(entities, 'entity', 'entities')} to {file}.")
 
 
-@contextmanager
-def _stdout() -> Iterator[BinaryIO]:
-    """Standard output, with a buffer also where Python runs without: a pipe takes what it can."""
-    out = click.get_binary_stream("stdout")
-    buffered = io.BufferedWriter(out) if isinstance(out, io.RawIOBase) else out
-    yield buffered
-    buffered.flush()
+class _Stdout:
+    """Standard output that takes all it is given, also where Python runs without buffers."""
+
+    def write(self, data: Any) -> int:  # noqa: ANN401 - whatever holds bytes
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        return size
