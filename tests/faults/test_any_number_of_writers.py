@@ -13,7 +13,7 @@ import pytest
 from support.fixtures import unique_uri, use_environment
 from support.ledger import Outcomes, assert_exactly_once, assert_ledger, ledger_graph
 from support.object_stores import ObjectStore
-from support.worker_processes import run_together, workers
+from support.worker_processes import run_together, without_queue, workers
 
 WRITERS = 8
 
@@ -64,12 +64,10 @@ def test_on_branches_of_their_own(place: str) -> None:
 
 @pytest.mark.slow
 def test_without_the_lock_file_the_swap_alone_decides(tmp_path: Path) -> None:
-    root = tmp_path / "graph"
-    graph = ledger_graph(str(root))
-    # A folder in the place of the lock file: opening it for writing fails, so nobody queues.
-    (root / "__publish.lock").unlink(missing_ok=True)
-    (root / "__publish.lock").mkdir()
-    asked = [{"root": str(root), "name": f"w{i}", "writes": 8} for i in range(4)]
+    root = str(tmp_path / "graph")
+    graph = ledger_graph(root)
+    without_queue(root)
+    asked = [{"root": root, "name": f"w{i}", "writes": 8} for i in range(4)]
     with workers("writer", asked) as writers:
         run_together(writers)
         outcomes = Outcomes.of(writers)

@@ -1,4 +1,4 @@
-"""A ledger: a graph to which many writers add entries, and the check that none is lost or doubled."""
+"""A graph to which many writers add entries, and the check that none is lost or doubled."""
 
 from __future__ import annotations
 

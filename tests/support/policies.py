@@ -230,3 +230,29 @@ class Latency(Policy):
         if self._match(request):
             await asyncio.sleep(self._random.uniform(self._low, self._high))
         return None
+
+
+class Hold(Policy):
+    """Holds the first matching request back until it is released; the others pass."""
+
+    def __init__(self, match: Match = is_graph_commit) -> None:
+        self.held = threading.Event()
+        self.exchange: Exchange | None = None
+        self._match = match
+        self._path: str | None = None
+        self._released = threading.Event()
+
+    def release(self) -> None:
+        self._released.set()
+
+    async def before(self, request: Request) -> Fault | None:
+        if self._path is None and self._match(request):
+            self._path = request.path
+            self.held.set()
+            while not self._released.is_set():
+                await asyncio.sleep(0.01)
+        return None
+
+    def finished(self, exchange: Exchange) -> None:
+        if exchange.path == self._path and self.exchange is None:
+            self.exchange = exchange

@@ -71,7 +71,7 @@ def counted_swaps() -> Iterator[Counter[str]]:
             counts["unknowns"] += 1
             raise
 
-    Manifest.swap = counted  # type: ignore[method-assign]
+    Manifest.swap = counted  # type: ignore[method-assign,assignment]
     try:
         yield counts
     finally:

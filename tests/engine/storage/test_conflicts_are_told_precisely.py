@@ -1,0 +1,190 @@
+"""What happens to a write when the branch moved under it, and what its caller is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.errors import (
+    Conflict,
+    ExpectedVersionMismatch,
+    KeyConflict,
+    NotFound,
+    PreconditionFailed,
+    ReadSetConflict,
+)
+from omnigraph.graph import Graph, Transaction
+from support.social import add_person, assert_sound, edge, pairs, people, persons, social_graph
+
+
+def end(txn: Transaction) -> None:
+    txn.__exit__(None, None, None)
+
+
+def prepared(graph: Graph, operation: str) -> Transaction:
+    """A transaction that has done its operation and not ended."""
+    txn = graph.transaction()
+    if operation == "insert":
+        txn.insert("Person", persons(["Zoe"]))
+    elif operation == "upsert":
+        txn.upsert("Person", persons(["Ann"], age=99))
+    elif operation == "delete":
+        txn.delete("Person", ["Ann"])
+    elif operation == "delete without cascade":
+        txn.delete("Person", ["Ann"], cascade=False)
+    else:
+        txn.overwrite("Person", persons(["Zoe"]))
+    return txn
+
+
+@pytest.mark.parametrize("operation", ["delete", "delete without cascade", "overwrite"])
+def test_a_strict_operation_is_refused_when_its_table_moved(root: str, operation: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    txn = prepared(graph, operation)
+    add_person(graph, "Bob")
+    with pytest.raises(ExpectedVersionMismatch) as refused:
+        end(txn)
+    error = refused.value
+    assert (error.table_key, error.expected, error.actual) == ("node:Person", 2, 3)
+    assert "node:Person is at version 3, this write was prepared on 2" in str(error)
+    assert error.to_json()["read_set_conflict"] == {
+        "member": "node:Person",
+        "expected": 2,
+        "actual": 3,
+    }
+    assert people(graph) == ["Ann", "Bob"]
+
+
+@pytest.mark.parametrize("operation", ["insert", "upsert"])
+def test_a_constructive_operation_is_prepared_again(root: str, operation: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    txn = prepared(graph, operation)
+    add_person(graph, "Bob")
+    end(txn)
+    expected = {"insert": ["Ann", "Bob", "Zoe"], "upsert": ["Ann", "Bob"]}[operation]
+    assert people(graph) == expected
+    assert txn.commit is not None
+    assert txn.commit.parent == graph.commits()[1].id
+    assert_sound(graph)
+
+
+def test_an_insert_prepared_again_meets_the_key_that_another_writer_took(root: str) -> None:
+    graph = social_graph(root)
+    txn = prepared(graph, "insert")
+    add_person(graph, "Zoe", age=1)
+    with pytest.raises(KeyConflict):
+        end(txn)
+    found = graph.snapshot().get("Person", "Zoe")
+    assert found is not None and found["age"] == 1
+
+
+@pytest.mark.parametrize("operation", ["insert", "upsert", "delete", "overwrite"])
+def test_writes_to_other_tables_are_no_conflict(root: str, operation: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    txn = prepared(graph, operation)
+    with graph.transaction() as other:
+        other.insert("Club", [{"name": "Chess"}])
+    end(txn)
+    assert graph.snapshot().count("Club") == 1
+    assert_sound(graph)
+
+
+def test_expected_table_versions_hold_or_refuse(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    with graph.transaction(expected_table_versions={"node:Person": 2}) as txn:
+        txn.insert("Club", [{"name": "Chess"}])
+    txn = graph.transaction(expected_table_versions={"node:Person": 2})
+    txn.insert("Club", [{"name": "Choir"}])
+    add_person(graph, "Bob")
+    with pytest.raises(ExpectedVersionMismatch) as refused:
+        end(txn)
+    assert (refused.value.table_key, refused.value.expected, refused.value.actual) == (
+        "node:Person",
+        2,
+        3,
+    )
+    with pytest.raises(ExpectedVersionMismatch), graph.transaction(
+        expected_table_versions={"node:Nobody": 1}
+    ) as unknown:
+        unknown.insert("Club", [{"name": "Choir"}])
+    assert graph.snapshot().count("Club") == 1
+
+
+def test_if_commit_refuses_after_any_commit_of_the_branch(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    token = graph.snapshot().commit
+    txn = graph.transaction(if_commit=token)
+    txn.insert("Person", persons(["Bob"]))
+    with graph.transaction() as unrelated:
+        unrelated.insert("Club", [{"name": "Chess"}])
+    assert unrelated.commit is not None
+    with pytest.raises(PreconditionFailed) as refused:
+        end(txn)
+    assert refused.value.details["precondition_failed"] == {
+        "expected": token,
+        "actual": unrelated.commit.id,
+    }
+    with pytest.raises(PreconditionFailed):
+        graph.transaction(if_commit=token)
+    with graph.transaction(if_commit=unrelated.commit.id) as good:
+        good.insert("Person", persons(["Bob"]))
+    assert people(graph) == ["Ann", "Bob"]
+
+
+def test_if_commit_on_a_fresh_branch_is_the_inherited_head(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    token = graph.snapshot().commit
+    graph.create_branch("work")
+    with graph.transaction("work", if_commit=token) as txn:
+        txn.insert("Person", persons(["Bob"]))
+    with pytest.raises(PreconditionFailed):
+        graph.transaction("work", if_commit=token)
+    assert graph.snapshot().commit == token
+
+
+def test_if_commit_of_a_write_without_effect_makes_no_commit(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    token = graph.snapshot().commit
+    with graph.transaction(if_commit=token) as txn:
+        txn.delete("Person", ["nobody"])
+    assert txn.commit is None
+    assert graph.snapshot().commit == token
+
+
+def test_a_write_to_a_branch_that_was_deleted_or_made_again_is_refused(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    for again in (False, True):
+        graph.create_branch("work")
+        txn = graph.transaction("work")
+        txn.insert("Person", persons(["Bob"]))
+        graph.delete_branch("work")
+        if again:
+            graph.create_branch("work")
+        with pytest.raises((NotFound, Conflict)):
+            end(txn)
+        if again:
+            assert people(graph, "work") == ["Ann"]
+    assert_sound(graph)
+
+
+def test_a_changed_schema_refuses_what_was_prepared_before_it(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    txn = prepared(graph, "insert")
+    graph.apply_schema(graph.schema().source + "\nnode Pet { name: String @key }")
+    with pytest.raises(ReadSetConflict) as refused:
+        end(txn)
+    assert refused.value.member == "schema"
+    assert people(graph) == ["Ann"]
+
+
+def test_a_cascade_takes_edges_that_its_own_view_saw_and_no_others(root: str) -> None:
+    graph = social_graph(root, people=["Ann", "Bob", "Cid"], knows=["Ann>Bob", "Bob>Cid"])
+    txn = prepared(graph, "delete")
+    with graph.transaction() as other:
+        other.insert("Knows", [edge("Ann", "Cid")])
+    with pytest.raises(ExpectedVersionMismatch) as refused:
+        end(txn)
+    assert refused.value.table_key == "edge:Knows"
+    assert pairs(graph) == ["Ann>Bob", "Ann>Cid", "Bob>Cid"]
+    end(prepared(graph, "delete"))
+    assert pairs(graph) == ["Bob>Cid"]
+    assert_sound(graph)
