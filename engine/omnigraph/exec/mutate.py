@@ -88,7 +88,7 @@ def run_mutation(
     plan = query.ir
     if not isinstance(plan, MutationPlan):
         raise InvalidInput(f"{query.name} is a read and changes nothing", hint="Run it as a read.")
-    target = _writable(branch)
+    target = require_branch(branch)
     _check_token(if_commit)
     values = Values.at_once(coerce_params(query, params))
     txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
@@ -125,7 +125,8 @@ def _apply(txn: WriteTxn, plan: MutationPlan, values: Values, vectors: Vectors) 
 # --------------------------------------------------------------------------- before any effect
 
 
-def _writable(branch: str) -> str:
+def require_branch(branch: str) -> str:
+    """The name of a branch that a mutation may write to; a snapshot is none."""
     if "@" in branch or _COMMIT_ID.fullmatch(branch.strip()):
         raise InvalidInput(
             f"{branch!r} is a snapshot, and a mutation writes to the head of a branch",
