@@ -135,7 +135,7 @@ def _float(value: object, scalar: Scalar) -> float:
     try:
         number = float(value)
         if scalar is Scalar.F32:
-            struct.pack("<f", number)
+            number = float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
         raise ValueError(f"does not fit {scalar}") from None
     if not math.isfinite(number):

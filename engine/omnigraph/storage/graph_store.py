@@ -25,6 +25,7 @@ from omnigraph.storage.values import (
     MAIN,
     Commit,
     Head,
+    QueryRecord,
     Row,
     SchemaRecord,
     TablePointer,
@@ -35,7 +36,9 @@ from omnigraph.storage.values import (
     now,
     parse_commit,
     parse_head,
+    parse_query,
     parse_schema,
+    query_id,
     schema_id,
     schema_record,
     schema_row,
@@ -179,6 +182,18 @@ class GraphStore:
     def catalog(self, schema_hash: str) -> Catalog:
         """The compiled schema of that hash."""
         return self.schema(schema_hash)[1]
+
+    def stored_query(self, name: str, source_hash: str) -> QueryRecord:
+        """One text of a stored query; the manifest's view has them all."""
+        row = self.publisher.view.row(query_id(name, source_hash))
+        if row is None:
+            row = self.publisher.refresh().row(query_id(name, source_hash))
+        if row is None:
+            raise Corruption(
+                f"the manifest has no text {source_hash} of the stored query {name!r}",
+                hint="Run `omnigraph verify` to see what else is affected.",
+            )
+        return parse_query(row)
 
     def commit(self, commit: str) -> Commit | None:
         """A commit by its id, on whatever branch it was made."""

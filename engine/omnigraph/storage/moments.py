@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.publish import read_head
-from omnigraph.storage.values import MAIN, Commit, Head, Pointers
+from omnigraph.storage.values import MAIN, Commit, Head, Pointers, QueryHashes
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}\Z")
@@ -36,6 +36,8 @@ class Moment:
     reading_schema: str
     """The schema of the branch today, under whose names the past is read."""
     tables: Pointers
+    queries: QueryHashes = field(default_factory=dict)
+    """The stored queries of that moment."""
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
 
@@ -127,7 +129,15 @@ def _keeper(store: GraphStore, commit: Commit) -> Head:
 
 
 def _present(head: Head) -> Moment:
-    return Moment(head.branch, head.commit, head.version, head.schema, head.schema, head.tables)
+    return Moment(
+        branch=head.branch,
+        commit=head.commit,
+        version=head.version,
+        schema=head.schema,
+        reading_schema=head.schema,
+        tables=head.tables,
+        queries=head.queries,
+    )
 
 
 def _past(head: Head, commit: Commit) -> Moment:
@@ -140,6 +150,7 @@ def _past(head: Head, commit: Commit) -> Moment:
         schema=commit.schema,
         reading_schema=head.schema,
         tables=commit.tables,
+        queries=commit.queries,
         purged=head.properties.get(PURGED, {}),
     )
 

@@ -44,6 +44,7 @@ from omnigraph.storage.values import (
     ALLOCATOR_ID,
     Commit,
     Head,
+    QueryRecord,
     Row,
     SchemaRecord,
     TablePointer,
@@ -56,6 +57,8 @@ from omnigraph.storage.values import (
     parse_allocator,
     parse_commit,
     parse_head,
+    query_id,
+    query_row,
     schema_id,
     schema_row,
     table_id,
@@ -84,7 +87,7 @@ class HeadMoved(Exception):
         super().__init__(member)
         self.head = head
         self.member = member
-        """The table, or `schema`, that moved."""
+        """The table, `schema`, or `query:<name>` that moved."""
         self.expired = expired
         """A collection ran: files staged before it may be gone."""
 
@@ -106,6 +109,8 @@ class PublishPlan:
     merged: str | None = None
     schema: SchemaRecord | None = None
     next_identity: int | None = None
+    queries: Mapping[str, QueryRecord | None] = field(default_factory=dict)
+    """Stored queries that are registered, or with none removed."""
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] = field(default_factory=dict)
     purge: tuple[int, ...] = ()
@@ -151,6 +156,9 @@ def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
     for key in sorted(plan.relies_on | plan.tables.keys()):
         if head.tables.get(key) != plan.base.tables.get(key):
             raise HeadMoved(head, key)
+    for name in sorted(plan.queries):
+        if head.queries.get(name) != plan.base.queries.get(name):
+            raise HeadMoved(head, f"query:{name}")
 
 
 def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
@@ -170,6 +178,14 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
     if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
         rows.append(schema_row(plan.schema))
     schema = plan.schema.hash if plan.schema else head.schema
+    queries = dict(head.queries)
+    for name, record in sorted(plan.queries.items()):
+        queries.pop(name, None)
+        if record is None:
+            continue
+        queries[name] = record.hash
+        if query_id(name, record.hash) not in view.named:
+            rows.append(query_row(record))
     commit = Commit(
         id=plan.commit,
         branch=head.branch,
@@ -181,6 +197,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
         schema=schema,
         changed=tuple(sorted(plan.tables)),
         tables=tables,
+        queries=queries,
     )
     after = replace(
         head,
@@ -189,6 +206,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
         schema=schema,
         tables=tables,
         retired=retired,
+        queries=queries,
         properties=_with_purged(head.properties, plan.purge, commit.version),
     )
     return _Judged(after, commit, (commit_row(commit), *rows))

@@ -25,7 +25,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
-from omnigraph.storage.values import TablePointer
+from omnigraph.storage.values import QueryRecord, TablePointer
 
 GraphType = NodeType | EdgeType
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
@@ -79,6 +79,16 @@ class Snapshot:
             if then is None or self.catalog.by_identity(then.identity) is not None:
                 raise
             return then
+
+    def stored_queries(self) -> Mapping[str, QueryRecord]:
+        """The stored queries of this moment, by name."""
+        found = sorted(self.moment.queries.items())
+        return {name: self._store.stored_query(name, source_hash) for name, source_hash in found}
+
+    def stored_query(self, name: str) -> QueryRecord | None:
+        """One of them, or none."""
+        source_hash = self.moment.queries.get(name)
+        return self._store.stored_query(name, source_hash) if source_hash else None
 
     def count(self, type_name: str) -> int:
         """How many entities a type has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ class TablePointer:
 
 
 Pointers = Mapping[str, TablePointer]
+QueryHashes = Mapping[str, str]
+"""Which text each stored query of a branch has: name to the hash of its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Commit:
     changed: tuple[str, ...]
     """Keys of the tables whose pointers it moved, sorted."""
     tables: Pointers = field(repr=False)
+    queries: QueryHashes = field(default_factory=dict, repr=False)
 
     @property
     def parent(self) -> str | None:
@@ -120,6 +124,19 @@ class Head:
     retired: Mapping[str, int] = field(default_factory=dict)
     """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
+    queries: QueryHashes = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord:
+    """One text of one stored query; a branch says by its hash that it has it."""
+
+    name: str
+    source: str
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.source.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +181,10 @@ def schema_id(schema_hash: str) -> str:
     return f"schema:{schema_hash}"
 
 
+def query_id(name: str, source_hash: str) -> str:
+    return f"stored_query:{name}@{source_hash}"
+
+
 def table_id(table_key: str) -> str:
     return f"table:{table_key}"
 
@@ -186,6 +207,11 @@ def _pack_pointers(tables: Pointers) -> dict[str, list[Any]]:
 
 def _unpack_pointers(packed: Mapping[str, list[Any]]) -> dict[str, TablePointer]:
     return {key: TablePointer(*fields) for key, fields in packed.items()}
+
+
+def _pack_queries(queries: QueryHashes) -> dict[str, dict[str, str]]:
+    """Nothing at all when there are none: rows from before stored queries look like that."""
+    return {"queries": dict(queries)} if queries else {}
 
 
 def _stored_branch(branch: str) -> str | None:
@@ -231,6 +257,7 @@ def head_row(head: Head) -> Row:
                 "retired": dict(head.retired),
                 "properties": dict(head.properties),
             }
+            | _pack_queries(head.queries)
         ),
     )
 
@@ -250,6 +277,7 @@ def parse_head(row: Row) -> Head:
         tables=_unpack_pointers(data["tables"]),
         retired=data["retired"],
         properties=data["properties"],
+        queries=data.get("queries", {}),
     )
 
 
@@ -271,6 +299,7 @@ def commit_row(commit: Commit) -> Row:
                 "changed": list(commit.changed),
                 "tables": _pack_pointers(commit.tables),
             }
+            | _pack_queries(commit.queries)
         ),
     )
 
@@ -290,6 +319,7 @@ def parse_commit(row: Row) -> Commit:
         schema=data["schema"],
         changed=tuple(data["changed"]),
         tables=_unpack_pointers(data["tables"]),
+        queries=data.get("queries", {}),
     )
 
 
@@ -364,6 +394,22 @@ def parse_schema(row: Row) -> SchemaRecord:
     """The schema in a `schema` row."""
     data = json.loads(row["metadata"])
     return SchemaRecord(row["object_id"].removeprefix("schema:"), data["source"], data["compiled"])
+
+
+def query_row(record: QueryRecord) -> Row:
+    """The row of one text of a stored query."""
+    return _row(
+        query_id(record.name, record.hash),
+        "stored_query",
+        metadata=_pack({"name": record.name, "source": record.source}),
+    )
+
+
+@_readable
+def parse_query(row: Row) -> QueryRecord:
+    """The stored query in a `stored_query` row."""
+    data = json.loads(row["metadata"])
+    return QueryRecord(data["name"], data["source"])
 
 
 def allocator_row(next_identity: int) -> Row:

@@ -29,6 +29,8 @@ from omnigraph.storage.values import (
     commit_id,
     parse_commit,
     parse_head,
+    parse_query,
+    query_id,
     schema_id,
 )
 
@@ -127,6 +129,8 @@ def _head_findings(
         yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
     if schema_id(head.schema) not in view.named:
         yield Finding(where, f"its schema {head.schema} is missing")
+    if dict(tip.queries) != dict(head.queries):
+        yield Finding(where, f"its stored queries differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
     if head.fork and fork is None:
         yield Finding(where, f"the commit {head.fork} it was forked from is missing")
@@ -140,6 +144,7 @@ def _head_findings(
         if commit is None:
             yield Finding(where, f"commit {current} of its history is missing")
             return
+        yield from _query_findings(view, commit)
         parent = commits.get(commit.parent) if commit.parent else None
         if parent is not None and parent.version != commit.version - 1:
             yield Finding(
@@ -148,6 +153,20 @@ def _head_findings(
         if parent is None and commit.parent is None and commit.version != 1:
             yield Finding(commit_id(current), "it has no parent and is not the first")
         current = commit.parent
+
+
+def _query_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
+    """Every stored query of a commit must have its text."""
+    for name, source_hash in commit.queries.items():
+        row = view.row(query_id(name, source_hash))
+        try:
+            record = parse_query(row) if row else None
+        except Corruption as error:
+            yield Finding(query_id(name, source_hash), error.message)
+            continue
+        if record is None or (record.name, record.hash) != (name, source_hash):
+            problem = "is missing" if record is None else "is not the one that was stored"
+            yield Finding(commit_id(commit.id), f"the text of its stored query {name} {problem}")
 
 
 def _readable_versions(

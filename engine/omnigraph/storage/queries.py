@@ -1,0 +1,62 @@
+"""Stored queries on a branch: register, replace, remove; one commit each, no entity changes.
+
+A head and each commit say which queries they have, by name and hash of the text; the texts are
+named rows of the manifest, so that looking one up reads nothing. What a text means is not known
+here: who registers it has checked it against the schema that the change is published on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from omnigraph.errors import PublishContention
+from omnigraph.schema import Catalog
+from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.publish import HeadMoved, PublishPlan
+from omnigraph.storage.values import Commit, Head, QueryRecord
+
+QueryChange = Mapping[str, QueryRecord | None]
+
+
+def change_queries(
+    store: GraphStore,
+    branch: str,
+    build: Callable[[Head, Catalog], QueryChange],
+    *,
+    actor: str | None = None,
+    message: str | None = None,
+) -> Commit | None:
+    """Publish the change that `build` makes of a head; none when it changes nothing.
+
+    When the schema or one of the queries moved meanwhile, it is built again on the new head.
+    """
+    store.ready_to_write()
+    commit_id = new_ulid()
+    for _ in range(store.publisher.retry_budget):
+        head = store.head(branch)
+        wanted = build(head, store.catalog(head.schema))
+        change = {
+            name: record
+            for name, record in wanted.items()
+            if head.queries.get(name) != (record.hash if record else None)
+        }
+        if not change:
+            return None
+        plan = PublishPlan(
+            commit=commit_id,
+            base=head,
+            tables={},
+            relies_on=frozenset(),
+            actor=actor,
+            message=message,
+            queries=change,
+        )
+        try:
+            return store.publisher.publish(plan)
+        except HeadMoved:
+            continue
+    raise PublishContention(
+        f"other writers of {branch} were faster every time; nothing was changed",
+        hint="Try again when fewer writers are busy.",
+    )
