@@ -1,0 +1,142 @@
+"""Queries of one open graph: ad hoc or stored, compiled once, run at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from omnigraph.embedding import Embedder, configured_embedder
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.context import ExecContext
+from omnigraph.exec.explain import explain
+from omnigraph.exec.keep import default_cache_dir
+from omnigraph.exec.mutate import MutationResult, run_mutation
+from omnigraph.exec.result import QueryResult
+from omnigraph.exec.run import run_read
+from omnigraph.exec.stored import (
+    StoredQuery,
+    find_stored,
+    register_queries,
+    remove_query,
+    stored_queries,
+)
+from omnigraph.query import CompiledQuery, LintReport, lint
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.moments import branch_name, resolve
+from omnigraph.storage.snapshot import Snapshot
+
+Params = Mapping[str, Any] | None
+
+
+class Queries:
+    """Runs queries against one graph; keeps what they share between runs."""
+
+    def __init__(self, store: GraphStore, embedder: Embedder | None = None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._context = ExecContext(
+            root=store.root, cache_dir=default_cache_dir(), embedder=self._embed_text
+        )
+
+    def read(self, text: str | None, name: str | None, params: Params, at: str) -> QueryResult:
+        snapshot = self._snapshot(at)
+        query = self._compiled(snapshot, text, name)
+        return run_read(snapshot, query, params, context=self._context)
+
+    def explain(
+        self, text: str | None, name: str | None, params: Params, at: str, analyze: bool
+    ) -> str:
+        snapshot = self._snapshot(at)
+        query = self._compiled(snapshot, text, name)
+        return explain(snapshot, query, params, context=self._context, analyze=analyze)
+
+    def mutate(
+        self,
+        text: str | None,
+        name: str | None,
+        params: Params,
+        *,
+        branch: str,
+        actor: str | None,
+        message: str | None,
+        if_commit: str | None,
+    ) -> MutationResult:
+        if "@" in branch:
+            raise InvalidInput(
+                f"{branch!r} is a moment of the past and cannot be changed",
+                hint="Name a branch.",
+            )
+        query = self._compiled(self._snapshot(branch_name(branch)), text, name)
+        return run_mutation(
+            self._store,
+            query,
+            params,
+            branch=branch,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            embedder=self._writing_embedder(),
+        )
+
+    def lint(self, text: str, at: str, file: str | None = None) -> LintReport:
+        return lint(text, self._snapshot(at).catalog, file)
+
+    # ------------------------------------------------------------------ stored queries
+
+    def stored(self, at: str) -> list[StoredQuery]:
+        return stored_queries(self._snapshot(at))
+
+    def register(
+        self, source: str, branch: str, file: str | None, actor: str | None
+    ) -> Sequence[str]:
+        return register_queries(self._store, branch, source, file=file, actor=actor)
+
+    def remove(self, name: str, branch: str, actor: str | None) -> None:
+        remove_query(self._store, branch, name, actor=actor)
+
+    # ------------------------------------------------------------------ parts
+
+    def _snapshot(self, at: str) -> Snapshot:
+        return Snapshot(self._store, resolve(self._store, at))
+
+    def _compiled(self, snapshot: Snapshot, text: str | None, name: str | None) -> CompiledQuery:
+        if text is None:
+            if name is None:
+                raise InvalidInput(
+                    "neither a query text nor the name of a stored query is given",
+                    hint="Give a text, or the name of a stored query.",
+                )
+            text = find_stored(snapshot, name).source
+        schema = snapshot.moment.reading_schema
+        return self._context.compiled(text, name, snapshot.catalog, schema)
+
+    def _embed_text(self, text: str, model: str | None, dimension: int) -> np.ndarray[Any, Any]:
+        embedder = self._embedder or configured_embedder(dimension)
+        if embedder is None:
+            raise InvalidInput(
+                "a text is to be compared with vectors and no embedder is configured",
+                hint="Set OMNIGRAPH_EMBEDDER=offline or openai, or pass a vector.",
+            )
+        if model is not None and embedder.model != model:
+            raise InvalidInput(
+                f"the vectors were made by {model!r}, the embedder is {embedder.model!r}",
+                hint=f"Configure an embedder for {model!r}.",
+            )
+        return embedder.embed([text])[0]
+
+    def _writing_embedder(self) -> Embedder | None:
+        return self._embedder
+
+
+def query_text(source: str | Path) -> tuple[str, str | None]:
+    """A query given as text or as the path of a `.gq` file: its text and file name."""
+    if isinstance(source, str) and ("{" in source or "\n" in source):
+        return source, None
+    path = Path(source)
+    try:
+        return path.read_text(encoding="utf-8"), str(source)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error
