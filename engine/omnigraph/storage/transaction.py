@@ -178,10 +178,12 @@ class WriteTxn:
             state = nothing_staged(self.catalog.type_for(table_key), self.pin.tables[table_key])
         operations = self._operations.get(table_key, [])
         done = work.applied(table_key)
-        state = stage(self._store.tables, state, operations[done:])
         for operation in operations[done:]:
+            before = len(state.removed)
+            state = stage(self._store.tables, state, [operation])
             if isinstance(operation, Remove) and operation.cascade and state.type.kind == "node":
-                work.cascades.setdefault(table_key, []).append(operation.ids)
+                # Only nodes that were there take edges along.
+                work.cascades.setdefault(table_key, []).append(state.removed.slice(before))
         work.keep(table_key, state, len(operations))
         return state
 
