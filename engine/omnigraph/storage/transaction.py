@@ -3,7 +3,8 @@
 A transaction pins a head, collects operations, stages one new version per touched table, validates
 the final image, and publishes. When the branch moved under it, inserts and upserts are staged
 again on the new head; strict operations (delete, overwrite) are refused, because they were decided
-on rows that may have changed.
+on rows that may have changed. So is anything after a read of a table that moved: an update is a
+read and an upsert.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class WriteTxn:
         self._expected = dict(expected_table_versions or {})
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
+        self._read: set[str] = set()
         self._registration: str | None = None
         self._finished = False
         self.commit_id = new_ulid()
@@ -154,8 +156,9 @@ class WriteTxn:
     def scan(
         self, type_: GraphType, columns: Sequence[str] | None, condition: str | None
     ) -> pa.RecordBatchReader:
-        """Read a type as this transaction sees it."""
+        """Read a type as this transaction sees it; it cannot be published if the type moves."""
         version = self.version(type_.table_key)
+        self._read.add(type_.table_key)
         schema = table_schema(type_)
         if columns is not None:
             check_columns(columns)
@@ -194,6 +197,13 @@ class WriteTxn:
         if not self._finished:
             self._finished = True
             self._unregister()
+
+    def prepare(self) -> Mapping[str, int]:
+        """Stage and validate now; by how many rows each table that changed grows or shrinks."""
+        self._require_open()
+        self._plan()
+        staged = self._work.staged
+        return {key: s.rows - s.base.rows for key, s in sorted(staged.items()) if s.changed}
 
     def commit(self) -> Commit | None:
         """Publish; none when nothing changed and an empty commit was not asked for."""
@@ -234,6 +244,9 @@ class WriteTxn:
                 f"branch {head.branch!r} was deleted and created again",
                 hint="Start the write again on the new branch.",
             )
+        for key in sorted(self._read):
+            if head.tables.get(key) != self.pin.tables.get(key):
+                raise ExpectedVersionMismatch(key, _version(self.pin, key), _version(head, key))
         keep = head.epoch == self.pin.epoch or self._registration is not None
         self._work = self._work.rebased(head) if keep else _Work(head)
         self.pin = head
@@ -281,7 +294,7 @@ class WriteTxn:
             commit=self.commit_id,
             base=self.pin,
             tables={key: state.pointer for key, state in touched.items()},
-            relies_on=frozenset(work.relied_on),
+            relies_on=frozenset(work.relied_on | self._read),
             actor=self._actor,
             message=self._message,
             if_commit=self._if_commit,
