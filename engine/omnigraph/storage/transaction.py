@@ -227,7 +227,7 @@ class WriteTxn:
                     plan = self._plan()
                     if not plan.tables and not self._commit_when_empty:
                         return None
-                    return publisher.publish(plan)
+                    return publisher.publish(plan, first=attempt > 0)
                 except HeadMoved as moved:
                     self._refuse_if_strict(moved)
         raise PublishContention(

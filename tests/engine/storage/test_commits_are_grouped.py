@@ -8,9 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-from omnigraph.errors import ExpectedVersionMismatch, PreconditionFailed
+from omnigraph.errors import (
+    CommitUnknown,
+    ExpectedVersionMismatch,
+    OmniGraphError,
+    PreconditionFailed,
+    PublishContention,
+)
 from omnigraph.graph import Graph, init
-from omnigraph.storage.manifest import Manifest, ManifestView, Swap
+from omnigraph.storage.manifest import Manifest, ManifestView, Swap, SwapUnknown
 from support.social import assert_linear, assert_sound, persons, social_graph
 from support.waiting import wait_until
 from support.workers.counting import schema, tables
@@ -134,3 +140,36 @@ def test_each_commit_of_a_group_has_its_own_outcome(root: str) -> None:
     assert isinstance(outcomes["conditional"], PreconditionFailed)
     assert graph.snapshot().count("Table01") == 0
     assert_sound(graph)
+
+
+def test_nobody_is_refused_for_a_commit_that_did_not_land(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one in front fails with the store; the precondition of the one behind it still held."""
+    graph = init(root, schema(2))
+    put(graph, "Table00", 0)
+    head = graph.snapshot().commit
+    publisher = graph._store.publisher
+    outcomes: dict[str, OmniGraphError] = {}
+
+    def write(table: str, if_commit: str | None) -> None:
+        try:
+            with graph.transaction(if_commit=if_commit) as txn:
+                txn.upsert(table, [{"name": "mine", "n": 9}])
+        except OmniGraphError as error:
+            outcomes[table] = error
+
+    def fails(*_: object) -> ManifestView:
+        raise SwapUnknown("the store is not available")
+
+    monkeypatch.setattr(Manifest, "swap", fails)
+    with publisher.exclusive():
+        threads = in_threads([lambda: write("Table00", None)])
+        wait_until(lambda: len(publisher._queue) == 1)
+        threads += in_threads([lambda: write("Table01", head)])
+        wait_until(lambda: len(publisher._queue) == 2)
+    for thread in threads:
+        thread.join(30)
+    assert isinstance(outcomes["Table00"], CommitUnknown)
+    assert isinstance(outcomes["Table01"], PublishContention)
+    assert graph.snapshot().commit == head
