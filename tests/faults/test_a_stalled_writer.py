@@ -43,9 +43,7 @@ def test_does_not_stop_the_others(tmp_path: Path, point: str) -> None:
 
 @pytest.mark.parametrize("point", BEFORE_THE_END)
 @pytest.mark.parametrize("rows", [1, LARGE])
-def test_publishes_nothing_that_a_collection_removed(
-    tmp_path: Path, point: str, rows: int
-) -> None:
+def test_publishes_nothing_that_a_collection_removed(tmp_path: Path, point: str, rows: int) -> None:
     """Whether its checks could go on from memory or had to read the files that are gone."""
     root, gate = str(tmp_path / "graph"), Gate(tmp_path / "gate")
     graph = social_graph(root, people=["Ann", "Bob"], knows=["Ann>Bob"])

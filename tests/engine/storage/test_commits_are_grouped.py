@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -36,6 +37,15 @@ def put(graph: Graph, table: str, n: int) -> None:
         txn.upsert(table, [{"name": "the number", "n": n}])
 
 
+def put_all(graph: Graph, table: str, rounds: int) -> None:
+    for n in range(rounds):
+        put(graph, table, n)
+
+
+def queued(graph: Graph, count: int) -> bool:
+    return len(graph._store.publisher._queue) == count
+
+
 def version(graph: Graph) -> int:
     return graph._store.publisher.refresh().version
 
@@ -46,8 +56,8 @@ def test_commits_that_wait_together_are_one_version(root: str) -> None:
     publisher = graph._store.publisher
     before = version(graph)
     with publisher.exclusive():
-        threads = in_threads([lambda t=t: put(graph, t, 1) for t in tables(THREADS)])
-        wait_until(lambda: len(publisher._queue) == THREADS)
+        threads = in_threads([partial(put, graph, t, 1) for t in tables(THREADS)])
+        wait_until(partial(queued, graph, THREADS))
     for thread in threads:
         thread.join(30)
     assert version(graph) == before + 1
@@ -72,9 +82,7 @@ def test_busy_threads_make_far_fewer_versions_than_commits(
 
     monkeypatch.setattr(Manifest, "swap", slow)
     before, rounds = version(graph), 5
-    threads = in_threads(
-        [lambda t=t: [put(graph, t, n) for n in range(rounds)] and None for t in tables(THREADS)]
-    )
+    threads = in_threads([partial(put_all, graph, t, rounds) for t in tables(THREADS)])
     for thread in threads:
         thread.join(60)
     commits = graph.commits()
@@ -95,7 +103,7 @@ def test_threads_that_write_one_table_lose_nothing(root: str) -> None:
             with graph.transaction() as txn:
                 txn.insert("Person", persons([f"{thread:02}-{n}"]))
 
-    for thread in in_threads([lambda t=t: add(t) for t in range(THREADS)]):
+    for thread in in_threads([partial(add, t) for t in range(THREADS)]):
         thread.join(60)
     assert sorted(graph.snapshot().scan("Person", ["id"]).read_all().column(0).to_pylist()) == names
     assert len(graph.commits()) == len(names) + 1
@@ -132,7 +140,7 @@ def test_each_commit_of_a_group_has_its_own_outcome(root: str) -> None:
         threads = []
         for waiting, action in enumerate((good, strict, conditional), 1):
             threads += in_threads([action])
-            wait_until(lambda waiting=waiting: len(publisher._queue) == waiting)
+            wait_until(partial(queued, graph, waiting))
     for thread in threads:
         thread.join(30)
     assert outcomes["good"] is None
@@ -164,10 +172,10 @@ def test_nobody_is_refused_for_a_commit_that_did_not_land(
 
     monkeypatch.setattr(Manifest, "swap", fails)
     with publisher.exclusive():
-        threads = in_threads([lambda: write("Table00", None)])
-        wait_until(lambda: len(publisher._queue) == 1)
-        threads += in_threads([lambda: write("Table01", head)])
-        wait_until(lambda: len(publisher._queue) == 2)
+        threads = in_threads([partial(write, "Table00", None)])
+        wait_until(partial(queued, graph, 1))
+        threads += in_threads([partial(write, "Table01", head)])
+        wait_until(partial(queued, graph, 2))
     for thread in threads:
         thread.join(30)
     assert isinstance(outcomes["Table00"], CommitUnknown)
