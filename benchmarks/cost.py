@@ -28,8 +28,8 @@ from support.proxy import Proxy, proxied
 BUCKET = "bench"
 HISTORIES = ((3, 10), (3, 100), (3, 1000), (100, 10), (100, 100))
 ROUNDS = 7
-TARGETS = 50
-"""Rows that upserts replace in turn; they are spread over the table."""
+STRIDE = 7919
+"""A prime, so that upserts replace one row after the other all over the table."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -147,7 +147,7 @@ class _Run:
             raise AssertionError(f"{self.system.name} has {count} rows instead of {self.rows}")
 
     def _name(self, back: int = 0) -> str:
-        number = (self.depth - back) % TARGETS * (self.rows // TARGETS)
+        number = (self.depth - back) * STRIDE % self.rows
         return f"person-{number:07}"
 
     def _age(self, back: int = 0) -> int:

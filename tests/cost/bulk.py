@@ -93,11 +93,15 @@ def _knows(nodes: int, count: int) -> Iterator[pa.Table]:
 
 
 def _lines(name: str, batch: pa.Table) -> Iterator[str]:
-    for row in batch.to_pylist():
-        head: dict[str, object] = {"type": name}
-        if name == "Knows":
-            head = {"edge": name, "from": row.pop("src"), "to": row.pop("dst")}
-        yield json.dumps(head | {"data": row}) + "\n"
+    rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    if name == "Person":
+        for key, age, city in rows:
+            data = f'{{"name":"{key}","age":{age},"city":"{city}"}}'
+            yield f'{{"type":"Person","data":{data}}}\n'
+        return
+    for src, dst, since, weight, kind in rows:
+        data = f'{{"since":{since},"weight":{weight!r},"kind":"{kind}"}}'
+        yield f'{{"edge":"Knows","from":"{src}","to":"{dst}","data":{data}}}\n'
 
 
 def load_apart(
