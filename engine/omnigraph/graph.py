@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.errors import InvalidInput, LoadError, NotFound
 from omnigraph.loading.columnar import read_columnar
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
@@ -339,7 +339,31 @@ def _tabular(rows: Rows) -> pa.Table | pa.RecordBatchReader:
         return rows
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
-    return pa.Table.from_pylist([dict(row) for row in rows])
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise InvalidInput(
+            "rows are dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
+        )
+    # Arrow itself would take the columns of the first row for those of all.
+    names = dict.fromkeys(str(name) for row in rows for name in row)
+    if rows and not names:
+        return pa.table({"id": pa.nulls(len(rows), pa.string())})
+    return pa.table({name: _column(name, [row.get(name) for row in rows]) for name in names})
+
+
+def _column(name: str, values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:
+        return _large_integers(name, values)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise LoadError("value_type", f"{name}: {error}", field=name) from error
+
+
+def _large_integers(name: str, values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values, pa.uint64())
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise LoadError("value_range", f"{name}: {error}", field=name) from error
 
 
 def _branch(head: Head) -> Branch:

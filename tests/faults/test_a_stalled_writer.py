@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from omnigraph.storage import publish
+from omnigraph.storage.collect import collect
+from omnigraph.storage.folding import TIERS
 from support.social import add_person, assert_sound, people, persons, social_graph
 from support.worker_processes import Gate, one_worker
 
+LARGE = TIERS[-1] + 1
 BEFORE_THE_END = ("stage.before", "stage.after_table", "validate.after", "publish.before")
 
 
@@ -39,36 +42,41 @@ def test_does_not_stop_the_others(tmp_path: Path, point: str) -> None:
 
 
 @pytest.mark.parametrize("point", BEFORE_THE_END)
-@pytest.mark.parametrize("keep", [None, 1])
-def test_publishes_nothing_that_a_collection_removed(
-    tmp_path: Path, point: str, keep: int | None
-) -> None:
+@pytest.mark.parametrize("rows", [1, LARGE])
+def test_publishes_nothing_that_a_collection_removed(tmp_path: Path, point: str, rows: int) -> None:
+    """Whether its checks could go on from memory or had to read the files that are gone."""
     root, gate = str(tmp_path / "graph"), Gate(tmp_path / "gate")
     graph = social_graph(root, people=["Ann", "Bob"], knows=["Ann>Bob"])
     add_person(graph, "Cid")
-    asked = {"root": root, "insert": {"Person": ["late"], "Knows": ["late>Ann"]}}
+    late = [f"late{i:04}" for i in range(rows)]
+    asked = {"root": root, "insert": {"Person": late, "Knows": [f"{each}>Ann" for each in late]}}
     with one_worker("act", asked, failpoints=gate.at(point)) as stalled:
         stalled.go()
         gate.wait_held()
-        report = graph.collect(keep=keep)
+        report = graph.collect(keep=1)
         gate.open()
         stalled.finish()
         end = stalled.said("end")[0]
     assert end["code"] in (None, "transaction_expired"), end
     if point != "stage.before":
         assert report.files > 0
-    assert people(graph) == ["Ann", "Bob", "Cid"] + ["late"] * (end["code"] is None)
+    assert people(graph) == ["Ann", "Bob", "Cid"] + late * (end["code"] is None)
     assert_sound(graph)
     graph.collect(keep=1)
     assert_sound(graph)
 
 
-def test_an_overwrite_is_told_that_a_collection_ran(tmp_path: Path) -> None:
+@pytest.mark.parametrize("point", ["stage.after_table", "publish.before"])
+def test_an_overwrite_is_told_that_a_collection_ran(tmp_path: Path, point: str) -> None:
     """It was decided on rows it saw, so it is not prepared again behind the caller's back."""
     root, gate = str(tmp_path / "graph"), Gate(tmp_path / "gate")
     graph = social_graph(root, people=["Ann"])
-    asked = {"root": root, "overwrite": {"Person": ["Zoe"]}}
-    with one_worker("act", asked, failpoints=gate.at("publish.before")) as stalled:
+    many = [f"p{i:04}" for i in range(LARGE)]
+    asked = {
+        "root": root,
+        "overwrite": {"Person": many, "Knows": [f"{each}>{many[0]}" for each in many]},
+    }
+    with one_worker("act", asked, failpoints=gate.at(point)) as stalled:
         stalled.go()
         gate.wait_held()
         graph.collect()
@@ -105,7 +113,7 @@ def test_a_bulk_write_taken_for_dead_expires(tmp_path: Path) -> None:
     with one_worker("act", asked, failpoints=gate.at("publish.before")) as stalled:
         stalled.go()
         gate.wait_held()
-        report = graph.collect(keep=1, stale_after=timedelta(0))
+        report = collect(graph._store, keep=1, stale_after=timedelta(0))
         assert report.spared_transactions == 0 and report.files > 0
         gate.open()
         stalled.finish()
@@ -126,7 +134,7 @@ def test_a_killed_bulk_write_is_collected_once_it_is_taken_for_dead(tmp_path: Pa
     with graph.transaction() as txn:
         txn.upsert("Person", persons(["Bob"], age=50))
     assert graph.collect(keep=1).spared_transactions == 1
-    report = graph.collect(keep=1, stale_after=timedelta(0))
+    report = collect(graph._store, keep=1, stale_after=timedelta(0))
     assert report.spared_transactions == 0 and report.files > 0
     assert people(graph) == ["Ann", "Bob"]
     assert_sound(graph)

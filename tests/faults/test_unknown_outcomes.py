@@ -18,7 +18,7 @@ from omnigraph.storage.store import RawStore
 from support.fixtures import unique_uri, use_environment
 from support.ledger import Outcomes, assert_ledger, ledger_graph
 from support.object_stores import ObjectStore
-from support.policies import DropResponses, Fail503
+from support.policies import DropResponses, Fail503, is_any
 from support.proxy import proxied
 from support.social import SOCIAL, add_person, people, social_graph
 from support.worker_processes import run_together, workers
@@ -72,7 +72,6 @@ def outcomes_through(
     assert all(fault.hits for fault in faults), "a fault never happened"
     settled = len(outcomes.acknowledged) + len(outcomes.refused) + len(outcomes.in_doubt)
     assert settled == writers * writes
-    assert not outcomes.refused, outcomes.refused
     assert_ledger(graph, outcomes)
     return outcomes
 
@@ -80,12 +79,25 @@ def outcomes_through(
 @pytest.mark.parametrize("fault", FAULTS)
 def test_one_writer(place: Place, fault: str) -> None:
     outcomes = outcomes_through(place, FAULTS[fault](), writers=1, writes=10)
+    assert not outcomes.refused, outcomes.refused
     assert len(outcomes.acknowledged) > 5
 
 
 def test_four_writers_and_every_fault(place: Place) -> None:
     outcomes = outcomes_through(place, everything(), writers=4, writes=5)
+    assert not outcomes.refused, outcomes.refused
     assert len(outcomes.acknowledged) > 10
+
+
+def test_faults_on_every_kind_of_request(place: Place) -> None:
+    """Reads, listings, data files and the versions of tables falter as well as the manifest's."""
+    faults: list[DropResponses | Fail503] = [
+        DropResponses(0.04, is_any, when="after", seed=9),
+        Fail503(0.04, is_any, when="before", seed=10),
+        Fail503(0.02, is_any, when="after", seed=11),
+    ]
+    outcomes = outcomes_through(place, faults, writers=2, writes=6)
+    assert len(outcomes.acknowledged) > 5
 
 
 def test_a_store_that_ignores_conditions_is_refused(

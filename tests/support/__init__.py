@@ -1,4 +1,4 @@
 """What the tests stand on: real S3-compatible servers and a proxy that counts and breaks requests.
 
-Nothing here knows the engine. It may import the standard library, boto3, pytest and pyarrow.
+Servers, proxy and fixtures know nothing of the engine; graphs, social, ledger and workers do.
 """

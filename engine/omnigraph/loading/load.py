@@ -166,6 +166,11 @@ def _opened(source: str | Path | bytes | BinaryIO) -> Iterator[BinaryIO]:
         yield pa.BufferReader(source)
         return
     if not isinstance(source, str | Path):
+        if not hasattr(source, "read"):
+            raise InvalidInput(
+                f"nothing can be loaded from a {type(source).__name__}",
+                hint="Give a path, bytes, an open binary file or an Arrow table.",
+            )
         yield source
         return
     path = Path(source)

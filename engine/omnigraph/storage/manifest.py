@@ -361,8 +361,12 @@ class Manifest:
         return newest
 
     def _holds(self, view: ManifestView, change: Swap) -> bool:
-        wanted = change.add or change.replace
-        return self.find(view, wanted[0]["object_id"]) is not None
+        """Whether a swap is surely part of a view: only history is nobody else's to write.
+
+        A change of names that may be there or not is simply built again (see `change_names`).
+        """
+        history = [row for row in change.add if row["object_type"] in HISTORY_TYPES]
+        return bool(history) and self.find(view, history[0]["object_id"]) is not None
 
     def _trim(self, view: ManifestView) -> None:
         """Now and then delete the files of manifest versions that nobody resolves any more."""

@@ -288,14 +288,15 @@ class Publisher:
         with self._lead, self._machine:
             yield
 
-    def publish(self, plan: PublishPlan) -> Commit:
+    def publish(self, plan: PublishPlan, *, first: bool = False) -> Commit:
         """Publish one plan, together with whatever else is waiting.
 
-        Raises `HeadMoved` when the plan must be prepared again.
+        Raises `HeadMoved` when the plan must be prepared again. A plan that was, goes first: it is
+        built on the newest head, and would lose once more to plans that are not.
         """
         ticket = _Ticket(plan)
         with self._state:
-            self._queue.append(ticket)
+            self._queue.insert(0 if first else len(self._queue), ticket)
         with self.exclusive():
             if not ticket.settled:
                 with self._state:
@@ -313,17 +314,20 @@ class Publisher:
         finally:
             # Nobody else will look at these tickets: also an interrupt must leave an answer.
             for ticket in batch:
-                if not ticket.settled:
-                    ticket.error = failure or CommitUnknown(
-                        ticket.plan.commit, "the thread that published it was interrupted"
-                    )
+                if ticket.settled:
+                    continue
+                if failure is None or ticket.plan.commit in self._in_doubt:
+                    cause = str(failure) if failure else "its publisher was interrupted"
+                    ticket.error = CommitUnknown(ticket.plan.commit, cause)
+                else:
+                    ticket.error = failure
 
     def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
         lost_here = failures = 0
         unknown: str | None = None
         for attempt in range(FOREIGN_CONFLICTS):
             view = self._view
-            accepted = self._judge_all([t for t in batch if not t.settled], view)
+            accepted, refused = self._judge_all([t for t in batch if not t.settled], view)
             if not accepted:
                 return
             failpoint(BEFORE_PUBLISH)
@@ -339,6 +343,7 @@ class Publisher:
                 landed = self._look_again(accepted)
                 if landed is None:
                     unknown = str(error)
+                    self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
                     break
                 if not landed:
                     lost_here += self._heads_of(accepted) != heads
@@ -349,12 +354,14 @@ class Publisher:
             failpoint(AFTER_PUBLISH)
             for ticket, judged in accepted:
                 ticket.commit = judged.commit
+            for ticket, reason in refused:
+                ticket.error = reason
             return
         for ticket in batch:
             if not ticket.settled:
                 ticket.error = (
                     CommitUnknown(ticket.plan.commit, unknown)
-                    if unknown
+                    if unknown and ticket.plan.commit in self._in_doubt
                     else PublishContention(
                         f"other writers of {ticket.plan.base.branch} were faster "
                         f"{lost_here} times; nothing was changed",
@@ -364,10 +371,16 @@ class Publisher:
 
     def _judge_all(
         self, tickets: Sequence[_Ticket], view: ManifestView
-    ) -> list[tuple[_Ticket, _Judged]]:
-        """Judge plans one after the other, each on the head that the ones before leave."""
+    ) -> tuple[list[tuple[_Ticket, _Judged]], list[tuple[_Ticket, Exception]]]:
+        """Judge plans one after the other, each on the head that the ones before leave.
+
+        Returns the accepted, and those that are refused because of an accepted one: a refusal
+        that holds only once that one has landed.
+        """
         heads: dict[str, Head | None] = {}
-        accepted = []
+        moving: set[str] = set()
+        accepted: list[tuple[_Ticket, _Judged]] = []
+        refused: list[tuple[_Ticket, Exception]] = []
         for ticket in tickets:
             landed = self._landed_late(ticket.plan.commit, view)
             if landed is not None:
@@ -379,11 +392,15 @@ class Publisher:
             try:
                 judged = judge(ticket.plan, heads[branch], view)
             except (HeadMoved, OmniGraphError) as error:
-                ticket.error = error
+                if branch in moving:
+                    refused.append((ticket, error))
+                else:
+                    ticket.error = error
                 continue
             heads[branch] = judged.head
+            moving.add(branch)
             accepted.append((ticket, judged))
-        return accepted
+        return accepted, refused
 
     def _landed_late(self, commit: str, view: ManifestView) -> Commit | None:
         """A commit in doubt that is there after all: what it finds moved was moved by itself."""

@@ -200,14 +200,18 @@ class Tables:
         if not fragments or not len(ids):
             return
         condition = in_condition("id", ids) if len(ids) <= PROBE_LIMIT else None
+        # Whose address it is needs no reading when there is one id: the index alone answers.
+        single = ids[0] if len(ids) == 1 else None
         reader = dataset.scanner(
-            columns=["id"],
+            columns=[] if single is not None else ["id"],
             filter=condition,
             fragments=fragments,
             with_row_address=True,
             batch_size=None if condition else SCAN_ROWS,
         ).to_reader()
         for table in chunks(guarded(reader, version)):
+            if single is not None:
+                table = table.append_column("id", pa.repeat(single, table.num_rows))
             yield table if condition else table.filter(pc.is_in(table.column("id"), ids))
 
     def _small_rows(

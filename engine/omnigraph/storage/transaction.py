@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Literal
 
 import pyarrow as pa
@@ -181,10 +181,12 @@ class WriteTxn:
             state = nothing_staged(self.catalog.type_for(table_key), self.pin.tables[table_key])
         operations = self._operations.get(table_key, [])
         done = work.applied(table_key)
-        state = stage(self._store.tables, state, operations[done:])
         for operation in operations[done:]:
+            before = len(state.removed)
+            state = stage(self._store.tables, state, [operation])
             if isinstance(operation, Remove) and operation.cascade and state.type.kind == "node":
-                work.cascades.setdefault(table_key, []).append(operation.ids)
+                # Only nodes that were there take edges along.
+                work.cascades.setdefault(table_key, []).append(state.removed.slice(before))
         work.keep(table_key, state, len(operations))
         return state
 
@@ -221,11 +223,11 @@ class WriteTxn:
             with publisher.exclusive() if attempt else nullcontext():
                 if attempt:
                     self._repin()
-                plan = self._plan()
-                if not plan.tables and not self._commit_when_empty:
-                    return None
                 try:
-                    return publisher.publish(plan)
+                    plan = self._plan()
+                    if not plan.tables and not self._commit_when_empty:
+                        return None
+                    return publisher.publish(plan, first=attempt > 0)
                 except HeadMoved as moved:
                     self._refuse_if_strict(moved)
         raise PublishContention(
@@ -273,6 +275,16 @@ class WriteTxn:
 
     def _plan(self) -> PublishPlan:
         """Stage what is left, validate the final image, and say what to publish."""
+        try:
+            return self._prepare()
+        except StorageError as error:
+            head = self._store.head(self.pin.branch)
+            if head.epoch == self.pin.epoch or self._registration is not None:
+                raise
+            # Not damage: a collection took files that were staged and not published yet.
+            raise HeadMoved(head, "collection", expired=True) from error
+
+    def _prepare(self) -> PublishPlan:
         failpoint(BEFORE_STAGE)
         work = self._work
         for key, state in zip(
@@ -369,13 +381,15 @@ class WriteTxn:
         name = self._registration
         if name is None or name not in self._store.publisher.view.named:
             return
-        self._store.publisher.change_names(
-            lambda view: (
-                Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
-                if name in view.named
-                else None
+        # What the caller must hear is how the commit ended; a collection forgets the row in time.
+        with suppress(StorageError, PublishContention):
+            self._store.publisher.change_names(
+                lambda view: (
+                    Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
+                    if name in view.named
+                    else None
+                )
             )
-        )
 
 
 class _Work:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from omnigraph.errors import ExpectedVersionMismatch, PreconditionFailed
+from omnigraph.errors import (
+    CommitUnknown,
+    ExpectedVersionMismatch,
+    OmniGraphError,
+    PreconditionFailed,
+    PublishContention,
+)
 from omnigraph.graph import Graph, init
-from omnigraph.storage.manifest import Manifest, ManifestView, Swap
+from omnigraph.storage.manifest import Manifest, ManifestView, Swap, SwapUnknown
 from support.social import assert_linear, assert_sound, persons, social_graph
 from support.waiting import wait_until
 from support.workers.counting import schema, tables
@@ -30,6 +37,15 @@ def put(graph: Graph, table: str, n: int) -> None:
         txn.upsert(table, [{"name": "the number", "n": n}])
 
 
+def put_all(graph: Graph, table: str, rounds: int) -> None:
+    for n in range(rounds):
+        put(graph, table, n)
+
+
+def queued(graph: Graph, count: int) -> bool:
+    return len(graph._store.publisher._queue) == count
+
+
 def version(graph: Graph) -> int:
     return graph._store.publisher.refresh().version
 
@@ -40,8 +56,8 @@ def test_commits_that_wait_together_are_one_version(root: str) -> None:
     publisher = graph._store.publisher
     before = version(graph)
     with publisher.exclusive():
-        threads = in_threads([lambda t=t: put(graph, t, 1) for t in tables(THREADS)])
-        wait_until(lambda: len(publisher._queue) == THREADS)
+        threads = in_threads([partial(put, graph, t, 1) for t in tables(THREADS)])
+        wait_until(partial(queued, graph, THREADS))
     for thread in threads:
         thread.join(30)
     assert version(graph) == before + 1
@@ -66,9 +82,7 @@ def test_busy_threads_make_far_fewer_versions_than_commits(
 
     monkeypatch.setattr(Manifest, "swap", slow)
     before, rounds = version(graph), 5
-    threads = in_threads(
-        [lambda t=t: [put(graph, t, n) for n in range(rounds)] and None for t in tables(THREADS)]
-    )
+    threads = in_threads([partial(put_all, graph, t, rounds) for t in tables(THREADS)])
     for thread in threads:
         thread.join(60)
     commits = graph.commits()
@@ -89,7 +103,7 @@ def test_threads_that_write_one_table_lose_nothing(root: str) -> None:
             with graph.transaction() as txn:
                 txn.insert("Person", persons([f"{thread:02}-{n}"]))
 
-    for thread in in_threads([lambda t=t: add(t) for t in range(THREADS)]):
+    for thread in in_threads([partial(add, t) for t in range(THREADS)]):
         thread.join(60)
     assert sorted(graph.snapshot().scan("Person", ["id"]).read_all().column(0).to_pylist()) == names
     assert len(graph.commits()) == len(names) + 1
@@ -126,7 +140,7 @@ def test_each_commit_of_a_group_has_its_own_outcome(root: str) -> None:
         threads = []
         for waiting, action in enumerate((good, strict, conditional), 1):
             threads += in_threads([action])
-            wait_until(lambda waiting=waiting: len(publisher._queue) == waiting)
+            wait_until(partial(queued, graph, waiting))
     for thread in threads:
         thread.join(30)
     assert outcomes["good"] is None
@@ -134,3 +148,36 @@ def test_each_commit_of_a_group_has_its_own_outcome(root: str) -> None:
     assert isinstance(outcomes["conditional"], PreconditionFailed)
     assert graph.snapshot().count("Table01") == 0
     assert_sound(graph)
+
+
+def test_nobody_is_refused_for_a_commit_that_did_not_land(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one in front fails with the store; the precondition of the one behind it still held."""
+    graph = init(root, schema(2))
+    put(graph, "Table00", 0)
+    head = graph.snapshot().commit
+    publisher = graph._store.publisher
+    outcomes: dict[str, OmniGraphError] = {}
+
+    def write(table: str, if_commit: str | None) -> None:
+        try:
+            with graph.transaction(if_commit=if_commit) as txn:
+                txn.upsert(table, [{"name": "mine", "n": 9}])
+        except OmniGraphError as error:
+            outcomes[table] = error
+
+    def fails(*_: object) -> ManifestView:
+        raise SwapUnknown("the store is not available")
+
+    monkeypatch.setattr(Manifest, "swap", fails)
+    with publisher.exclusive():
+        threads = in_threads([partial(write, "Table00", None)])
+        wait_until(partial(queued, graph, 1))
+        threads += in_threads([partial(write, "Table01", head)])
+        wait_until(partial(queued, graph, 2))
+    for thread in threads:
+        thread.join(30)
+    assert isinstance(outcomes["Table00"], CommitUnknown)
+    assert isinstance(outcomes["Table01"], PublishContention)
+    assert graph.snapshot().commit == head

@@ -102,9 +102,10 @@ def test_expected_table_versions_hold_or_refuse(root: str) -> None:
         2,
         3,
     )
-    with pytest.raises(ExpectedVersionMismatch), graph.transaction(
-        expected_table_versions={"node:Nobody": 1}
-    ) as unknown:
+    with (
+        pytest.raises(ExpectedVersionMismatch),
+        graph.transaction(expected_table_versions={"node:Nobody": 1}) as unknown,
+    ):
         unknown.insert("Club", [{"name": "Choir"}])
     assert graph.snapshot().count("Club") == 1
 

@@ -393,3 +393,15 @@ def test_without_cascade_an_edge_in_the_way_is_an_error(root: str) -> None:
 
     error = refused(graph, InvalidInput, attempt)
     assert error.details["violation"]["missing_id"] == "Cap"
+
+
+def test_deleting_a_node_that_is_not_there_takes_nothing_along(root: str) -> None:
+    graph = boats(root)
+
+    def attempt() -> None:
+        with graph.transaction() as t:
+            t.delete("Boat", ["nobody"])
+            t.insert("Meets", [{"src": "Ada", "dst": "nobody"}])
+
+    error = refused(graph, InvalidInput, attempt)
+    assert error.details["violation"]["missing_id"] == "nobody"

@@ -28,6 +28,12 @@ def _act(graph: Graph, asked: dict[str, Any]) -> str | None:
     """`{"insert": {"Person": ["Ann"], "Knows": ["Ann>Bob"]}}` and the like, as one transaction."""
     if "create_branch" in asked:
         return graph.create_branch(asked["create_branch"]).commit
+    if "delete_branch" in asked:
+        graph.delete_branch(asked["delete_branch"])
+        return None
+    if "collect" in asked:
+        graph.collect()
+        return None
     if "write_many" in asked:
         return _write_many(graph, asked["write_many"])
     with graph.transaction(message=asked.get("message")) as txn:
