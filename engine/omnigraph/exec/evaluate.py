@@ -209,16 +209,16 @@ def exact_values(values: Sequence[Any], type_: pa.DataType) -> list[Any]:
     """Those constants that a value of the type can be equal to, as values of the type."""
     if not is_number(type_):
         return list(values)
+    if pa.types.is_integer(type_):
+        low, high = _range(type_)
+        whole = [
+            value if isinstance(value, int) else int(value)
+            for value in values
+            if isinstance(value, int) or value.is_integer()
+        ]
+        return [value for value in whole if low <= value <= high]
     found = []
     for value in values:
-        if pa.types.is_integer(type_):
-            if isinstance(value, float) and not value.is_integer():
-                continue
-            whole = int(value)
-            low, high = _range(type_)
-            if low <= whole <= high:
-                found.append(whole)
-            continue
         near = float(np.float32(value)) if pa.types.is_float32(type_) else float(value)
         if near == value and (isinstance(value, float) or int(near) == value):
             found.append(near)

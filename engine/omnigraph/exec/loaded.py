@@ -135,3 +135,20 @@ class LoadedTable:
         found = self.columns.derived(self, name, "codes", make)
         assert isinstance(found, tuple)
         return found
+
+    def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """The rank of each value among the column's distinct ones, -1 for null; and these."""
+
+        def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
+            encoded = pc.dictionary_encode(column)
+            order = pc.sort_indices(encoded.dictionary)
+            by_code = np.empty(len(order) + 1, np.int64)
+            by_code[order.to_numpy()] = np.arange(len(order))
+            by_code[-1] = -1
+            codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
+            ranks = by_code[codes]
+            return (ranks, encoded.dictionary.take(order)), ranks.nbytes + column.nbytes
+
+        found = self.columns.derived(self, name, "ranks", make)
+        assert isinstance(found, tuple)
+        return found

@@ -26,7 +26,7 @@ from omnigraph.schema.catalog import NodeType
 ROW = "#row"
 """The column that says which row of an enclosing match an inner row belongs to."""
 _SELECTIVITY = {"=": 0.05, "!=": 0.9, "<": 0.3, "<=": 0.3, ">": 0.3, ">=": 0.3}
-_BACK: dict[Way, Way] = {
+BACK: dict[Way, Way] = {
     "forward": "reverse",
     "reverse": "forward",
     "undirected": "undirected",
@@ -93,6 +93,8 @@ class MatchPlan:
     variables: dict[str, VariableInfo]
     steps: tuple[Step, ...]
     tests: dict[str, tuple[Condition, ...]]
+    rows: float
+    """About how many rows come out, before the last steps that remove some."""
 
 
 def plan_match(
@@ -143,7 +145,8 @@ class _Planner:
                 self.steps.append(Start(start, self.rows))
                 self.bound.add(start)
             self._settle()
-        return MatchPlan(self.variables, self._kept(needed), self.tests)
+        most = max((s.estimate for s in self.steps if isinstance(s, Start | Hop)), default=1.0)
+        return MatchPlan(self.variables, self._kept(needed), self.tests, most)
 
     def _settle(self) -> None:
         """Everything that only removes rows comes as soon as its variables are bound."""
@@ -188,7 +191,7 @@ class _Planner:
         if left and not right:
             yield self._hop(expand, expand.left, expand.right, expand.direction)
         elif right and not left:
-            yield self._hop(expand, expand.right, expand.left, _BACK[expand.direction])
+            yield self._hop(expand, expand.right, expand.left, BACK[expand.direction])
 
     def _hop(self, expand: Expand, origin: str, variable: str, way: Way) -> Hop:
         edges = self.view.count("edge", expand.edge_type)

@@ -17,13 +17,18 @@ from omnigraph.exec.order import Sorter, SortKey, sorted_places
 from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
 from omnigraph.exec.result import QueryResult
 from omnigraph.exec.rows import CHUNK, Rows
+from omnigraph.exec.tree import PatternTree, tree_of
 from omnigraph.exec.view import View
+from omnigraph.exec.walks import Walks
 from omnigraph.query.arrow import result_schema
 from omnigraph.query.compile import CompiledQuery
 from omnigraph.query.expressions import Aggregate, Expr
 from omnigraph.query.ir import ReadPlan
 from omnigraph.query.params import coerce_params
 from omnigraph.storage.snapshot import Snapshot
+
+MANY_ROWS = 20_000
+"""From about this many matches on, aggregates are pushed along the pattern where that works."""
 
 
 def run_read(
@@ -72,6 +77,15 @@ def match_plan(evaluator: Evaluator, plan: ReadPlan) -> MatchPlan:
         return plan_match(view, plan.pattern, needed_variables(plan))
 
     found: MatchPlan = view.context.planned(plan, state, make)
+    return found
+
+
+def pattern_tree(evaluator: Evaluator, plan: ReadPlan) -> PatternTree | None:
+    """The pattern as a tree, where matches need not be made one by one."""
+    view = evaluator.view
+    found: PatternTree | None = view.context.planned(
+        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
+    )
     return found
 
 
@@ -159,8 +173,11 @@ def _aggregated(
 
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
+    steps, tree = match_plan(evaluator, plan), pattern_tree(evaluator, plan)
+    if tree is not None and steps.rows > MANY_ROWS:
+        return Walks(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
-    for rows in Matcher(evaluator, match_plan(evaluator, plan)).run():
+    for rows in Matcher(evaluator, steps).run():
         if rows.count:
             grouper.add(rows)
     return grouper.finish()

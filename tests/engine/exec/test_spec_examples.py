@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.query.cases import EXAMPLES, Case, cases
 
 import omnigraph
+from engine.query.cases import EXAMPLES, Case, cases
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.result import json_value
 from omnigraph.exec.run import run_read
