@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 from omnigraph.exec.adjacency import Way
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
+    Bm25,
     Compare,
     Condition,
     Contains,
     Expr,
     Literal,
     Membership,
+    Nearest,
     NodeRef,
     Param,
     PropertyRef,
+    Rrf,
     StartsWith,
     TextMatch,
 )
@@ -258,8 +261,10 @@ def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
             return variables_of(expr.text) | variables_of(expr.prefix)
         case Membership():
             return variables_of(expr.list) | variables_of(expr.item)
-        case TextMatch():
+        case TextMatch() | Nearest() | Bm25():
             return variables_of(expr.field)
+        case Rrf():
+            return variables_of(expr.first)
         case _:
             return frozenset()
 

@@ -90,9 +90,6 @@ def _summable(plan: ReadPlan) -> bool:
                 return False
             if isinstance(argument, NodeRef) and column.expr.function != "count":
                 return False
-            if isinstance(argument, PropertyRef) and column.expr.function == "count":
-                if not argument.type.is_numeric:
-                    return False
     return True
 
 

@@ -73,12 +73,15 @@ class Entities:
         except StorageError as error:
             raise self.source.explained(error) from error
 
-    def numbers(self, name: str) -> tuple[AnyArray, Mask | None]:
-        """A numeric property as numpy values by position, and where it is null."""
-        try:
-            return self.table.numbers(self.source.stored(name))
-        except StorageError as error:
-            raise self.source.explained(error) from error
+    def numbers(self, name: str) -> AnyArray:
+        """A numeric property as numpy values by position, 0 where it is null."""
+        column = self.column(name)
+        return (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
+
+    def gone(self, name: str) -> Mask | None:
+        """Where a property is null, by position; none if nowhere."""
+        column = self.column(name)
+        return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
 
     def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
         """The rank of each value of a property, by position, -1 for null; and values by rank."""

@@ -179,14 +179,14 @@ class Walks:
         if agg.function in ("min", "max"):
             ranks = entities.by_handle_filled(entities.ranks(agg.argument.property)[0], -1)
             return None, _only(ranks, rows)
-        values, gone = entities.numbers(agg.argument.property)
+        gone = entities.gone(agg.argument.property)
         counted = rows
         if gone is not None:
             valid = entities.by_handle(~gone).astype(np.int64)
             counted = valid if rows is None else rows * valid
         if agg.function == "count":
-            return counted, None
-        numbers = entities.by_handle_filled(values, 0)
+            return None if gone is None else counted, None
+        numbers = entities.by_handle_filled(entities.numbers(agg.argument.property), 0)
         if gone is None:
             return None, numbers if rows is None else numbers * rows
         return counted, numbers * counted
@@ -256,7 +256,7 @@ class Walks:
         if self._best(number):
             ranks = edges.ranks(name)[0][entries.edges]
             return None, entries.best(ranks, agg.function)
-        values, gone = edges.numbers(name)
+        gone = edges.gone(name)
         counted: AnyArray | None = None
         if gone is not None:
             valid = ~gone[entries.edges]
@@ -264,7 +264,7 @@ class Walks:
             counted = entries.sums(weight)
         if agg.function == "count":
             return counted, None
-        flat = entries.along(name, values)
+        flat = entries.along(name, edges.numbers(name))
         return counted, entries.sums(flat if weight is None else flat * weight)
 
     def _csr(self, link: Link, *, bag: bool) -> Csr:
@@ -361,5 +361,3 @@ def _group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArr
     sums = np.zeros(count, np.int64)
     np.add.at(sums, groups, values)
     return sums
-
-
