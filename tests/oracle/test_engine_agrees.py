@@ -75,7 +75,7 @@ def comparable(row: Sequence[Any]) -> Row:
 
 
 def _comparable(value: Any) -> Any:  # noqa: ANN401
-    """Values that compare by type as well; floats up to the last digits, which adding may change."""
+    """Values that compare by type too; floats up to the last digits, which adding may change."""
     if isinstance(value, float):
         rounded = float(f"{value:.10g}") if math.isfinite(value) else value
         return ("float", rounded)

@@ -1,5 +1,6 @@
-"""Runs compiled queries: reads over a snapshot, mutations through one write transaction.
+"""Runs compiled `.gq`: reads over a snapshot (dense ids, CSR adjacency, streamed Arrow results),
+mutations through one write transaction, and stored queries by name.
 
-Promises what the language reference says, whatever indexes exist. Imports omnigraph.query, schema,
-storage and the value rules of loading; nothing of cli.
+Promises sections 3-8 and 10 of the query language whatever is cached or indexed. Imports pyarrow,
+numpy, omnigraph.query, schema, storage and the value rules of loading; never lance.
 """

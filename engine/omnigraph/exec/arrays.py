@@ -1,0 +1,82 @@
+"""Small tools over numpy and Arrow arrays that every part of execution uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Handles: TypeAlias = npt.NDArray[np.integer[Any]]
+"""Dense ids of nodes, or positions of edges: what a variable is bound to, row by row."""
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+AnyArray: TypeAlias = npt.NDArray[Any]
+
+NONE: Handles = np.empty(0, np.int32)
+_INT32 = 2**31 - 1
+
+
+def index_dtype(limit: int) -> type[np.int32] | type[np.int64]:
+    """The smallest index type that holds numbers up to the limit."""
+    return np.int32 if limit <= _INT32 else np.int64
+
+
+def one_array(chunks: Sequence[pa.Array], type_: pa.DataType) -> pa.Array:
+    """Chunks as one array; text past 2 GiB gets 64-bit offsets."""
+    if len(chunks) == 1:
+        return chunks[0]
+    if not chunks:
+        return pa.array([], type_)
+    if pa.types.is_string(type_) and sum(chunk.nbytes for chunk in chunks) > _INT32:
+        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
+    return pa.concat_arrays(chunks)
+
+
+def take(array: pa.Array, positions: Handles) -> pa.Array:
+    """The values at positions, all of which exist."""
+    if isinstance(array, pa.FixedSizeListArray) and not array.null_count:
+        return _take_vectors(array, positions)
+    return array.take(pa.array(positions))
+
+
+def _take_vectors(array: pa.FixedSizeListArray, positions: Handles) -> pa.Array:
+    width = array.type.list_size
+    flat = array.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(flat[positions].reshape(-1), array.type.value_type), type=array.type
+    )
+
+
+def spread(starts: AnyArray, counts: AnyArray) -> Ints:
+    """For each row the numbers start, start+1, … (count of them), all rows one after the other."""
+    total = int(counts.sum())
+    ends = np.cumsum(counts, dtype=np.int64)
+    numbers: Ints = np.arange(total, dtype=np.int64)
+    numbers += np.repeat(starts - ends + counts, counts)
+    return numbers
+
+
+def distinct(keys: AnyArray, limit: int) -> AnyArray:
+    """The distinct numbers below the limit, ascending."""
+    if len(keys) * 8 < limit:
+        return np.unique(keys)
+    seen = np.zeros(limit, np.bool_)
+    seen[keys] = True
+    return np.flatnonzero(seen).astype(keys.dtype, copy=False)
+
+
+def constant(value: Any, type_: pa.DataType, rows: int) -> pa.Array:  # noqa: ANN401
+    """A column that holds one value in every row."""
+    return pa.repeat(pa.scalar(value, type_), rows)
+
+
+def truth(array: pa.Array) -> Mask:
+    """A Boolean array as a mask in which null is false."""
+    if array.null_count:
+        array = array.fill_null(False)
+    mask: Mask = array.to_numpy(zero_copy_only=False)
+    return mask

@@ -1,0 +1,95 @@
+"""The entities a variable may be bound to, given the conditions on it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.exec.arrays import Handles, Mask
+from omnigraph.exec.evaluate import Evaluator, exact_values
+from omnigraph.exec.plan import key_values
+from omnigraph.exec.rows import Rows
+from omnigraph.exec.view import Nodes
+from omnigraph.query.expressions import Compare, Condition
+from omnigraph.query.ir import VariableInfo
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import NodeType, Property
+from omnigraph.schema.keys import derive_ids
+
+
+class Candidates:
+    """Finds, or tests, the entities of one variable. Lives for one run."""
+
+    def __init__(
+        self, evaluator: Evaluator, name: str, info: VariableInfo, tests: tuple[Condition, ...]
+    ) -> None:
+        self.evaluator = evaluator
+        self.name = name
+        self.info = info
+        self.tests = tests
+        self._mask: Mask | None = None
+
+    def handles(self) -> Handles:
+        """Every entity that passes."""
+        entities = self.evaluator.view.entities(self.info)
+        if not self.tests:
+            return entities.all()
+        assert isinstance(entities, Nodes)
+        rest = list(self.tests)
+        found = self._by_key(entities, rest)
+        if found is None:
+            everything = entities.all()
+            return everything[self._test_rows(everything, self.tests)]
+        if rest and len(found):
+            found = found[self._test_rows(found, rest)]
+        return found
+
+    def test(self, handles: Handles) -> Mask:
+        """Which of some entities pass."""
+        entities = self.evaluator.view.entities(self.info)
+        if self._mask is None:
+            if 4 * len(handles) < entities.rows:
+                return self._test_rows(handles, self.tests)
+            self._mask = self.mask()
+        return self._mask[handles]
+
+    def mask(self) -> Mask:
+        """Which entities pass, by handle."""
+        if self._mask is None:
+            entities = self.evaluator.view.entities(self.info)
+            self._mask = entities.by_handle(self._test_rows(entities.all(), self.tests))
+        return self._mask
+
+    def _test_rows(self, handles: Handles, tests: Sequence[Condition]) -> Mask:
+        return self.evaluator.test_all(tests, Rows({self.name: handles}, len(handles)))
+
+    def _by_key(self, nodes: Nodes, rest: list[Condition]) -> Handles | None:
+        """Nodes found through their key, and `rest` without the condition that gave it."""
+        type_ = nodes.source.type
+        assert isinstance(type_, NodeType)
+        for condition in rest:
+            expr = key_values(condition, type_)
+            if expr is None:
+                continue
+            rest.remove(condition)
+            value = self.evaluator.constant(expr)
+            values = [value] if isinstance(condition, Compare) else value
+            return nodes.find(key_ids(type_, [v for v in values or () if v is not None]))
+        return None
+
+
+def key_ids(type_: NodeType, values: Sequence[Any]) -> Sequence[str]:
+    """The ids of nodes whose one key member equals one of the values."""
+    assert type_.key is not None
+    member: Property = type_.property(type_.key.members[0])
+    if member.type.is_text:
+        return values
+    stored = exact_values(values, arrow_type(member.type))
+    if member.type.is_integer:
+        return [str(value) for value in stored]
+    found: list[str] = derive_ids(
+        type_, {member.name: pa.array(stored, arrow_type(member.type))}
+    ).to_pylist()
+    return found

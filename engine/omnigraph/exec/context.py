@@ -1,0 +1,211 @@
+"""What one open graph keeps between queries: columns, ids, adjacency, plans. Thread-safe."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.adjacency import (
+    Adjacency,
+    build_adjacency,
+    extend_adjacency,
+    shared_rows,
+)
+from omnigraph.exec.arrays import Handles
+from omnigraph.exec.dictionary import IdDictionary
+from omnigraph.exec.loaded import ColumnCache, LoadedTable
+from omnigraph.exec.source import TableSource
+from omnigraph.exec.space import NodeSpace
+from omnigraph.query.compile import CompiledQuery, compile_query
+from omnigraph.schema.catalog import Catalog
+from omnigraph.storage.caches import BoundedCache
+
+COLUMN_BYTES = 2 << 30
+ADJACENCY_BYTES = 2 << 30
+COMPILED_QUERIES = 1024
+
+Mode = Literal["auto", "indexed", "csr"]
+Embedder = Callable[[str, str | None], Sequence[float]]
+"""Text and the model recorded for the property to a vector."""
+
+
+@dataclass
+class Counters:
+    """How often the expensive things happened; for tests and for `explain`."""
+
+    built: int = 0
+    extended: int = 0
+    opened: int = 0
+    probes: int = 0
+
+
+@dataclass
+class ExecContext:
+    """Caches of one open graph, each within its byte budget.
+
+    `cache_dir` is where adjacency is kept between processes; none keeps it in memory only.
+    """
+
+    root: str = ""
+    cache_dir: Path | None = None
+    column_bytes: int = COLUMN_BYTES
+    adjacency_bytes: int = ADJACENCY_BYTES
+    embedder: Embedder | None = None
+    mode: Mode | None = None
+    counters: Counters = field(default_factory=Counters)
+
+    def __post_init__(self) -> None:
+        self.columns = ColumnCache(self.column_bytes)
+        self._tables: BoundedCache[Hashable, LoadedTable] = BoundedCache(256)
+        self._spaces: BoundedCache[Hashable, NodeSpace] = BoundedCache(self.column_bytes)
+        self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
+        self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
+        self._newest: dict[Hashable, Adjacency] = {}
+        self._dictionaries: dict[int, IdDictionary] = {}
+        self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
+        self._plans: BoundedCache[Hashable, tuple[object, Any]] = BoundedCache(COMPILED_QUERIES)
+        self._lock = threading.Lock()
+        self._building: defaultdict[Hashable, threading.RLock] = defaultdict(threading.RLock)
+
+    # ------------------------------------------------------------------ plans
+
+    def compiled(
+        self, source: str, name: str | None, catalog: Catalog, schema_hash: str
+    ) -> CompiledQuery:
+        """A query of a text, compiled once for a schema."""
+        key = (source, name, schema_hash)
+        found = self._compiled.get(key)
+        if found is None:
+            found = compile_query(source, catalog, name)
+            self._compiled.put(key, found)
+        return found
+
+    def planned(self, owner: object, state: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Something derived once from an object that outlives a run, for one state of the graph."""
+        key = (id(owner), state)
+        found = self._plans.get(key)
+        if found is None or found[0] is not owner:
+            found = (owner, make())
+            self._plans.put(key, found)
+        return found[1]
+
+    @property
+    def traversal_mode(self) -> Mode:
+        """`indexed` or `csr` where somebody insists, else `auto`."""
+        mode = self.mode or os.environ.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"
+        match mode:
+            case "auto" | "indexed" | "csr":
+                return mode
+        raise InvalidInput(
+            f"OMNIGRAPH_TRAVERSAL_MODE is {mode!r}", hint="Use indexed, csr or auto."
+        )
+
+    # ------------------------------------------------------------------ tables and nodes
+
+    def table(self, source: TableSource) -> LoadedTable:
+        """A table version by position; its columns are read when asked for."""
+        key = source.version
+        found = self._tables.get(key)
+        if found is None:
+            found = LoadedTable(source, self.columns)
+            self._tables.put(key, found)
+        return found
+
+    def dictionary(self, identity: int) -> IdDictionary:
+        """The dense numbers of a node table's lifetime."""
+        with self._lock:
+            found = self._dictionaries.get(identity)
+            if found is None:
+                found = self._dictionaries[identity] = IdDictionary()
+            return found
+
+    def space(self, source: TableSource) -> NodeSpace:
+        """The nodes of a table version."""
+        found = self._spaces.get(source.version)
+        if found is None:
+            with self._only_one(("space", source.version)):
+                found = self._spaces.get(source.version)
+                if found is None:
+                    found = self._space(source)
+                    self._spaces.put(source.version, found, 4 * found.size + 64)
+        return found
+
+    def _space(self, source: TableSource) -> NodeSpace:
+        table = self.table(source)
+        dictionary = self.dictionary(source.identity)
+        missing = [
+            place
+            for place, fragment in enumerate(table.fragments)
+            if self._dense.get((source.identity, fragment.key)) is None
+        ]
+        if missing:
+            rows = [table.fragments[place].rows for place in missing]
+            (parts,) = source.read_fragments(["id"], missing, rows)
+            for place, ids in zip(missing, parts, strict=True):
+                dense = dictionary.add(ids)
+                key = (source.identity, table.fragments[place].key)
+                self._dense.put(key, dense, dense.nbytes + 64)
+        parts = [self._dense.get((source.identity, f.key)) for f in table.fragments]
+        if any(part is None for part in parts):
+            parts = [dictionary.add(table.column("id"))]
+        return NodeSpace(dictionary, table, parts)
+
+    # ------------------------------------------------------------------ edges
+
+    def has_adjacency(self, edge: TableSource) -> bool:
+        """Whether traversing this edge table needs no building."""
+        return self._adjacency.get(edge.version) is not None
+
+    def adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
+        """The adjacency of an edge table version between two node tables."""
+        found = self._adjacency.get(edge.version)
+        if found is None:
+            with self._only_one(("adjacency", edge.version)):
+                found = self._adjacency.get(edge.version)
+                if found is None:
+                    found = self._make_adjacency(edge, src, dst)
+                    weight = 2 * found.nbytes + 64
+                    self._adjacency.put(edge.version, found, weight)
+                    self._newest[(edge.version.location, edge.identity)] = found
+        return found
+
+    def _make_adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
+        sources, targets = self.space(src), self.space(dst)
+        fragments = self.table(edge).fragments
+        base = self._newest.get((edge.version.location, edge.identity))
+        if base is not None and 2 * shared_rows(base, fragments) >= max(base.edges, 1):
+            self.counters.extended += 1
+
+            def one(place: int) -> tuple[Handles, Handles]:
+                return self._endpoints(edge, (place,), sources, targets)
+
+            return extend_adjacency(base, fragments, one, sources.size, targets.size)
+        self.counters.built += 1
+        every = tuple(range(len(fragments)))
+        from_, to = self._endpoints(edge, every, sources, targets)
+        return build_adjacency(fragments, from_, to, sources.size, targets.size)
+
+    def _endpoints(
+        self, edge: TableSource, places: tuple[int, ...], sources: NodeSpace, targets: NodeSpace
+    ) -> tuple[Handles, Handles]:
+        fragments = self.table(edge).fragments
+        rows = [fragments[place].rows for place in places]
+        if not sum(rows):
+            return np.empty(0, np.int32), np.empty(0, np.int32)
+        src, dst = edge.read_fragments(["src", "dst"], places, rows)
+        return (
+            np.concatenate([sources.dictionary.find(part) for part in src]),
+            np.concatenate([targets.dictionary.find(part) for part in dst]),
+        )
+
+    def _only_one(self, key: Hashable) -> threading.RLock:
+        with self._lock:
+            return self._building[key]

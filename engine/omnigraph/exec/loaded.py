@@ -1,0 +1,139 @@
+"""Table versions in memory: columns in position order, read once and shared by later versions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.exec.arrays import AnyArray, one_array
+from omnigraph.exec.source import Fragment, TableSource
+from omnigraph.storage.caches import BoundedCache
+
+
+class ColumnCache:
+    """Columns of table versions and of their fragments, within one byte budget.
+
+    A fragment is immutable, so a new version of a table reads only the fragments it added.
+    The lock keeps two threads from reading the same column at once.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
+        self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
+        self._derived: BoundedCache[tuple[str, int, str], object] = BoundedCache(budget)
+        self._lock = threading.RLock()
+
+    def whole(self, table: LoadedTable, name: str) -> pa.Array:
+        """One column of a version, all positions."""
+        key = (*table.key, name)
+        found = self._whole.get(key)
+        if found is None:
+            with self._lock:
+                found = self._whole.get(key)
+                if found is None:
+                    self.load(table, [name])
+                    found = self._whole.get(key)
+        assert found is not None
+        return found
+
+    def has(self, table: LoadedTable, name: str) -> bool:
+        """Whether a column is in memory."""
+        return self._whole.get((*table.key, name)) is not None
+
+    def load(self, table: LoadedTable, names: Sequence[str]) -> None:
+        """Read columns in one pass, unless they are there."""
+        with self._lock:
+            names = [n for n in names if self._whole.get((*table.key, n)) is None]
+            if not names:
+                return
+            missing = [
+                place
+                for place, fragment in enumerate(table.fragments)
+                if any(self._parts.get((fragment.key, name)) is None for name in names)
+            ]
+            fresh: list[list[pa.Array]] = [[] for _ in names]
+            if missing:
+                rows = [table.fragments[place].rows for place in missing]
+                fresh = table.source.read_fragments(names, missing, rows)
+            for name, parts in zip(names, fresh, strict=True):
+                read = dict(zip(missing, parts, strict=True))
+                chunks = [
+                    read[place] if place in read else self._parts.get((fragment.key, name))
+                    for place, fragment in enumerate(table.fragments)
+                ]
+                self._remember(table, name, chunks)
+
+    def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> None:
+        type_ = chunks[0].type if chunks else table.stored_type(name)
+        whole = one_array(chunks, type_)
+        self._whole.put((*table.key, name), whole, whole.nbytes + 64)
+        start = 0
+        for fragment in table.fragments:
+            part = whole.slice(start, fragment.rows)
+            self._parts.put((fragment.key, name), part, part.nbytes + 64)
+            start += fragment.rows
+
+    def derived(self, table: LoadedTable, name: str, kind: str, make: object) -> object:
+        """Something computed from a column once per version; `make` takes the column."""
+        key = (table.source.version.location, table.source.version.lance, f"{kind}:{name}")
+        found = self._derived.get(key)
+        if found is None:
+            assert callable(make)
+            found, weight = make(self.whole(table, name))
+            self._derived.put(key, found, weight + 64)
+        return found
+
+
+class LoadedTable:
+    """One table version by position. Rows have positions in the order of the fragments."""
+
+    def __init__(self, source: TableSource, columns: ColumnCache) -> None:
+        self.source = source
+        self.columns = columns
+        self.fragments: tuple[Fragment, ...] = source.fragments()
+        self.rows = sum(fragment.rows for fragment in self.fragments)
+
+    @cached_property
+    def key(self) -> tuple[str, int]:
+        return self.source.version.location, self.source.version.lance
+
+    def stored_type(self, name: str) -> pa.DataType:
+        return self.source.tables.open(self.source.version).schema.field(name).type
+
+    def column(self, name: str) -> pa.Array:
+        """A stored column, in position order."""
+        return self.columns.whole(self, name)
+
+    def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """A column as small numbers and what they stand for; null has a number of its own."""
+
+        def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
+            encoded = pc.dictionary_encode(column, null_encoding="encode")
+            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+            return (codes, encoded.dictionary), codes.nbytes + encoded.dictionary.nbytes
+
+        found = self.columns.derived(self, name, "codes", make)
+        assert isinstance(found, tuple)
+        return found
+
+    def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """The rank of each value among the column's distinct ones, -1 for null; and these."""
+
+        def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
+            encoded = pc.dictionary_encode(column)
+            order = pc.sort_indices(encoded.dictionary)
+            by_code = np.empty(len(order) + 1, np.int64)
+            by_code[order.to_numpy()] = np.arange(len(order))
+            by_code[-1] = -1
+            codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
+            ranks = by_code[codes]
+            return (ranks, encoded.dictionary.take(order)), ranks.nbytes + column.nbytes
+
+        found = self.columns.derived(self, name, "ranks", make)
+        assert isinstance(found, tuple)
+        return found

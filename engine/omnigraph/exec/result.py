@@ -1,0 +1,130 @@
+"""Results: Arrow that streams, and the JSON rows of section 10."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput
+
+_SAFE_INTEGER = 2**53 - 1
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The rows of a read. Nothing runs until they are asked for; asking again runs it again."""
+
+    schema: pa.Schema
+    commit: str
+    query_name: str
+    branch: str
+    batches: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one table."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401
+        """All rows as a pandas DataFrame."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise _missing("pandas") from error
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:  # noqa: ANN401
+        """All rows as a polars DataFrame."""
+        try:
+            import polars
+        except ImportError as error:
+            raise _missing("polars") from error
+        self._require_unique_names()
+        return polars.from_arrow(self.to_arrow())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows as JSON objects; column names must differ."""
+        self._require_unique_names()
+        columns: list[list[Any]] = [[] for _ in self.schema]
+        for batch in self.batches():
+            for values, array in zip(columns, batch.columns, strict=True):
+                values.extend(json_values(array))
+        names = self.schema.names
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The response envelope of section 10."""
+        rows = self.rows()
+        return {
+            "query_name": self.query_name,
+            "target": {"branch": self.branch, "snapshot": self.commit},
+            "row_count": len(rows),
+            "columns": list(self.schema.names),
+            "rows": rows,
+            "graph_commit_id": self.commit,
+        }
+
+    def _require_unique_names(self) -> None:
+        twice = [name for name, count in Counter(self.schema.names).items() if count > 1]
+        if twice:
+            raise InvalidInput(
+                f"two columns are called {twice[0]!r}",
+                hint=f"Give one of them another name: `{twice[0]} as …`.",
+                details={"columns": list(self.schema.names)},
+            )
+
+
+def json_values(array: pa.Array) -> list[Any]:
+    """A column as JSON keeps it."""
+    type_ = array.type
+    values: list[Any] = array.to_pylist()
+    if pa.types.is_string(type_) or pa.types.is_boolean(type_):
+        return values
+    if pa.types.is_integer(type_) and type_.bit_width <= 32:
+        return values
+    return [json_value(value) for value in values]
+
+
+def json_value(value: Any) -> Any:  # noqa: ANN401, PLR0911
+    """A value as JSON keeps it without loss."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if abs(value) <= _SAFE_INTEGER else str(value)
+        case float():
+            return value if math.isfinite(value) else _not_finite(value)
+        case datetime():
+            return _instant(value)
+        case date():
+            return value.isoformat()
+        case list() | tuple():
+            return [json_value(item) for item in value]
+        case _:
+            return str(value)
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _instant(value: datetime) -> str:
+    utc = value.astimezone(UTC) if value.tzinfo else value
+    micros = utc.microsecond
+    precision = (
+        "seconds" if not micros else "milliseconds" if micros % 1000 == 0 else "microseconds"
+    )
+    return utc.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def _missing(package: str) -> InvalidInput:
+    return InvalidInput(f"{package} is not installed", hint=f"Run `pip install {package}`.")

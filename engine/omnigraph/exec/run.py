@@ -1,0 +1,204 @@
+"""Runs a compiled read: match, then group or rank, order, limit and project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.aggregate import Grouper
+from omnigraph.exec.context import ExecContext
+from omnigraph.exec.evaluate import Evaluator
+from omnigraph.exec.match import Matcher
+from omnigraph.exec.order import Sorter, SortKey, sorted_places
+from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
+from omnigraph.exec.rank import Ranker
+from omnigraph.exec.result import QueryResult
+from omnigraph.exec.rows import CHUNK, Rows
+from omnigraph.exec.scores import Scores
+from omnigraph.exec.tree import PatternTree, tree_of
+from omnigraph.exec.view import View
+from omnigraph.exec.walks import Walks
+from omnigraph.query.arrow import result_schema
+from omnigraph.query.compile import CompiledQuery
+from omnigraph.query.expressions import Aggregate, Expr, ranked_variable
+from omnigraph.query.ir import ReadPlan
+from omnigraph.query.params import coerce_params
+from omnigraph.storage.snapshot import Snapshot
+
+MANY_ROWS = 20_000
+"""From about this many matches on, aggregates are pushed along the pattern where that works."""
+
+
+def run_read(
+    snapshot: Snapshot,
+    query: CompiledQuery,
+    params: Mapping[str, Any] | None,
+    *,
+    context: ExecContext,
+) -> QueryResult:
+    """The rows of a read at a snapshot. Parameters are checked at once, rows come when asked for.
+
+    `params` are JSON values by name, as section 2 takes them.
+    """
+    plan = query.ir
+    if not isinstance(plan, ReadPlan):
+        raise InvalidInput(
+            f"{query.name} changes the graph and cannot run as a read",
+            hint="Send it to the mutation entry point.",
+        )
+    values = coerce_params(query, params)
+    schema = result_schema(plan)
+    now = datetime.now(UTC)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        return _batches(Evaluator(View(snapshot, context), values, now), plan, schema)
+
+    return QueryResult(schema, snapshot.commit, query.name, snapshot.branch, batches)
+
+
+def _batches(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    evaluator.variables.update(plan.pattern.variables)
+    if plan.group_by is not None:
+        return _aggregated(evaluator, plan, schema)
+    evaluator.scores = Scores(evaluator, plan.pattern.variables)
+    return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
+
+
+def match_plan(evaluator: Evaluator, plan: ReadPlan) -> MatchPlan:
+    """How the pattern is matched; made once for a state of the graph."""
+    view = evaluator.view
+    pointers = view.snapshot.moment.tables
+    state = tuple(sorted((key, pointer.rows) for key, pointer in pointers.items()))
+
+    def make() -> MatchPlan:
+        return plan_match(view, plan.pattern, needed_variables(plan))
+
+    found: MatchPlan = view.context.planned(plan, state, make)
+    return found
+
+
+def pattern_tree(evaluator: Evaluator, plan: ReadPlan) -> PatternTree | None:
+    """The pattern as a tree, where matches need not be made one by one."""
+    view = evaluator.view
+    found: PatternTree | None = view.context.planned(
+        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
+    )
+    return found
+
+
+def needed_variables(plan: ReadPlan) -> frozenset[str]:
+    """The variables the result depends on once the match is done."""
+    found = frozenset().union(*(used(column.expr) for column in plan.columns))
+    for key in plan.order:
+        if not isinstance(key.by, int):
+            found |= used(key.by)
+    if plan.rank is not None:
+        found |= {ranked_variable(plan.rank)}
+    if plan.order or plan.rank is not None:
+        found |= set(plan.tie_break)
+    return found
+
+
+def used(expr: Expr) -> frozenset[str]:
+    """The variables of an expression, aggregates included."""
+    return variables_of(expr.argument if isinstance(expr, Aggregate) else expr)
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
+    rows = Matcher(evaluator, match_plan(evaluator, plan)).run()
+    if not plan.order and plan.rank is None:
+        return rows if plan.limit is None else _first(rows, plan.limit)
+    keys = []
+    for key in plan.order:
+        expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
+        keys.append(SortKey(_column_of(evaluator, expr), key.descending))
+    if plan.rank is not None:
+        assert isinstance(evaluator.scores, Scores)
+        ranker = Ranker(evaluator, plan, keys, evaluator.scores)
+        for part in rows:
+            ranker.add(part)
+        return ranker.finish().chunks()
+    ties = [
+        (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
+    ]
+    sorter = Sorter(keys, ties, plan.limit)
+    for part in rows:
+        sorter.add(part)
+    return sorter.finish().chunks()
+
+
+def _column_of(evaluator: Evaluator, expr: Expr) -> Any:  # noqa: ANN401
+    return lambda rows: evaluator.column(expr, rows)
+
+
+def _first(rows: Iterator[Rows], limit: int) -> Iterator[Rows]:
+    left = limit
+    while left > 0:
+        part = next(rows, None)
+        if part is None:
+            return
+        yield part if part.count <= left else part.slice(0, left)
+        left -= part.count
+
+
+def _projected(
+    evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema, rows: Iterator[Rows]
+) -> Iterator[pa.RecordBatch]:
+    for part in rows:
+        if part.count:
+            columns = [evaluator.column(column.expr, part) for column in plan.columns]
+            yield batch_of(columns, schema)
+
+
+def batch_of(columns: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Columns as a batch of exactly the schema."""
+    typed = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(typed, schema=schema)
+
+
+# --------------------------------------------------------------------------- groups
+
+
+def _aggregated(
+    evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    columns = _groups(evaluator, plan)
+    rows = len(columns[0])
+    if plan.order or plan.limit is not None:
+        columns = _ordered_groups(plan, columns, rows)
+    whole = batch_of(columns, schema)
+    for start in range(0, whole.num_rows, CHUNK):
+        yield whole.slice(start, CHUNK)
+
+
+def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
+    steps, tree = match_plan(evaluator, plan), pattern_tree(evaluator, plan)
+    if tree is not None and steps.rows > MANY_ROWS:
+        return Walks(evaluator, plan, tree, steps).columns()
+    grouper = Grouper(evaluator, plan)
+    for rows in Matcher(evaluator, steps).run():
+        if rows.count:
+            grouper.add(rows)
+    return grouper.finish()
+
+
+def _ordered_groups(plan: ReadPlan, columns: list[pa.Array], rows: int) -> list[pa.Array]:
+    assert plan.group_by is not None
+    keys = []
+    for key in plan.order:
+        assert isinstance(key.by, int)
+        keys.append((columns[key.by], key.descending))
+    # Group keys make the order total; they are not the subject of a limit on their own.
+    keys += [(columns[i], False) for i in plan.group_by if plan.order]
+    places = sorted_places(keys, (), rows, plan.limit)
+    return [column.take(pa.array(places)) for column in columns]

@@ -1,0 +1,112 @@
+"""Where rows come from: a type's table at a snapshot, under the names it was stored with.
+
+The door between execution and storage: everything execution reads from a table passes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.exec.arrays import one_array
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.storage.snapshot import Snapshot
+from omnigraph.storage.tables import Tables, TableVersion, drain
+
+GraphType = NodeType | EdgeType
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Live rows of one immutable part of a table. Equal keys mean equal rows, in any version."""
+
+    key: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table version that can be read whole, in parts or by condition."""
+
+    tables: Tables = field(compare=False, repr=False)
+    version: TableVersion
+    identity: int
+    rows: int
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """The parts of the table, in the order that gives rows their positions."""
+        found = []
+        for fragment in self.tables.open(self.version).get_fragments():
+            metadata = fragment.metadata
+            files = "|".join(file.path for file in metadata.files)
+            gone = metadata.deletion_file
+            deletions = "" if gone is None else gone.path(fragment.fragment_id)
+            rows = fragment.count_rows()
+            found.append(Fragment(f"{self.version.location}/{files}-{deletions}", rows))
+        return tuple(found)
+
+    def read_fragments(
+        self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]
+    ) -> list[list[pa.Array]]:
+        """For each column, one array per wanted fragment (by its place), which has `rows` rows."""
+        dataset = self.tables.open(self.version)
+        fragments = dataset.get_fragments()
+        reader = dataset.scanner(
+            columns=list(columns), fragments=[fragments[i] for i in wanted], scan_in_order=True
+        ).to_reader()
+        table = drain(reader, self.version)
+        result = []
+        for column in table.columns:
+            whole = one_array(column.chunks, column.type)
+            parts, start = [], 0
+            for count in rows:
+                parts.append(whole.slice(start, count))
+                start += count
+            result.append(parts)
+        return result
+
+    def read_where(self, columns: Sequence[str], condition: str) -> pa.Table:
+        """Some columns of the rows that satisfy a condition; known to be few."""
+        return self.tables.read(self.version, columns=columns, condition=condition)
+
+
+@dataclass(frozen=True)
+class TypeSource:
+    """A type at a snapshot: its table, and how its properties were called and stored then."""
+
+    type: GraphType
+    table: TableSource
+    names: Mapping[str, str]
+    snapshot: Snapshot = field(compare=False, repr=False)
+
+    def stored(self, name: str) -> str:
+        """The column that holds a property (or id, src, dst) of today."""
+        try:
+            return self.names[name]
+        except KeyError:
+            raise self.snapshot._no_property_then(self.type, name) from None
+
+    def target(self, name: str) -> pa.DataType:
+        """The Arrow type a property has today."""
+        return arrow_type(self.type.property(name).type)
+
+    def explained(self, error: StorageError) -> OmniGraphError:
+        """A failed read in the caller's terms."""
+        return self.snapshot._explained(error, None)
+
+
+def type_source(snapshot: Snapshot, type_: GraphType) -> TypeSource:
+    """The table of a type of today's schema at the snapshot's moment."""
+    pointer = snapshot.pointer(type_)
+    names = snapshot._names_then(type_, snapshot._existing(type_))
+    table = TableSource(
+        snapshot._store.tables,
+        TableVersion(pointer.location, pointer.lance),
+        pointer.identity,
+        pointer.rows,
+    )
+    return TypeSource(type_, table, names, snapshot)

@@ -1,0 +1,205 @@
+"""A snapshot as execution sees it: nodes and edges of each type in memory, by handle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import StorageError
+from omnigraph.exec.adjacency import Adjacency, Way
+from omnigraph.exec.arrays import AnyArray, Handles, Mask, take
+from omnigraph.exec.context import ExecContext
+from omnigraph.exec.csr import Csr
+from omnigraph.exec.loaded import LoadedTable
+from omnigraph.exec.source import TypeSource, type_source
+from omnigraph.exec.space import NodeSpace
+from omnigraph.query.ir import VariableInfo
+from omnigraph.storage.snapshot import Snapshot
+
+
+class Entities:
+    """Entities of one type. A handle is a dense id for nodes and a position for edges."""
+
+    def __init__(self, source: TypeSource, table: LoadedTable) -> None:
+        self.source = source
+        self.table = table
+        self.rows = table.rows
+        self._all: Handles | None = None
+
+    @property
+    def size(self) -> int:
+        """Above every handle."""
+        return self.rows
+
+    def all(self) -> Handles:
+        """Every entity, in position order; always the same array."""
+        if self._all is None:
+            self._all = self._every()
+        return self._all
+
+    def _every(self) -> Handles:
+        return np.arange(self.rows, dtype=np.int32)
+
+    def positions(self, handles: Handles) -> Handles:
+        return handles
+
+    def by_handle(self, mask: Mask) -> Mask:
+        """A mask by position as one by handle."""
+        return mask
+
+    def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
+        """Values by position as values by handle."""
+        return values
+
+    def ids(self, handles: Handles) -> pa.Array:
+        return self._at(self._stored("id"), handles)
+
+    def values(self, name: str, handles: Handles) -> pa.Array:
+        """A property of some entities."""
+        found = self._at(self._stored(self.source.stored(name)), handles)
+        target = self.source.target(name)
+        return found if found.type == target else found.cast(target)
+
+    def column(self, name: str) -> pa.Array:
+        """A stored property of all entities, in position order."""
+        return self._stored(self.source.stored(name))
+
+    def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """A property as small numbers by position, and what they stand for."""
+        try:
+            return self.table.codes(self.source.stored(name))
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+    def numbers(self, name: str) -> AnyArray:
+        """A numeric property as numpy values by position, 0 where it is null."""
+        column = self.column(name)
+        return (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
+
+    def gone(self, name: str) -> Mask | None:
+        """Where a property is null, by position; none if nowhere."""
+        column = self.column(name)
+        return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+
+    def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """The rank of each value of a property, by position, -1 for null; and values by rank."""
+        try:
+            return self.table.ranks(self.source.stored(name))
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+    def load(self, names: Iterable[str]) -> None:
+        """Read properties in one pass, unless they are in memory."""
+        stored = [self.source.stored(name) for name in names]
+        try:
+            self.table.columns.load(self.table, stored)
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+    def _stored(self, name: str) -> pa.Array:
+        try:
+            return self.table.column(name)
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+    def _at(self, column: pa.Array, handles: Handles) -> pa.Array:
+        if handles is self._all:
+            return column
+        return take(column, self.positions(handles))
+
+
+class Nodes(Entities):
+    def __init__(self, source: TypeSource, space: NodeSpace) -> None:
+        super().__init__(source, space.table)
+        self.space = space
+
+    @property
+    def size(self) -> int:
+        return self.space.size
+
+    def _every(self) -> Handles:
+        return self.space.all()
+
+    def positions(self, handles: Handles) -> Handles:
+        return self.space.positions(handles)
+
+    def by_handle(self, mask: Mask) -> Mask:
+        return self.space.by_dense(mask, False)
+
+    def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
+        return self.space.by_dense(values, absent)
+
+    def ids(self, handles: Handles) -> pa.Array:
+        return self.space.dictionary.take(handles)
+
+    def find(self, ids: Iterable[str]) -> Handles:
+        """The nodes that have one of the ids, each once."""
+        numbers = self.space.dictionary.find_each(dict.fromkeys(ids))
+        return self.space.present(numbers)
+
+
+class View:
+    """The types of one snapshot, opened when first asked for. Lives for one run."""
+
+    def __init__(self, snapshot: Snapshot, context: ExecContext) -> None:
+        self.snapshot = snapshot
+        self.context = context
+        self._entities: dict[tuple[str, str], Entities] = {}
+        self._sources: dict[tuple[str, str], TypeSource] = {}
+        self._adjacency: dict[str, Adjacency] = {}
+
+    def source(self, kind: str, type_name: str) -> TypeSource:
+        key = (kind, type_name)
+        found = self._sources.get(key)
+        if found is None:
+            catalog = self.snapshot.catalog
+            type_ = catalog.node(type_name) if kind == "node" else catalog.edge(type_name)
+            found = self._sources[key] = type_source(self.snapshot, type_)
+        return found
+
+    def count(self, kind: str, type_name: str) -> int:
+        """How many entities a type has; reads nothing."""
+        return self.source(kind, type_name).table.rows
+
+    def entities(self, info: VariableInfo) -> Entities:
+        return self.nodes(info.type_name) if info.kind == "node" else self.edges(info.type_name)
+
+    def nodes(self, type_name: str) -> Nodes:
+        found = self._entities.get(("node", type_name))
+        if found is None:
+            source = self.source("node", type_name)
+            try:
+                found = Nodes(source, self.context.space(source.table))
+            except StorageError as error:
+                raise source.explained(error) from error
+            self._entities["node", type_name] = found
+        assert isinstance(found, Nodes)
+        return found
+
+    def edges(self, type_name: str) -> Entities:
+        found = self._entities.get(("edge", type_name))
+        if found is None:
+            source = self.source("edge", type_name)
+            try:
+                found = Entities(source, self.context.table(source.table))
+            except StorageError as error:
+                raise source.explained(error) from error
+            self._entities["edge", type_name] = found
+        return found
+
+    def neighbours(self, type_name: str, way: Way, *, bag: bool) -> Csr:
+        """Adjacency of an edge type, by the dense ids of its endpoint types."""
+        adjacency = self._adjacency.get(type_name)
+        edge = self.snapshot.catalog.edges[type_name]
+        if adjacency is None:
+            source = self.source("edge", type_name)
+            src, dst = self.source("node", edge.src), self.source("node", edge.dst)
+            try:
+                adjacency = self.context.adjacency(source.table, src.table, dst.table)
+            except StorageError as error:
+                raise source.explained(error) from error
+            self._adjacency[type_name] = adjacency
+        rows = self.nodes(edge.dst if way == "reverse" else edge.src).size
+        return adjacency.bag(way, rows) if bag else adjacency.set(way, rows)
