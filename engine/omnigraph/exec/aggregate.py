@@ -50,8 +50,7 @@ class Grouper:
 
     def add(self, rows: Rows) -> None:
         """Take in some rows of the match."""
-        codes = [self._codes(column.expr, rows) for column in self._group]
-        groups, keys = _grouped(codes, rows.count)
+        groups, keys = grouped(self.codes(rows), rows.count)
         count = len(keys[0]) if keys else 1
         states = [self._state(agg, rows, groups, count) for agg in self._aggregates]
         self.add_partial(Partial(keys, states))
@@ -79,6 +78,10 @@ class Grouper:
         return columns
 
     # ------------------------------------------------------------------ group keys
+
+    def codes(self, rows: Rows) -> list[AnyArray]:
+        """The group key of each row, one array of codes per member."""
+        return [self._codes(column.expr, rows) for column in self._group]
 
     def _codes(self, expr: Expr, rows: Rows) -> AnyArray:
         handles = rows[_variable(expr)]
@@ -122,7 +125,7 @@ class Grouper:
             np.concatenate([p.keys[i] for p in self._partials]) for i in range(len(self._group))
         ]
         total = sum(len(partial) for partial in self._partials)
-        groups, keys = _grouped(keys, total)
+        groups, keys = grouped(keys, total)
         count = len(keys[0]) if keys else 1
         states = [
             _merged_state(agg, [p.states[i] for p in self._partials], groups, count)
@@ -136,7 +139,7 @@ def _variable(expr: Expr) -> str:
     return expr.variable
 
 
-def _grouped(codes: Sequence[AnyArray], rows: int) -> tuple[AnyArray | None, list[AnyArray]]:
+def grouped(codes: Sequence[AnyArray], rows: int) -> tuple[AnyArray | None, list[AnyArray]]:
     """The number of each row's group, and the codes of every group; no codes are one group."""
     if not codes:
         return None, []
@@ -179,6 +182,14 @@ def state_of(
             return counts, _sums(values, groups, count)
         case _:
             return counts, _best(function, values, groups, counts)
+
+
+def best_of(
+    function: str, values: pa.Array, groups: AnyArray | None, count: int
+) -> tuple[AnyArray, Any]:
+    """The state of `min` or `max` over values that are not null."""
+    counts = _counts(groups, len(values), count)
+    return counts, _best(function, values, groups, counts)
 
 
 def _sums(values: pa.Array, groups: AnyArray | None, count: int) -> AnyArray:

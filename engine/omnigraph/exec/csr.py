@@ -26,6 +26,11 @@ class Csr:
     def rows(self) -> int:
         return len(self.starts) - 1
 
+    @cached_property
+    def along(self) -> dict[str, AnyArray]:
+        """Edge properties in the order of the entries, for those who pass over all of them."""
+        return {}
+
     @property
     def nbytes(self) -> int:
         edges = 0 if self.edges is None else self.edges.nbytes

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.arrays import Mask, constant, truth
+from omnigraph.exec.arrays import Handles, Mask, constant, truth
 from omnigraph.exec.compare import MIRRORED, compare_arrays, compare_constant, is_number
 from omnigraph.exec.rows import Rows
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
+    Bm25,
     Compare,
     Condition,
     Contains,
     Expr,
     Literal,
     Membership,
+    Nearest,
     NodeRef,
     Now,
     Param,
     PropertyRef,
+    Ranking,
+    Rrf,
     StartsWith,
     TextMatch,
+    ranked_variable,
 )
 from omnigraph.query.ir import VariableInfo
 from omnigraph.schema.arrow import arrow_type
@@ -35,6 +40,12 @@ from omnigraph.schema.arrow import arrow_type
 
 def is_constant(expr: object) -> bool:
     return isinstance(expr, Literal | Param | Now)
+
+
+class ScoreColumns(Protocol):
+    """What knows the distances and scores of ranking calls."""
+
+    def column(self, rank: Ranking, handles: Handles) -> pa.Array: ...
 
 
 class Evaluator:
@@ -45,6 +56,7 @@ class Evaluator:
         self.params = params
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
+        self.scores: ScoreColumns | None = None
         self._text: dict[int, Mask] = {}
 
     # ------------------------------------------------------------------ values
@@ -71,6 +83,9 @@ class Evaluator:
                 return pa.array(self.test(expr, rows))
             case Literal() | Param() | Now():
                 return constant(self.constant(expr), arrow_type(expr.type), rows.count)
+            case Nearest() | Bm25() | Rrf():
+                assert self.scores is not None
+                return self.scores.column(expr, rows[ranked_variable(expr)])
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
 
@@ -209,16 +224,16 @@ def exact_values(values: Sequence[Any], type_: pa.DataType) -> list[Any]:
     """Those constants that a value of the type can be equal to, as values of the type."""
     if not is_number(type_):
         return list(values)
+    if pa.types.is_integer(type_):
+        low, high = _range(type_)
+        whole = [
+            value if isinstance(value, int) else int(value)
+            for value in values
+            if isinstance(value, int) or value.is_integer()
+        ]
+        return [value for value in whole if low <= value <= high]
     found = []
     for value in values:
-        if pa.types.is_integer(type_):
-            if isinstance(value, float) and not value.is_integer():
-                continue
-            whole = int(value)
-            low, high = _range(type_)
-            if low <= whole <= high:
-                found.append(whole)
-            continue
         near = float(np.float32(value)) if pa.types.is_float32(type_) else float(value)
         if near == value and (isinstance(value, float) or int(near) == value):
             found.append(near)

@@ -109,21 +109,6 @@ class LoadedTable:
         """A stored column, in position order."""
         return self.columns.whole(self, name)
 
-    def numbers(self, name: str) -> tuple[AnyArray, AnyArray | None]:
-        """A numeric column as numpy values, and where it is null (none if nowhere)."""
-
-        def make(column: pa.Array) -> tuple[tuple[AnyArray, AnyArray | None], int]:
-            if not column.null_count:
-                values = column.to_numpy(zero_copy_only=False)
-                return (values, None), 0
-            gone = column.is_null().to_numpy(zero_copy_only=False)
-            values = column.fill_null(0).to_numpy(zero_copy_only=False)
-            return (values, gone), values.nbytes + gone.nbytes
-
-        found = self.columns.derived(self, name, "numbers", make)
-        assert isinstance(found, tuple)
-        return found
-
     def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
         """A column as small numbers and what they stand for; null has a number of its own."""
 
@@ -133,5 +118,22 @@ class LoadedTable:
             return (codes, encoded.dictionary), codes.nbytes + encoded.dictionary.nbytes
 
         found = self.columns.derived(self, name, "codes", make)
+        assert isinstance(found, tuple)
+        return found
+
+    def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """The rank of each value among the column's distinct ones, -1 for null; and these."""
+
+        def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
+            encoded = pc.dictionary_encode(column)
+            order = pc.sort_indices(encoded.dictionary)
+            by_code = np.empty(len(order) + 1, np.int64)
+            by_code[order.to_numpy()] = np.arange(len(order))
+            by_code[-1] = -1
+            codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
+            ranks = by_code[codes]
+            return (ranks, encoded.dictionary.take(order)), ranks.nbytes + column.nbytes
+
+        found = self.columns.derived(self, name, "ranks", make)
         assert isinstance(found, tuple)
         return found

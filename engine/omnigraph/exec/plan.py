@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 from omnigraph.exec.adjacency import Way
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
+    Bm25,
     Compare,
     Condition,
     Contains,
     Expr,
     Literal,
     Membership,
+    Nearest,
     NodeRef,
     Param,
     PropertyRef,
+    Rrf,
     StartsWith,
     TextMatch,
 )
@@ -26,7 +29,7 @@ from omnigraph.schema.catalog import NodeType
 ROW = "#row"
 """The column that says which row of an enclosing match an inner row belongs to."""
 _SELECTIVITY = {"=": 0.05, "!=": 0.9, "<": 0.3, "<=": 0.3, ">": 0.3, ">=": 0.3}
-_BACK: dict[Way, Way] = {
+BACK: dict[Way, Way] = {
     "forward": "reverse",
     "reverse": "forward",
     "undirected": "undirected",
@@ -93,6 +96,8 @@ class MatchPlan:
     variables: dict[str, VariableInfo]
     steps: tuple[Step, ...]
     tests: dict[str, tuple[Condition, ...]]
+    rows: float
+    """About how many rows come out, before the last steps that remove some."""
 
 
 def plan_match(
@@ -143,7 +148,8 @@ class _Planner:
                 self.steps.append(Start(start, self.rows))
                 self.bound.add(start)
             self._settle()
-        return MatchPlan(self.variables, self._kept(needed), self.tests)
+        most = max((s.estimate for s in self.steps if isinstance(s, Start | Hop)), default=1.0)
+        return MatchPlan(self.variables, self._kept(needed), self.tests, most)
 
     def _settle(self) -> None:
         """Everything that only removes rows comes as soon as its variables are bound."""
@@ -188,7 +194,7 @@ class _Planner:
         if left and not right:
             yield self._hop(expand, expand.left, expand.right, expand.direction)
         elif right and not left:
-            yield self._hop(expand, expand.right, expand.left, _BACK[expand.direction])
+            yield self._hop(expand, expand.right, expand.left, BACK[expand.direction])
 
     def _hop(self, expand: Expand, origin: str, variable: str, way: Way) -> Hop:
         edges = self.view.count("edge", expand.edge_type)
@@ -255,8 +261,10 @@ def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
             return variables_of(expr.text) | variables_of(expr.prefix)
         case Membership():
             return variables_of(expr.list) | variables_of(expr.item)
-        case TextMatch():
+        case TextMatch() | Nearest() | Bm25():
             return variables_of(expr.field)
+        case Rrf():
+            return variables_of(expr.first)
         case _:
             return frozenset()
 

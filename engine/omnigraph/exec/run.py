@@ -15,15 +15,22 @@ from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.match import Matcher
 from omnigraph.exec.order import Sorter, SortKey, sorted_places
 from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
+from omnigraph.exec.rank import Ranker
 from omnigraph.exec.result import QueryResult
 from omnigraph.exec.rows import CHUNK, Rows
+from omnigraph.exec.scores import Scores
+from omnigraph.exec.tree import PatternTree, tree_of
 from omnigraph.exec.view import View
+from omnigraph.exec.walks import Walks
 from omnigraph.query.arrow import result_schema
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.expressions import Aggregate, Expr
+from omnigraph.query.expressions import Aggregate, Expr, ranked_variable
 from omnigraph.query.ir import ReadPlan
 from omnigraph.query.params import coerce_params
 from omnigraph.storage.snapshot import Snapshot
+
+MANY_ROWS = 20_000
+"""From about this many matches on, aggregates are pushed along the pattern where that works."""
 
 
 def run_read(
@@ -57,8 +64,7 @@ def _batches(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterato
     evaluator.variables.update(plan.pattern.variables)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
-    if plan.rank is not None:
-        raise NotImplementedError
+    evaluator.scores = Scores(evaluator, plan.pattern.variables)
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
 
 
@@ -75,12 +81,23 @@ def match_plan(evaluator: Evaluator, plan: ReadPlan) -> MatchPlan:
     return found
 
 
+def pattern_tree(evaluator: Evaluator, plan: ReadPlan) -> PatternTree | None:
+    """The pattern as a tree, where matches need not be made one by one."""
+    view = evaluator.view
+    found: PatternTree | None = view.context.planned(
+        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
+    )
+    return found
+
+
 def needed_variables(plan: ReadPlan) -> frozenset[str]:
     """The variables the result depends on once the match is done."""
     found = frozenset().union(*(used(column.expr) for column in plan.columns))
     for key in plan.order:
         if not isinstance(key.by, int):
             found |= used(key.by)
+    if plan.rank is not None:
+        found |= {ranked_variable(plan.rank)}
     if plan.order or plan.rank is not None:
         found |= set(plan.tie_break)
     return found
@@ -96,12 +113,18 @@ def used(expr: Expr) -> frozenset[str]:
 
 def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
     rows = Matcher(evaluator, match_plan(evaluator, plan)).run()
-    if not plan.order:
+    if not plan.order and plan.rank is None:
         return rows if plan.limit is None else _first(rows, plan.limit)
     keys = []
     for key in plan.order:
         expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
         keys.append(SortKey(_column_of(evaluator, expr), key.descending))
+    if plan.rank is not None:
+        assert isinstance(evaluator.scores, Scores)
+        ranker = Ranker(evaluator, plan, keys, evaluator.scores)
+        for part in rows:
+            ranker.add(part)
+        return ranker.finish().chunks()
     ties = [
         (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
     ]
@@ -159,8 +182,11 @@ def _aggregated(
 
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
+    steps, tree = match_plan(evaluator, plan), pattern_tree(evaluator, plan)
+    if tree is not None and steps.rows > MANY_ROWS:
+        return Walks(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
-    for rows in Matcher(evaluator, match_plan(evaluator, plan)).run():
+    for rows in Matcher(evaluator, steps).run():
         if rows.count:
             grouper.add(rows)
     return grouper.finish()

@@ -49,6 +49,10 @@ class Entities:
         """A mask by position as one by handle."""
         return mask
 
+    def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
+        """Values by position as values by handle."""
+        return values
+
     def ids(self, handles: Handles) -> pa.Array:
         return self._at(self._stored("id"), handles)
 
@@ -66,6 +70,23 @@ class Entities:
         """A property as small numbers by position, and what they stand for."""
         try:
             return self.table.codes(self.source.stored(name))
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+    def numbers(self, name: str) -> AnyArray:
+        """A numeric property as numpy values by position, 0 where it is null."""
+        column = self.column(name)
+        return (column.fill_null(0) if column.null_count else column).to_numpy(zero_copy_only=False)
+
+    def gone(self, name: str) -> Mask | None:
+        """Where a property is null, by position; none if nowhere."""
+        column = self.column(name)
+        return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+
+    def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
+        """The rank of each value of a property, by position, -1 for null; and values by rank."""
+        try:
+            return self.table.ranks(self.source.stored(name))
         except StorageError as error:
             raise self.source.explained(error) from error
 
@@ -106,6 +127,9 @@ class Nodes(Entities):
 
     def by_handle(self, mask: Mask) -> Mask:
         return self.space.by_dense(mask, False)
+
+    def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
+        return self.space.by_dense(values, absent)
 
     def ids(self, handles: Handles) -> pa.Array:
         return self.space.dictionary.take(handles)

@@ -1,0 +1,144 @@
+"""Distances and scores of entities, computed for those that are asked for and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.arrays import AnyArray, Floats, Handles
+from omnigraph.exec.evaluate import Evaluator, text_index
+from omnigraph.exec.order import id_ranks
+from omnigraph.exec.view import Entities
+from omnigraph.query.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
+from omnigraph.query.ir import VariableInfo
+
+
+class Scores:
+    """Scores of the ranking calls of one run, by handle; NaN where an entity has none."""
+
+    def __init__(self, evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> None:
+        self._evaluator = evaluator
+        self._variables = variables
+        self._found: dict[Ranking, Floats] = {}
+        self._known: dict[Ranking, AnyArray] = {}
+        self._places: dict[Ranking, AnyArray] = {}
+
+    def of(self, rank: Ranking, handles: Handles) -> Floats:
+        """The scores of some entities."""
+        if isinstance(rank, Bm25):
+            return self._bm25(rank)[handles]
+        if isinstance(rank, Rrf):
+            if rank not in self._found:
+                self.fuse(rank, self._entities(rank).all(), None)
+            return self._found[rank][handles]
+        return self._nearest(rank, handles)
+
+    def places(self, rank: Rrf, handles: Handles) -> AnyArray:
+        """The places of fused entities, best first."""
+        return self._places[rank][handles]
+
+    def column(self, rank: Ranking, handles: Handles) -> pa.Array:
+        """Scores as a result column."""
+        found = self.of(rank, handles)
+        if isinstance(rank, Bm25 | Rrf):
+            found = np.nan_to_num(found)
+        return pa.array(found, pa.float64())
+
+    def fuse(self, rank: Rrf, handles: Handles, limit: int | None) -> None:
+        """Rank entities by reciprocal ranks in two arms; at most `limit` of them get a score."""
+        entities = self._entities(rank)
+        constant = self._evaluator.constant(rank.k)
+        if constant is None or constant <= 0:
+            raise InvalidInput(f"the constant of rrf is above zero, not {constant}")
+        ids = id_ranks(entities, handles)
+        arms = [self._arm(arm, handles, ids, limit) for arm in (rank.first, rank.second)]
+        total = sum(np.where(arm > 0, 1.0 / (constant + arm), 0.0) for arm in arms)
+        last = [np.where(arm > 0, arm, np.iinfo(np.int64).max) for arm in arms]
+        order = np.lexsort((last[1], last[0], -np.asarray(total)))
+        order = order[: np.count_nonzero((arms[0] > 0) | (arms[1] > 0))][:limit]
+        scores = np.full(entities.size, np.nan)
+        scores[handles[order]] = np.asarray(total)[order]
+        places = np.zeros(entities.size, np.int64)
+        places[handles[order]] = np.arange(len(order))
+        self._found[rank], self._places[rank] = scores, places
+
+    def _arm(
+        self, arm: Nearest | Bm25, handles: Handles, ids: AnyArray, limit: int | None
+    ) -> AnyArray:
+        """The rank of each entity in one arm, from 1; 0 for those it does not list."""
+        costs = self.of(arm, handles)
+        if isinstance(arm, Bm25):
+            costs = -costs
+        order = np.lexsort((ids, costs))[: np.count_nonzero(~np.isnan(costs))]
+        if isinstance(arm, Nearest):
+            order = order[:limit]
+        ranks = np.zeros(len(handles), np.int64)
+        ranks[order] = np.arange(1, len(order) + 1)
+        return ranks
+
+    # ------------------------------------------------------------------ primitives
+
+    def _bm25(self, rank: Bm25) -> Floats:
+        found = self._found.get(rank)
+        if found is None:
+            entities = self._entities(rank)
+            by_position = np.full(entities.rows, np.nan)
+            query = self._evaluator.constant(rank.query)
+            if query is not None:
+                index = text_index(
+                    self._evaluator.view, self._variables[rank.field.variable], rank.field.property
+                )
+                positions, scores = index.bm25(query)
+                by_position[positions] = scores
+            found = self._found[rank] = entities.by_handle_filled(by_position, np.nan)
+        return found
+
+    def _nearest(self, rank: Nearest, handles: Handles) -> Floats:
+        entities = self._entities(rank)
+        if rank not in self._found:
+            self._found[rank] = np.full(entities.size, np.nan)
+            self._known[rank] = np.zeros(entities.size, np.bool_)
+        found, known = self._found[rank], self._known[rank]
+        fresh = np.unique(handles[~known[handles]])
+        if len(fresh):
+            query = self._vector(rank)
+            if query is not None:
+                matrix = self._matrix(entities, rank.field.property)
+                found[fresh] = matrix.distances(query, entities.positions(fresh).astype(np.int64))
+            known[fresh] = True
+        return found[handles]
+
+    def _matrix(self, entities: Entities, name: str) -> Any:  # noqa: ANN401
+        try:
+            from omnigraph.exec.search.vector import VectorColumn
+        except ImportError as error:
+            raise InvalidInput("vector search is not available in this installation") from error
+        entities.column(name)
+
+        def make(column: pa.Array) -> tuple[object, int]:
+            matrix = VectorColumn(column)
+            return matrix, matrix.nbytes
+
+        table = entities.table
+        return table.columns.derived(table, entities.source.stored(name), "vectors", make)
+
+    def _vector(self, rank: Nearest) -> Any:  # noqa: ANN401
+        query = self._evaluator.constant(rank.query)
+        if not isinstance(query, str):
+            return None if query is None else np.asarray(query, np.float64)
+        embedder = self._evaluator.view.context.embedder
+        if embedder is None:
+            raise InvalidInput(
+                "nearest was given text, and no embedder is configured",
+                hint="Configure an embedder, or pass a vector.",
+            )
+        prop = self._entities(rank).source.type.property(rank.field.property)
+        model = None if prop.embed is None else prop.embed.model
+        return np.asarray(embedder(query, model), np.float64)
+
+    def _entities(self, rank: Ranking) -> Entities:
+        return self._evaluator.view.entities(self._variables[ranked_variable(rank)])
