@@ -82,7 +82,7 @@ def test_finds_the_same(make: Any, tmp_path: Path) -> None:  # noqa: ANN401
 def test_scores_the_same(tmp_path: Path) -> None:
     """Where every text has terms: a text without any counts here, and not there."""
     rng = random.Random(8)
-    texts = [f"kite {text}" for text in english_texts(rng)]
+    texts: list[str | None] = [f"kite {text}" for text in english_texts(rng)]
     theirs, ours = TableIndex(tmp_path / "table", texts), TextIndex(pa.array(texts))
     for query in [*(f"{english(rng)} {english(rng)}" for _ in range(40)), "kite"]:
         if len(set(analyse_query(query))) == len(analyse_query(query)):

@@ -63,7 +63,8 @@ def test_nulls_have_no_distance_and_no_rank() -> None:
     found = distances(column(rows), np.zeros(2))
     assert found.tolist() == pytest.approx([1.0, np.nan, np.nan, np.nan, 0.5], nan_ok=True)
     assert top(column(rows), np.zeros(2), 5)[0].tolist() == [4, 0]
-    assert top(column([*rows, *[[9.0, 9.0]] * 20]), np.zeros(2), 1)[0].tolist() == [4]
+    far: Rows = [[9.0, 9.0]] * 20
+    assert top(column(rows + far), np.zeros(2), 1)[0].tolist() == [4]
     many = column([*[None] * 20, [1.0, 1.0]])
     assert top(many, np.zeros(2), 3)[0].tolist() == [20]
     assert top(many, np.zeros(2), 3, np.arange(20))[0].tolist() == []
