@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.search import TextIndex, analyse_query
+from omnigraph.exec.search import TextIndex, analyse_query, text
 from omnigraph.exec.search.text import K1, B
 
 NOTES = ["red kite over the marsh", "kite festival", "marsh birds", "red marsh red marsh"]
@@ -28,7 +28,7 @@ def found(
 
 
 def reference_bm25(texts: list[str | None], query: str) -> dict[int, float]:
-    bags = {i: Counter(analyse_query(text)) for i, text in enumerate(texts) if text is not None}
+    bags = {i: Counter(analyse_query(body)) for i, body in enumerate(texts) if body is not None}
     mean = sum(bag.total() for bag in bags.values()) / max(len(bags), 1)
     scores: dict[int, float] = {}
     for term in sorted(set(analyse_query(query))):
@@ -79,6 +79,14 @@ def test_fuzzy_compares_terms() -> None:
     assert found(texts, "kite", "fuzzy", 1000) == [0, 1, 2, 3, 4]
 
 
+def test_fuzzy_finds_many_terms_as_it_finds_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str | None] = [f"word{i} {i}" for i in range(300)]
+    few = found(texts, "word7", "fuzzy")
+    monkeypatch.setattr(text, "FEW", 0)
+    assert found(texts, "word7", "fuzzy") == few
+    assert len(few) > 100
+
+
 def test_a_negative_distance_is_refused() -> None:
     with pytest.raises(InvalidInput, match="0 or more"):
         found(["kite"], "kite", "fuzzy", -1)
@@ -87,7 +95,7 @@ def test_a_negative_distance_is_refused() -> None:
 @given(TEXTS, st.lists(WORDS, max_size=4).map(" ".join))
 def test_matches_are_those_of_a_loop(texts: list[str | None], query: str) -> None:
     terms = set(analyse_query(query))
-    expected = [i for i, text in enumerate(texts) if terms & set(analyse_query(text or ""))]
+    expected = [i for i, body in enumerate(texts) if terms & set(analyse_query(body or ""))]
     assert found(texts, query, "search") == expected
 
 

@@ -5,7 +5,6 @@ Built once per column and never changed. Positions are row numbers of the column
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
@@ -26,6 +25,9 @@ K1, B = 1.2, 0.75
 FUZZY_DISTANCE = 2
 SPARSE = 8
 """Scores are summed in an array over the column unless it is this many times what they touch."""
+
+FEW = 1000
+"""Up to this many terms are looked up one by one; for more, all postings are gone through."""
 
 _TERM_BYTES = 120
 """What a term weighs in the dictionary that finds it, besides the arrays."""
@@ -54,8 +56,14 @@ class TextIndex:
 
     def matches(self, query: str, kind: Kind, distance: int | None = None) -> Flags:
         """For each position, whether its text holds a term of the query, or one near to it."""
+        codes = self._near(query, distance) if kind == "fuzzy" else self._held(query)
         found = np.zeros(self._size, np.bool_)
-        for code in self._near(query, distance) if kind == "fuzzy" else self._held(query):
+        if len(codes) > FEW:
+            chosen = np.zeros(len(self._terms), np.bool_)
+            chosen[codes] = True
+            found[self._positions[np.repeat(chosen, np.diff(self._starts))]] = True
+            return found
+        for code in codes:
             found[self._positions[self._starts[code] : self._starts[code + 1]]] = True
         return found
 
@@ -87,7 +95,7 @@ class TextIndex:
         terms = sorted(set(analyse_query(query)))
         return [self._terms[term] for term in terms if term in self._terms]
 
-    def _near(self, query: str, distance: int | None) -> Iterable[int]:
+    def _near(self, query: str, distance: int | None) -> list[int]:
         allowed = FUZZY_DISTANCE if distance is None else distance
         if allowed < 0:
             raise InvalidInput(
@@ -96,7 +104,7 @@ class TextIndex:
         if allowed == 0:
             return self._held(query)
         near = [self._vocabulary.within(term, allowed) for term in set(analyse_query(query))]
-        return np.unique(np.concatenate(near)).tolist() if near else []
+        return sorted(set().union(*(codes.tolist() for codes in near)))
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
