@@ -4,6 +4,7 @@
 * `NotFound`: the name does not exist; look at what does.
 * `Conflict`: the world moved or a precondition failed; re-read and decide.
 * `StorageError`: the store failed, is unsafe, or holds something we cannot trust.
+* `ProviderError`: a service outside failed or answered nonsense; try later or look at its settings.
 
 Each class has a stable `code`; each error carries `details` (facts for machines) and a `hint`
 (the next step for people). Surfaces map the families to exit codes or status codes in one place.
@@ -346,6 +347,15 @@ class Corruption(StorageError):
     """Something on the store is missing or is not what a commit recorded."""
 
     code = "corruption"
+
+
+# --------------------------------------------------------------------------- services outside
+
+
+class ProviderError(OmniGraphError):
+    """The embedding provider cannot be reached, refuses, or answers what cannot be used."""
+
+    code = "provider"
 
 
 def did_you_mean(name: str, candidates: Sequence[str]) -> str:

@@ -1,0 +1,40 @@
+"""What an embedder is, and what its vectors must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.errors import ProviderError
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one space, which `model` names."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row per text."""
+        ...
+
+
+def normalised(vectors: npt.NDArray[np.float64]) -> Vectors:
+    """The vectors with length one; refuses those that have no direction."""
+    if not np.isfinite(vectors).all():
+        raise ProviderError("an embedding holds a value that is not finite")
+    # By the largest component first: squares of extreme values would leave the range of floats.
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    if not largest.all():
+        raise ProviderError("an embedding is all zeros, which is no direction")
+    scaled = vectors / largest
+    unit: Vectors = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(np.float32)
+    return unit

@@ -1,0 +1,19 @@
+"""Text and vector search over columns in memory: matches, BM25 and exact nearest neighbours.
+
+Promises the same answer whether or not a table has an index (query-language §6). Imports numpy,
+pyarrow, PyStemmer and omnigraph.errors only; it knows columns and positions, no graph and no store.
+"""
+
+from omnigraph.exec.search.analysis import Tokens, analyse, analyse_query
+from omnigraph.exec.search.text import TextIndex
+from omnigraph.exec.search.vector import VectorColumn, distances, top
+
+__all__ = [
+    "TextIndex",
+    "Tokens",
+    "VectorColumn",
+    "analyse",
+    "analyse_query",
+    "distances",
+    "top",
+]
