@@ -21,8 +21,9 @@ from omnigraph.exec.adjacency import (
 )
 from omnigraph.exec.arrays import Handles
 from omnigraph.exec.dictionary import IdDictionary
+from omnigraph.exec.kept import Kept, default_cache_dir
 from omnigraph.exec.loaded import ColumnCache, LoadedTable
-from omnigraph.exec.source import TableSource
+from omnigraph.exec.source import Fragment, TableSource
 from omnigraph.exec.space import NodeSpace
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.catalog import Catalog
@@ -31,6 +32,8 @@ from omnigraph.storage.caches import BoundedCache
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30
 COMPILED_QUERIES = 1024
+KEEP_FROM = 20_000
+"""Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
 Embedder = Callable[[str, str | None], Sequence[float]]
@@ -58,6 +61,7 @@ class ExecContext:
     cache_dir: Path | None = None
     column_bytes: int = COLUMN_BYTES
     adjacency_bytes: int = ADJACENCY_BYTES
+    keep_from: int = KEEP_FROM
     embedder: Embedder | None = None
     mode: Mode | None = None
     counters: Counters = field(default_factory=Counters)
@@ -72,8 +76,14 @@ class ExecContext:
         self._dictionaries: dict[int, IdDictionary] = {}
         self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
         self._plans: BoundedCache[Hashable, tuple[object, Any]] = BoundedCache(COMPILED_QUERIES)
+        self._kept = None if self.cache_dir is None else Kept(self.cache_dir, self.root)
         self._lock = threading.Lock()
         self._building: defaultdict[Hashable, threading.RLock] = defaultdict(threading.RLock)
+
+    @classmethod
+    def of(cls, root: str, **options: Any) -> ExecContext:  # noqa: ANN401
+        """The context of a graph, with adjacency kept in the platform's cache directory."""
+        return cls(root=root, cache_dir=default_cache_dir(), **options)
 
     # ------------------------------------------------------------------ plans
 
@@ -124,7 +134,8 @@ class ExecContext:
         with self._lock:
             found = self._dictionaries.get(identity)
             if found is None:
-                found = self._dictionaries[identity] = IdDictionary()
+                found = IdDictionary() if self._kept is None else self._kept.dictionary(identity)
+                self._dictionaries[identity] = found
             return found
 
     def space(self, source: TableSource) -> NodeSpace:
@@ -145,6 +156,7 @@ class ExecContext:
             place
             for place, fragment in enumerate(table.fragments)
             if self._dense.get((source.identity, fragment.key)) is None
+            and not self._opened(source.identity, dictionary, fragment)
         ]
         if missing:
             rows = [table.fragments[place].rows for place in missing]
@@ -157,6 +169,14 @@ class ExecContext:
         if any(part is None for part in parts):
             parts = [dictionary.add(table.column("id"))]
         return NodeSpace(dictionary, table, parts)
+
+    def _opened(self, identity: int, dictionary: IdDictionary, fragment: Fragment) -> bool:
+        """Whether the numbers of a fragment's rows were on disk; they are in memory now."""
+        found = self._kept and self._kept.dense(identity, dictionary, fragment)
+        if found is None:
+            return False
+        self._dense.put((identity, fragment.key), found, found.nbytes + 64)
+        return True
 
     # ------------------------------------------------------------------ edges
 
@@ -180,18 +200,56 @@ class ExecContext:
     def _make_adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
         sources, targets = self.space(src), self.space(dst)
         fragments = self.table(edge).fragments
-        base = self._newest.get((edge.version.location, edge.identity))
-        if base is not None and 2 * shared_rows(base, fragments) >= max(base.edges, 1):
+        base = self._base(edge, fragments, sources.dictionary, targets.dictionary)
+        if base is not None and base.fragments == fragments:
+            self.counters.opened += 1
+            return base
+        if base is not None:
             self.counters.extended += 1
 
             def one(place: int) -> tuple[Handles, Handles]:
                 return self._endpoints(edge, (place,), sources, targets)
 
-            return extend_adjacency(base, fragments, one, sources.size, targets.size)
-        self.counters.built += 1
-        every = tuple(range(len(fragments)))
-        from_, to = self._endpoints(edge, every, sources, targets)
-        return build_adjacency(fragments, from_, to, sources.size, targets.size)
+            made = extend_adjacency(base, fragments, one, sources.size, targets.size)
+        else:
+            self.counters.built += 1
+            every = tuple(range(len(fragments)))
+            from_, to = self._endpoints(edge, every, sources, targets)
+            made = build_adjacency(fragments, from_, to, sources.size, targets.size)
+        if self._kept is not None and made.edges >= self.keep_from:
+            self._keep(made, edge, src, dst)
+        return made
+
+    def _base(
+        self,
+        edge: TableSource,
+        fragments: tuple[Fragment, ...],
+        sources: IdDictionary,
+        targets: IdDictionary,
+    ) -> Adjacency | None:
+        """Adjacency of another version that is worth extending: most of it can stay."""
+        base = self._newest.get((edge.version.location, edge.identity))
+        if base is None and self._kept is not None:
+            base = self._kept.adjacency(edge.version.location, fragments, sources, targets)
+        if base is None or 2 * shared_rows(base, fragments) < max(base.edges, 1):
+            return None
+        return base
+
+    def _keep(self, made: Adjacency, edge: TableSource, src: TableSource, dst: TableSource) -> None:
+        assert self._kept is not None
+        ends = {source.identity: source for source in (src, dst)}
+        with self._only_one("keep"):
+            for identity, source in ends.items():
+                dictionary = self.dictionary(identity)
+                if not self._kept.save_dictionary(identity, dictionary):
+                    return
+                for fragment in self.table(source).fragments:
+                    dense = self._dense.get((identity, fragment.key))
+                    if dense is not None:
+                        self._kept.save_dense(identity, dictionary, fragment, dense)
+            version = edge.version
+            sources, targets = self.dictionary(src.identity), self.dictionary(dst.identity)
+            self._kept.save_adjacency(version.location, version.lance, made, sources, targets)
 
     def _endpoints(
         self, edge: TableSource, places: tuple[int, ...], sources: NodeSpace, targets: NodeSpace

@@ -29,6 +29,10 @@ class IdDictionary:
         self._chunks: list[pa.Array] = list(chunks)
         self._numbers: dict[str, int] | None = None
         self.size = sum(len(chunk) for chunk in self._chunks)
+        self.lineage = ""
+        """What tells these numbers from those another process gave to the same ids."""
+        self.kept = 0
+        """How many of the ids are on disk under the lineage; -1 if they can never be."""
 
     def ids(self) -> pa.Array:
         """Every id, by its number."""

@@ -1,0 +1,64 @@
+"""Whatever way a read takes, it gives the rows of an evaluator that tries everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from engine.exec.naive import Naive
+from engine.exec.queries import RandomRead, random_graph
+from omnigraph.errors import QueryTypeError
+from omnigraph.exec import rows as chunking
+from omnigraph.exec import run as running
+from omnigraph.exec.context import ExecContext, Mode
+from omnigraph.exec.run import run_read
+from omnigraph.query import compile_query
+from omnigraph.query.ir import ReadPlan
+
+READS = 60
+
+
+def bag(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in rows
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_reads_agree(
+    seed: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch  # noqa: ANN401
+) -> None:
+    snapshot = random_graph(tmp_path, seed).snapshot()
+    naive = Naive.of(snapshot)
+    modes: tuple[Mode, ...] = ("csr", "indexed")
+    contexts = [ExecContext(mode=mode) for mode in modes]
+    for number in range(READS):
+        text = RandomRead(1000 * seed + number).text()
+        try:
+            query = compile_query(text, snapshot.catalog)
+        except QueryTypeError:
+            continue
+        assert isinstance(query.ir, ReadPlan)
+        expected = bag(naive.rows(query.ir))
+        for context in contexts:
+            for many in (0, 10**9):
+                monkeypatch.setattr(running, "MANY_ROWS", many)
+                table = run_read(snapshot, query, None, context=context).to_arrow()
+                columns = [column.to_pylist() for column in table.columns]
+                found = bag(list(zip(*columns, strict=True)))
+                assert found == expected, (text, context.mode, many)
+
+
+def test_most_random_reads_compile(tmp_path: Any) -> None:  # noqa: ANN401
+    catalog = random_graph(tmp_path, 0).snapshot().catalog
+    fine = 0
+    for number in range(200):
+        try:
+            compile_query(RandomRead(number).text(), catalog)
+            fine += 1
+        except QueryTypeError:
+            pass
+    assert fine > 120
+    assert chunking.CHUNK > 0
