@@ -4,7 +4,6 @@
 * `NotFound`: the name does not exist; look at what does.
 * `Conflict`: the world moved or a precondition failed; re-read and decide.
 * `StorageError`: the store failed, is unsafe, or holds something we cannot trust.
-* `ProviderError`: a service outside failed or answered nonsense; try later or look at its settings.
 
 Each class has a stable `code`; each error carries `details` (facts for machines) and a `hint`
 (the next step for people). Surfaces map the families to exit codes or status codes in one place.
@@ -349,11 +348,11 @@ class Corruption(StorageError):
     code = "corruption"
 
 
-# --------------------------------------------------------------------------- services outside
+class ProviderError(StorageError):
+    """The embedding provider cannot be reached, refuses, or answers what cannot be used.
 
-
-class ProviderError(OmniGraphError):
-    """The embedding provider cannot be reached, refuses, or answers what cannot be used."""
+    No store, but a service outside all the same: try later, or look at its settings.
+    """
 
     code = "provider"
 
