@@ -32,13 +32,13 @@ def terms_of(texts: pa.Array | pa.ChunkedArray) -> list[list[str]]:
         ("", []),
         ("... --- !!!", []),
         ("The AND of OVER", []),
-        ("Café naïve ŒUVRES Straße", ["cafe", "naiv", "oeuvr", "strasse"]),
+        ("Café naïve ŒUVRES Straße", ["cafe", "naiv", "oeuvr", "strass"]),
+        ("résumés resumes", ["resum", "resum"]),
+        ("thé", []),
         ("日本語 ٣٤", ["日本語", "٣٤"]),
         ("ＦＵＬＬ x² ½", ["full", "x2", "12"]),
         ("ΣΟΦΟΣ σοφος", ["σοφοσ", "σοφος"]),
-        ("x" * 39, ["x" * 39]),
-        ("x" * 40, []),
-        ("é" * 20, []),
+        ("x" * 64, ["x" * 64]),
         ("don't", ["don", "t"]),
     ],
 )
@@ -47,13 +47,9 @@ def test_text_becomes_terms(text: str, terms: list[str]) -> None:
     assert terms_of(pa.array([text])) == [terms]
 
 
-def test_stop_words_are_dropped_after_stemming() -> None:
-    """So a word goes with its stem (`downs`), and a stop word whose stem is another stays."""
-    assert analyse_query("downs doings") == []
-    assert {term for word in STOP_WORDS for term in analyse_query(word)} == {
-        "abov", "ani", "befor", "becaus", "doe", "dure", "onc", "onli", "ourselv", "themselv",
-        "veri", "whi", "yourselv",
-    }  # fmt: skip
+def test_stop_words_are_dropped_before_stemming() -> None:
+    assert [word for word in STOP_WORDS if analyse_query(word)] == []
+    assert analyse_query("downs doings") == ["down", "do"]
 
 
 def test_nulls_and_empty_texts_have_no_terms() -> None:

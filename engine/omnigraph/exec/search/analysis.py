@@ -1,8 +1,8 @@
-"""From text to terms: split into words, lower-case, stem, drop stop words, fold to ASCII.
+"""From text to terms: split into words, lower-case, fold to ASCII, drop stop words, stem.
 
-The order of the steps, the limit on a word's length and the list of stop words are those of the
-full-text index that maintenance builds on a table, so that a search means the same with and
-without it (query-language §6). Columns are split in numpy; Python sees each distinct word once.
+These are the steps of query-language §6 in its order. (Lance's own full-text index stems before it
+drops stop words and folds last, so that it keeps "because" and finds no "resumes" for "résumés".)
+Columns are split in numpy; Python sees each distinct word once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ Codes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
-WORD_BYTES = 40
-"""A word of this many bytes or more is not text anybody searches for; it is dropped."""
 _STOP_WORDS = (
     "a about above after again against all am an and any are as at be because been before being "
     "below between both but by can did do does doing down during each few for from further had "
@@ -88,20 +86,17 @@ def _terms(words: Sequence[str]) -> list[str]:
     """Each word's term, empty where the word is dropped."""
     # A stemmer keeps state while it works, so no two threads may share one.
     stemmer = Stemmer.Stemmer("english", 0)
-    stems = stemmer.stemWords([_lower(word) for word in words])
+    plain = [_lower(word) for word in words]
+    plain = [word if word.isascii() else folded(word) for word in plain]
+    stems = stemmer.stemWords(plain)
     return [
-        "" if stem in STOP_WORDS or _is_long(word) else stem if stem.isascii() else folded(stem)
-        for word, stem in zip(words, stems, strict=True)
+        "" if word in STOP_WORDS else stem for word, stem in zip(plain, stems, strict=True)
     ]
 
 
 def _lower(word: str) -> str:
     # Letter by letter, so that a sigma is the same letter at the end of a word as inside it.
     return word.lower() if word.isascii() else "".join(c.lower() for c in word)
-
-
-def _is_long(word: str) -> bool:
-    return len(word) >= WORD_BYTES // 4 and len(word.encode()) >= WORD_BYTES
 
 
 def _vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
