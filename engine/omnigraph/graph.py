@@ -15,6 +15,8 @@ from omnigraph.loading.columnar import read_columnar
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
+from omnigraph.queries import MutationResult, Queries, QueryResult, StoredQuery
+from omnigraph.query import LintReport
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.branches import create_branch, delete_branch
 from omnigraph.storage.collect import CollectReport, collect
@@ -55,6 +57,7 @@ class Graph:
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
+        self._queries = Queries(store)
 
     @property
     def uri(self) -> str:
@@ -111,6 +114,74 @@ class Graph:
         Any load mode reads it back. A path is written as a whole or not at all.
         """
         return export_snapshot(self.snapshot(at), out, types, on_progress)
+
+    # ------------------------------------------------------------------ queries
+
+    def query(
+        self,
+        text: str | None = None,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        at: str = MAIN,
+    ) -> QueryResult:
+        """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
+        return self._queries.read(text, name, params, at)
+
+    def mutate(
+        self,
+        text: str | None = None,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a `.gq` mutation: one atomic commit, or none if nothing matched."""
+        return self._queries.mutate(
+            text,
+            name,
+            params,
+            branch=branch,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+        )
+
+    def explain(
+        self,
+        text: str | None = None,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        at: str = MAIN,
+        *,
+        analyze: bool = False,
+    ) -> str:
+        """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
+        return self._queries.explain(text, name, params, at, analyze)
+
+    def lint(self, text: str, at: str = MAIN) -> LintReport:
+        """Check the queries of a text against the schema at a moment."""
+        return self._queries.lint(text, at)
+
+    def queries(self, at: str = MAIN) -> list[StoredQuery]:
+        """The queries stored on a branch, at a moment."""
+        return self._queries.stored(at)
+
+    def stored_query(self, name: str, at: str = MAIN) -> StoredQuery:
+        """One stored query by name."""
+        return self._queries.find(name, at)
+
+    def register_queries(
+        self, source: str, *, branch: str = MAIN, actor: str | None = None
+    ) -> Sequence[str]:
+        """Check the queries of a text and store each under its name, in one commit."""
+        return self._queries.register(source, branch, actor)
+
+    def remove_query(self, name: str, *, branch: str = MAIN, actor: str | None = None) -> None:
+        """Remove a stored query from a branch; older moments still have it."""
+        self._queries.remove(name, branch, actor)
 
     # ------------------------------------------------------------------ writing
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from omnigraph.embedding import Embedder, configured_embedder
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.explain import explain
-from omnigraph.exec.keep import default_cache_dir
+from omnigraph.exec.kept import default_cache_dir
 from omnigraph.exec.mutate import MutationResult, run_mutation
 from omnigraph.exec.result import QueryResult
 from omnigraph.exec.run import run_read
@@ -27,6 +26,8 @@ from omnigraph.query import CompiledQuery, LintReport, lint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, resolve
 from omnigraph.storage.snapshot import Snapshot
+
+__all__ = ["MutationResult", "Queries", "QueryResult", "StoredQuery"]
 
 Params = Mapping[str, Any] | None
 
@@ -81,18 +82,19 @@ class Queries:
             embedder=self._writing_embedder(),
         )
 
-    def lint(self, text: str, at: str, file: str | None = None) -> LintReport:
-        return lint(text, self._snapshot(at).catalog, file)
+    def lint(self, text: str, at: str) -> LintReport:
+        return lint(text, self._snapshot(at).catalog)
 
     # ------------------------------------------------------------------ stored queries
 
     def stored(self, at: str) -> list[StoredQuery]:
         return stored_queries(self._snapshot(at))
 
-    def register(
-        self, source: str, branch: str, file: str | None, actor: str | None
-    ) -> Sequence[str]:
-        return register_queries(self._store, branch, source, file=file, actor=actor)
+    def find(self, name: str, at: str) -> StoredQuery:
+        return find_stored(self._snapshot(at), name)
+
+    def register(self, source: str, branch: str, actor: str | None) -> Sequence[str]:
+        return register_queries(self._store, branch, source, actor=actor)
 
     def remove(self, name: str, branch: str, actor: str | None) -> None:
         remove_query(self._store, branch, name, actor=actor)
@@ -129,14 +131,3 @@ class Queries:
 
     def _writing_embedder(self) -> Embedder | None:
         return self._embedder
-
-
-def query_text(source: str | Path) -> tuple[str, str | None]:
-    """A query given as text or as the path of a `.gq` file: its text and file name."""
-    if isinstance(source, str) and ("{" in source or "\n" in source):
-        return source, None
-    path = Path(source)
-    try:
-        return path.read_text(encoding="utf-8"), str(source)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error

@@ -36,8 +36,8 @@ KEEP_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
-Embedder = Callable[[str, str | None], Sequence[float]]
-"""Text and the model recorded for the property to a vector."""
+Embedder = Callable[[str, str | None, int], Sequence[float]]
+"""Text, the model recorded for the property, and its dimension, to a vector."""
 
 
 @dataclass

@@ -53,13 +53,15 @@ class QueryResult:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as JSON objects; column names must differ."""
+        return [row for batch in self.json_batches() for row in batch]
+
+    def json_batches(self) -> Iterator[list[dict[str, Any]]]:
+        """The rows as JSON objects, some at a time; column names must differ."""
         self._require_unique_names()
-        columns: list[list[Any]] = [[] for _ in self.schema]
-        for batch in self.batches():
-            for values, array in zip(columns, batch.columns, strict=True):
-                values.extend(json_values(array))
         names = self.schema.names
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        for batch in self.batches():
+            columns = [json_values(array) for array in batch.columns]
+            yield [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         """The response envelope of section 10."""

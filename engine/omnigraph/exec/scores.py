@@ -138,7 +138,7 @@ class Scores:
             )
         prop = self._entities(rank).source.type.property(rank.field.property)
         model = None if prop.embed is None else prop.embed.model
-        return np.asarray(embedder(query, model), np.float64)
+        return np.asarray(embedder(query, model, prop.type.dimension or 0), np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
         return self._evaluator.view.entities(self._variables[ranked_variable(rank)])

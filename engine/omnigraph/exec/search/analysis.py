@@ -89,9 +89,7 @@ def _terms(words: Sequence[str]) -> list[str]:
     plain = [_lower(word) for word in words]
     plain = [word if word.isascii() else folded(word) for word in plain]
     stems = stemmer.stemWords(plain)
-    return [
-        "" if word in STOP_WORDS else stem for word, stem in zip(plain, stems, strict=True)
-    ]
+    return ["" if word in STOP_WORDS else stem for word, stem in zip(plain, stems, strict=True)]
 
 
 def _lower(word: str) -> str:
