@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ run = pytest.importorskip("omnigraph.exec.run", reason="the engine cannot run re
 context = pytest.importorskip("omnigraph.exec.context", reason="the engine cannot run reads yet")
 
 QUERIES_PER_GRAPH = 8
+needs_search = pytest.mark.skipif(
+    find_spec("omnigraph.exec.search") is None, reason="the engine cannot search texts yet"
+)
 MODES = ["indexed", "csr"]
 
 
@@ -88,7 +92,11 @@ def _comparable(value: Any) -> Any:  # noqa: ANN401
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("example", examples(), ids=lambda e: f"{e.schema}: {e.title}")
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(e, marks=[needs_search] if e.schema == "notes" else []) for e in examples()],
+    ids=lambda e: f"{e.schema}: {e.title}",
+)
 def test_the_engine_gives_what_the_reference_says(example: Example, mode: str) -> None:
     schema = (EXAMPLES / f"{example.schema}.pg").read_text("utf-8")
     records = (EXAMPLES / f"{example.schema}.jsonl").read_bytes()
@@ -137,6 +145,7 @@ def test_reads_agree(scene: tuple[RandomGraph, list[RandomQuery]]) -> None:
     check_scene(*scene)
 
 
+@needs_search
 @pytest.mark.slow
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(ranked_scenes())

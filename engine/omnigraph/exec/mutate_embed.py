@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from omnigraph.errors import InvalidInput
@@ -20,7 +20,7 @@ Vectors = Mapping[int, Mapping[str, Vector]]
 class Embedder(Protocol):
     """Turns texts into vectors; may have a `model`, the name of the space they lie in."""
 
-    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
+    def embed(self, texts: Sequence[str]) -> Iterable[Iterable[float]]: ...
 
 
 def embed_missing(
@@ -43,7 +43,7 @@ def embed_missing(
         return {}
     for _, node, prop, _ in wanted:
         _check_model(node, prop, embedder)
-    embedded = embedder.embed([text for *_, text in wanted])
+    embedded = list(embedder.embed([text for *_, text in wanted]))
     if len(embedded) != len(wanted):
         raise InvalidInput(f"the embedder gave {len(embedded)} vectors for {len(wanted)} texts")
     vectors: dict[int, dict[str, Vector]] = {}
@@ -73,7 +73,7 @@ def _check_model(node: NodeType, prop: Property, embedder: Embedder) -> None:
         )
 
 
-def _usable(node: NodeType, prop: Property, vector: Sequence[float]) -> Vector:
+def _usable(node: NodeType, prop: Property, vector: Iterable[float]) -> Vector:
     """The vector at length one; refused when it has none, or another dimension."""
     numbers = [float(x) for x in vector]
     length = math.hypot(*numbers)
