@@ -28,6 +28,7 @@ from omnigraph.exec.space import NodeSpace
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.tables import TableVersion
 
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30
@@ -72,6 +73,7 @@ class ExecContext:
         self._spaces: BoundedCache[Hashable, NodeSpace] = BoundedCache(self.column_bytes)
         self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
+        self._probed: BoundedCache[Hashable, int] = BoundedCache(1024)
         self._newest: dict[Hashable, Adjacency] = {}
         self._dictionaries: dict[int, IdDictionary] = {}
         self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
@@ -179,6 +181,17 @@ class ExecContext:
         return True
 
     # ------------------------------------------------------------------ edges
+
+    def has_space(self, source: TableSource) -> bool:
+        """Whether the nodes of a table version are in memory."""
+        return self._spaces.get(source.version) is not None
+
+    def probed_reads(self, version: TableVersion) -> int:
+        """How many reads went through the indexes of an edge table version."""
+        return self._probed.get(version) or 0
+
+    def count_probed_read(self, version: TableVersion) -> None:
+        self._probed.put(version, self.probed_reads(version) + 1)
 
     def has_adjacency(self, edge: TableSource) -> bool:
         """Whether traversing this edge table needs no building."""

@@ -191,7 +191,7 @@ class Evaluator:
     def _text_match(self, condition: TextMatch, rows: Rows) -> Mask:
         by_position = self._text.get(id(condition))
         field = condition.field
-        entities = self.view.entities(self.variables[field.variable])
+        entities = self.view.loaded(self.variables[field.variable])
         if by_position is None:
             query = self.constant(condition.query)
             if query is None:
@@ -210,7 +210,7 @@ def text_index(view: View, info: VariableInfo, name: str) -> Any:  # noqa: ANN40
         from omnigraph.exec.search.text import TextIndex
     except ImportError as error:
         raise InvalidInput("text search is not available in this installation") from error
-    entities = view.entities(info)
+    entities = view.loaded(info)
     entities.column(name)
 
     def make(column: pa.Array) -> tuple[object, int]:

@@ -69,7 +69,7 @@ class TableSource:
             result.append(parts)
         return result
 
-    def read_where(self, columns: Sequence[str], condition: str) -> pa.Table:
+    def read_where(self, columns: Sequence[str], condition: str | None) -> pa.Table:
         """Some columns of the rows that satisfy a condition; known to be few."""
         return self.tables.read(self.version, columns=columns, condition=condition)
 

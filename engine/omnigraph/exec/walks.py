@@ -268,10 +268,12 @@ class Walks:
         return counted, entries.sums(flat if weight is None else flat * weight)
 
     def _csr(self, link: Link, *, bag: bool) -> Csr:
-        return self.view.neighbours(link.expand.edge_type, link.way, bag=bag)
+        found = self.view.neighbours(link.expand.edge_type, link.way, bag=bag)
+        assert isinstance(found, Csr)
+        return found
 
     def _entities(self, name: str) -> Entities:
-        return self.view.entities(self.evaluator.variables[name])
+        return self.view.loaded(self.evaluator.variables[name])
 
     # ------------------------------------------------------------------ the result
 
