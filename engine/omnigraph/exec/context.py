@@ -174,7 +174,9 @@ class ExecContext:
 
     def _opened(self, identity: int, dictionary: IdDictionary, fragment: Fragment) -> bool:
         """Whether the numbers of a fragment's rows were on disk; they are in memory now."""
-        found = self._kept and self._kept.dense(identity, dictionary, fragment)
+        found = None
+        if self._kept is not None:
+            found = self._kept.dense(identity, dictionary, fragment)
         if found is None:
             return False
         self._dense.put((identity, fragment.key), found, found.nbytes + 64)
@@ -182,20 +184,17 @@ class ExecContext:
 
     # ------------------------------------------------------------------ edges
 
-    def has_space(self, source: TableSource) -> bool:
-        """Whether the nodes of a table version are in memory."""
-        return self._spaces.get(source.version) is not None
-
     def probed_reads(self, version: TableVersion) -> int:
-        """How many reads went through the indexes of an edge table version."""
+        """How many reads went through the indexes of a table version."""
         return self._probed.get(version) or 0
 
     def count_probed_read(self, version: TableVersion) -> None:
         self._probed.put(version, self.probed_reads(version) + 1)
 
-    def has_adjacency(self, edge: TableSource) -> bool:
-        """Whether traversing this edge table needs no building."""
-        return self._adjacency.get(edge.version) is not None
+    def in_memory(self, source: TableSource) -> bool:
+        """Whether the nodes of a table, or the adjacency of an edge table, need no loading."""
+        caches: tuple[BoundedCache[Hashable, Any], ...] = (self._spaces, self._adjacency)
+        return any(cache.get(source.version) is not None for cache in caches)
 
     def adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
         """The adjacency of an edge table version between two node tables."""
@@ -277,6 +276,12 @@ class ExecContext:
             np.concatenate([targets.dictionary.find(part) for part in dst]),
         )
 
-    def _only_one(self, key: Hashable) -> threading.RLock:
+    @contextmanager
+    def _only_one(self, key: Hashable) -> Iterator[None]:
+        """Nobody else builds the same thing meanwhile."""
         with self._lock:
-            return self._building[key]
+            lock = self._building[key]
+        with lock:
+            yield
+        with self._lock:
+            self._building.pop(key, None)

@@ -14,6 +14,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph.exec.arrays import Handles, Mask, constant, truth
 from omnigraph.exec.compare import MIRRORED, compare_arrays, compare_constant, is_number
 from omnigraph.exec.rows import Rows
+from omnigraph.exec.trace import Trace
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
     Bm25,
@@ -57,6 +58,7 @@ class Evaluator:
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
         self.scores: ScoreColumns | None = None
+        self.trace: Trace | None = None
         self._text: dict[int, Mask] = {}
 
     # ------------------------------------------------------------------ values

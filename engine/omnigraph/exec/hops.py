@@ -76,7 +76,7 @@ class _Marks:
         # Of equal keys the last one written stays: that one is kept.
         numbers = np.arange(len(keys), dtype=np.int32)
         self._last[keys] = numbers
-        return new[self._last[keys] == numbers]
+        return np.asarray(new[self._last[keys] == numbers])
 
 
 class _Keys:
@@ -89,4 +89,4 @@ class _Keys:
         keys, places = np.unique(owner << 32 | node, return_index=True)
         new = ~np.isin(keys, self._seen, assume_unique=True)
         self._seen = np.concatenate([self._seen, keys[new]])
-        return places[new]
+        return np.asarray(places[new])

@@ -33,8 +33,12 @@ class Matcher:
     def run(self, given: Rows | None = None) -> Iterator[Rows]:
         """Every match, or every match of given rows."""
         chunks: Iterator[Rows] = iter([given if given is not None else Rows({}, 1)])
+        trace, previous = self.evaluator.trace, None
         for step in self.plan.steps:
             chunks = self._apply(step, chunks)
+            if trace is not None:
+                chunks = trace.watch(step, previous, chunks)
+            previous = step
         return chunks
 
     def exists(self, given: Rows) -> Mask:

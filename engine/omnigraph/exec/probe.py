@@ -1,8 +1,8 @@
 """Reading a cold graph through its indexes: rows and neighbours are looked up as they are needed.
 
-Gives the same results as adjacency in memory. Worth it when a query touches little of a large graph
-that nobody has read yet: a look-up takes about a millisecond, loading takes as long as the graph is big.
-Handles are numbers given out in the order in which entities are met, and mean something in one run only.
+Gives the same results as adjacency in memory. Worth it when a query touches little of a large
+graph that nobody has read yet: a look-up takes about a millisecond, loading depends on the size.
+Handles are numbers given out as entities are met, and mean something in one run only.
 """
 
 from __future__ import annotations

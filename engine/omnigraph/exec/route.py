@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.exec.context import ExecContext
 from omnigraph.exec.plan import Close, Hop, MatchPlan, Negate, Start, key_values
+from omnigraph.exec.source import TableSource
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
     Aggregate,
@@ -21,10 +21,15 @@ from omnigraph.query.ir import Pattern, ReadPlan
 
 PROBE_ROWS = 3_000
 """A read that is expected to touch more rows than this loads them instead."""
+GIVE_UP = 10.0
+"""A read that looks up this many times as many rows starts again the other way."""
 LARGE = 100_000
 """Smaller tables are loaded at once: that takes about as long as a few look-ups."""
 PATIENCE = 8
-"""After this many reads by look-up, the adjacency of an edge table has been worth building."""
+"""After this many reads by look-up, loading a table has been worth it."""
+
+HASTE = 2
+"""The same where there is no index yet, and a look-up reads the whole table."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +49,30 @@ def choose_route(view: View, plan: ReadPlan, match: MatchPlan) -> Route:
         return Route("csr", "search reads whole columns")
     if mode != "auto":
         return Route(mode, f"the traversal mode is {mode}")
-    edges = sorted(set(_edge_types(match)))
-    tables = [view.source("edge", name).table for name in edges]
-    if edges and all(context.has_adjacency(table) for table in tables):
-        return Route("csr", "adjacency is in memory")
-    if not edges and _loaded(context, view, match):
-        return Route("csr", "the nodes are in memory")
+    tables = probed_tables(view, match)
+    if all(context.in_memory(table) for table in tables):
+        return Route("csr", "what it needs is in memory")
     largest = max((rows for rows in _table_rows(view, match)), default=0)
     if largest < LARGE:
         return Route("csr", "the tables are small")
     if not _keyed(view, match) or match.touched > PROBE_ROWS:
         return Route("csr", f"about {match.touched:,.0f} rows are touched")
-    if any(context.probed_reads(table.version) >= PATIENCE for table in tables):
-        return Route("csr", f"looked up {PATIENCE} times already")
-    return Route("indexed", f"about {match.touched:,.0f} rows of a cold graph", 10 * PROBE_ROWS)
+    for table in tables:
+        patience = PATIENCE if all(map(table.has_index, table.keys)) else HASTE
+        if context.probed_reads(table.version) >= patience:
+            return Route("csr", f"looked up {patience} times already")
+    return Route(
+        "indexed", f"about {match.touched:,.0f} rows of a cold graph", int(GIVE_UP * PROBE_ROWS)
+    )
+
+
+def probed_tables(view: View, match: MatchPlan) -> list[TableSource]:
+    """The tables that look-ups go to: edges, or nodes where nothing is traversed."""
+    edges = set(_edge_types(match))
+    if edges:
+        return [view.source("edge", name).table for name in sorted(edges)]
+    types = {info.type_name for info in match.variables.values() if info.kind == "node"}
+    return [view.source("node", name).table for name in sorted(types)]
 
 
 def _searches(plan: ReadPlan) -> bool:
@@ -91,14 +106,6 @@ def _table_rows(view: View, match: MatchPlan) -> Iterator[int]:
         yield view.count(info.kind, info.type_name)
     for name in _edge_types(match):
         yield view.count("edge", name)
-
-
-def _loaded(context: ExecContext, view: View, match: MatchPlan) -> bool:
-    return all(
-        context.has_space(view.source("node", info.type_name).table)
-        for info in match.variables.values()
-        if info.kind == "node"
-    )
 
 
 def _keyed(view: View, match: MatchPlan) -> bool:

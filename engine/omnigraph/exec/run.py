@@ -18,7 +18,7 @@ from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
 from omnigraph.exec.probe import ProbedView, TooWide
 from omnigraph.exec.rank import Ranker
 from omnigraph.exec.result import QueryResult
-from omnigraph.exec.route import choose_route
+from omnigraph.exec.route import choose_route, probed_tables
 from omnigraph.exec.rows import CHUNK, Rows
 from omnigraph.exec.scores import Scores
 from omnigraph.exec.tree import PatternTree, tree_of
@@ -65,23 +65,25 @@ def run_read(
 def _routed(
     view: View, plan: ReadPlan, values: Mapping[str, Any], now: datetime, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    route = choose_route(view, plan, match_plan(view, plan))
+    steps = match_plan(view, plan)
+    route = choose_route(view, plan, steps)
     if route.way == "csr":
-        return _batches(Evaluator(view, values, now), plan, schema)
+        return batches_of(Evaluator(view, values, now), plan, schema)
     probed = ProbedView(view.snapshot, view.context, route.limit)
-    found = _batches(Evaluator(probed, values, now), plan, schema)
+    found = batches_of(Evaluator(probed, values, now), plan, schema)
     if route.limit is None:
         return found
     try:
         whole = list(found)
     except TooWide:
-        return _batches(Evaluator(view, values, now), plan, schema)
-    for expand in plan.pattern.expands:
-        view.context.count_probed_read(view.source("edge", expand.edge_type).table.version)
+        return batches_of(Evaluator(view, values, now), plan, schema)
+    for table in probed_tables(view, steps):
+        view.context.count_probed_read(table.version)
     return iter(whole)
 
 
-def _batches(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The result of a read, evaluated over one view."""
     evaluator.variables.update(plan.pattern.variables)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
@@ -91,13 +93,11 @@ def _batches(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterato
 
 def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
     """How the pattern is matched; made once for a state of the graph."""
-    pointers = view.snapshot.moment.tables
-    state = tuple(sorted((key, pointer.rows) for key, pointer in pointers.items()))
 
     def make() -> MatchPlan:
         return plan_match(view, plan.pattern, needed_variables(plan))
 
-    found: MatchPlan = view.context.planned(plan, state, make)
+    found: MatchPlan = view.context.planned(plan, view.snapshot.commit, make)
     return found
 
 
@@ -107,6 +107,11 @@ def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
         plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
     )
     return found
+
+
+def sums_along(view: View, plan: ReadPlan) -> PatternTree | None:
+    """The same, if there are so many matches that making none of them pays."""
+    return pattern_tree(view, plan) if match_plan(view, plan).rows > MANY_ROWS else None
 
 
 def needed_variables(plan: ReadPlan) -> frozenset[str]:
@@ -201,9 +206,8 @@ def _aggregated(
 
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
-    steps, tree = match_plan(evaluator.view, plan), pattern_tree(evaluator.view, plan)
-    whole = not isinstance(evaluator.view, ProbedView)
-    if tree is not None and steps.rows > MANY_ROWS and whole:
+    steps, tree = match_plan(evaluator.view, plan), sums_along(evaluator.view, plan)
+    if tree is not None and not isinstance(evaluator.view, ProbedView):
         return Walks(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
     for rows in Matcher(evaluator, steps).run():

@@ -145,7 +145,10 @@ class Entities(EntitySet):
     def gone(self, name: str) -> Mask | None:
         """Where a property is null, by position; none if nowhere."""
         column = self.column(name)
-        return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        if not column.null_count:
+            return None
+        gone: Mask = column.is_null().to_numpy(zero_copy_only=False)
+        return gone
 
     def group_codes(self, name: str, handles: Handles) -> AnyArray:
         found: AnyArray = self.codes(name)[0][self.positions(handles)]

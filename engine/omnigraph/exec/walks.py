@@ -44,7 +44,9 @@ class Tally:
 class Walks:
     """Computes one aggregated read over a pattern that is a tree."""
 
-    def __init__(self, evaluator: Evaluator, plan: ReadPlan, tree: PatternTree, match: MatchPlan):  # noqa: ANN204
+    def __init__(
+        self, evaluator: Evaluator, plan: ReadPlan, tree: PatternTree, match: MatchPlan
+    ) -> None:
         self.evaluator = evaluator
         self.view = evaluator.view
         self.plan = plan
@@ -99,7 +101,7 @@ class Walks:
         if 4 * len(handles) > self._entities(start).rows:
             return
         self.active[start] = handles
-        waiting = [(start, None)]
+        waiting: list[tuple[str, str | None]] = [(start, None)]
         while waiting:
             name, before = waiting.pop()
             known = self.active[name]
@@ -333,7 +335,7 @@ def _only(ranks: AnyArray, rows: AnyArray | None) -> AnyArray:
 def _joined(first: Tally, second: Tally, best: Any) -> Tally:  # noqa: ANN401
     """Subtrees that meet at a variable: every match of one goes with every one of the other."""
     rows = _times(first.rows, second.rows)
-    values = {}
+    values: dict[int, tuple[AnyArray | None, AnyArray | None]] = {}
     for mine, other in ((first, second), (second, first)):
         for number, (counted, value) in mine.values.items():
             if best(number):

@@ -76,8 +76,7 @@ class RandomRead:
 
     def text(self) -> str:
         clauses = [self._first()]
-        for _ in range(self.rng.randint(0, 3)):
-            clauses.append(self._clause())
+        clauses.extend(self._clause() for _ in range(self.rng.randint(0, 3)))
         if self.rng.random() < 0.35:
             clauses.append(self._negation())
         return f"query q() {{ match {{ {' '.join(clauses)} }} return {{ {self._items()} }} }}"
