@@ -89,16 +89,14 @@ class Grouper:
             return handles
         assert isinstance(expr, PropertyRef)
         entities = self._evaluator.view.entities(self._evaluator.variables[expr.variable])
-        codes, _ = entities.codes(expr.property)
-        return codes[entities.positions(handles)]
+        return entities.group_codes(expr.property, handles)
 
     def _decoded(self, expr: Expr, codes: AnyArray) -> pa.Array:
         entities = self._evaluator.view.entities(self._evaluator.variables[_variable(expr)])
         if isinstance(expr, NodeRef):
             return entities.ids(codes)
         assert isinstance(expr, PropertyRef)
-        _, dictionary = entities.codes(expr.property)
-        return dictionary.take(pa.array(codes)).cast(arrow_type(expr.type))
+        return entities.decoded(expr.property, codes)
 
     # ------------------------------------------------------------------ states
 

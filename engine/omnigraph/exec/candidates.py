@@ -11,7 +11,7 @@ from omnigraph.exec.arrays import Handles, Mask
 from omnigraph.exec.evaluate import Evaluator, exact_values
 from omnigraph.exec.plan import key_values
 from omnigraph.exec.rows import Rows
-from omnigraph.exec.view import Nodes
+from omnigraph.exec.view import EntitySet
 from omnigraph.query.expressions import Compare, Condition
 from omnigraph.query.ir import VariableInfo
 from omnigraph.schema.arrow import arrow_type
@@ -36,7 +36,6 @@ class Candidates:
         entities = self.evaluator.view.entities(self.info)
         if not self.tests:
             return entities.all()
-        assert isinstance(entities, Nodes)
         rest = list(self.tests)
         found = self._by_key(entities, rest)
         if found is None:
@@ -65,7 +64,7 @@ class Candidates:
     def _test_rows(self, handles: Handles, tests: Sequence[Condition]) -> Mask:
         return self.evaluator.test_all(tests, Rows({self.name: handles}, len(handles)))
 
-    def _by_key(self, nodes: Nodes, rest: list[Condition]) -> Handles | None:
+    def _by_key(self, nodes: EntitySet, rest: list[Condition]) -> Handles | None:
         """Nodes found through their key, and `rest` without the condition that gave it."""
         type_ = nodes.source.type
         assert isinstance(type_, NodeType)

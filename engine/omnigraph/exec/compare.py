@@ -42,7 +42,7 @@ _EXACT = 2**53
 
 
 def is_number(type_: pa.DataType) -> bool:
-    return pa.types.is_integer(type_) or pa.types.is_floating(type_)
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
 
 
 def compare_arrays(op: Comparison, left: pa.Array, right: pa.Array) -> Mask:
@@ -50,7 +50,7 @@ def compare_arrays(op: Comparison, left: pa.Array, right: pa.Array) -> Mask:
     if is_number(left.type):
         valid = _valid(left) & _valid(right)
         with np.errstate(invalid="ignore"):
-            return compare_numbers(op, _numbers(left), _numbers(right)) & valid
+            return np.asarray(compare_numbers(op, _numbers(left), _numbers(right)) & valid)
     if left.type != right.type:
         right = right.cast(left.type)
     return truth(_ARROW[op](left, right))

@@ -28,6 +28,7 @@ from omnigraph.exec.space import NodeSpace
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.tables import TableVersion
 
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30
@@ -72,6 +73,7 @@ class ExecContext:
         self._spaces: BoundedCache[Hashable, NodeSpace] = BoundedCache(self.column_bytes)
         self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
+        self._probed: BoundedCache[Hashable, int] = BoundedCache(1024)
         self._newest: dict[Hashable, Adjacency] = {}
         self._dictionaries: dict[int, IdDictionary] = {}
         self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
@@ -172,7 +174,9 @@ class ExecContext:
 
     def _opened(self, identity: int, dictionary: IdDictionary, fragment: Fragment) -> bool:
         """Whether the numbers of a fragment's rows were on disk; they are in memory now."""
-        found = self._kept and self._kept.dense(identity, dictionary, fragment)
+        found = None
+        if self._kept is not None:
+            found = self._kept.dense(identity, dictionary, fragment)
         if found is None:
             return False
         self._dense.put((identity, fragment.key), found, found.nbytes + 64)
@@ -180,9 +184,17 @@ class ExecContext:
 
     # ------------------------------------------------------------------ edges
 
-    def has_adjacency(self, edge: TableSource) -> bool:
-        """Whether traversing this edge table needs no building."""
-        return self._adjacency.get(edge.version) is not None
+    def probed_reads(self, version: TableVersion) -> int:
+        """How many reads went through the indexes of a table version."""
+        return self._probed.get(version) or 0
+
+    def count_probed_read(self, version: TableVersion) -> None:
+        self._probed.put(version, self.probed_reads(version) + 1)
+
+    def in_memory(self, source: TableSource) -> bool:
+        """Whether the nodes of a table, or the adjacency of an edge table, need no loading."""
+        caches: tuple[BoundedCache[Hashable, Any], ...] = (self._spaces, self._adjacency)
+        return any(cache.get(source.version) is not None for cache in caches)
 
     def adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
         """The adjacency of an edge table version between two node tables."""
@@ -264,6 +276,12 @@ class ExecContext:
             np.concatenate([targets.dictionary.find(part) for part in dst]),
         )
 
-    def _only_one(self, key: Hashable) -> threading.RLock:
+    @contextmanager
+    def _only_one(self, key: Hashable) -> Iterator[None]:
+        """Nobody else builds the same thing meanwhile."""
         with self._lock:
-            return self._building[key]
+            lock = self._building[key]
+        with lock:
+            yield
+        with self._lock:
+            self._building.pop(key, None)

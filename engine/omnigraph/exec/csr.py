@@ -13,6 +13,9 @@ import numpy as np
 
 from omnigraph.exec.arrays import AnyArray, Handles, Mask, index_dtype, spread
 
+FEW = 64
+"""Up to this many pairs are looked up one by one, without numbering every edge."""
+
 
 @dataclass(frozen=True, eq=False)
 class Csr:
@@ -56,6 +59,29 @@ class Csr:
         found = np.zeros(self.rows, np.bool_)
         found[self.owners[self.owners == self.targets]] = True
         return found
+
+    def looped(self, handles: Handles) -> Mask:
+        """Which nodes are their own neighbour."""
+        found: Mask = self.loops[handles]
+        return found
+
+    def between(self, left: Handles, right: Handles) -> tuple[AnyArray, AnyArray]:
+        """For each pair of nodes, where its entries begin and end in `targets`."""
+        if len(left) <= FEW:
+            pairs = zip(left.tolist(), right.tolist(), strict=True)
+            ends = np.array([self._between(u, v) for u, v in pairs], np.int64).reshape(-1, 2)
+            return ends[:, 0], ends[:, 1]
+        wanted = (left.astype(np.int64) << 32) | right
+        keys = self.keys
+        return np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+
+    def _between(self, left: int, right: int) -> tuple[int, int]:
+        start, stop = int(self.starts[left]), int(self.starts[left + 1])
+        row = self.targets[start:stop]
+        return (
+            start + int(row.searchsorted(right, "left")),
+            start + int(row.searchsorted(right, "right")),
+        )
 
     def padded(self, rows: int) -> Csr:
         """The same with at least that many rows."""

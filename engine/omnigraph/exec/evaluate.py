@@ -14,6 +14,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph.exec.arrays import Handles, Mask, constant, truth
 from omnigraph.exec.compare import MIRRORED, compare_arrays, compare_constant, is_number
 from omnigraph.exec.rows import Rows
+from omnigraph.exec.trace import Trace
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
     Bm25,
@@ -57,6 +58,7 @@ class Evaluator:
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
         self.scores: ScoreColumns | None = None
+        self.trace: Trace | None = None
         self._text: dict[int, Mask] = {}
 
     # ------------------------------------------------------------------ values
@@ -191,7 +193,7 @@ class Evaluator:
     def _text_match(self, condition: TextMatch, rows: Rows) -> Mask:
         by_position = self._text.get(id(condition))
         field = condition.field
-        entities = self.view.entities(self.variables[field.variable])
+        entities = self.view.loaded(self.variables[field.variable])
         if by_position is None:
             query = self.constant(condition.query)
             if query is None:
@@ -210,7 +212,7 @@ def text_index(view: View, info: VariableInfo, name: str) -> Any:  # noqa: ANN40
         from omnigraph.exec.search.text import TextIndex
     except ImportError as error:
         raise InvalidInput("text search is not available in this installation") from error
-    entities = view.entities(info)
+    entities = view.loaded(info)
     entities.column(name)
 
     def make(column: pa.Array) -> tuple[object, int]:

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from omnigraph.exec.arrays import AnyArray, Handles, Ints, Mask
-from omnigraph.exec.csr import Csr
+from omnigraph.exec.arrays import AnyArray, Handles, Ints
+from omnigraph.exec.view import Neighbours
 
 BLOCK = 1 << 26
 """How many (source, node) pairs one breadth-first search marks at a time."""
-FEW = 64
-"""Up to this many pairs are looked up one by one, without numbering every edge."""
 
 
 def reachable(
-    csr: Csr, sources: Handles, low: int, high: int, loops: Mask, *, from_target: bool
+    csr: Neighbours, sources: Handles, low: int, high: int, *, from_target: bool
 ) -> tuple[Ints, Handles]:
     """Pairs (place of the source, node) whose distance lies in [low, high].
 
@@ -25,13 +23,13 @@ def reachable(
     """
     if low > high:
         return np.empty(0, np.int64), np.empty(0, np.int32)
-    size = max(csr.rows, 1)
-    per_block = max(1, BLOCK // size)
+    size = csr.rows
+    per_block = max(1, BLOCK // max(size, 1)) if size is not None else len(sources)
     owners: list[AnyArray] = []
     nodes: list[AnyArray] = []
     for start in range(0, len(sources), per_block):
         block = sources[start : start + per_block]
-        for owner, node in _search(csr, block, low, high, loops, from_target):
+        for owner, node in _search(csr, block, low, high, from_target):
             owners.append(owner + start)
             nodes.append(node)
     if not owners:
@@ -40,51 +38,55 @@ def reachable(
 
 
 def _search(
-    csr: Csr, sources: Handles, low: int, high: int, loops: Mask, from_target: bool
+    csr: Neighbours, sources: Handles, low: int, high: int, from_target: bool
 ) -> Iterator[tuple[AnyArray, AnyArray]]:
-    size = max(csr.rows, 1)
     owner: AnyArray = np.arange(len(sources), dtype=np.int64)
     node: AnyArray = sources
-    seen = np.zeros(len(sources) * size, np.bool_)
-    seen[owner * size + node] = True
-    last = np.empty(len(seen), np.int32)
+    seen = _Marks(len(sources), csr.rows) if csr.rows is not None else _Keys()
+    seen.first(owner, node)
     for distance in range(high + 1):
-        if distance >= low and distance:
+        if distance >= low:
             yield owner, node
         elif distance == low - 1:
-            looped = loops[sources[owner]] if from_target else loops[node]
+            looped = csr.looped(sources[owner] if from_target else node)
             if looped.any():
                 yield owner[looped], node[looped]
         if distance == high or not len(node):
             return
         node, counts = csr.expand(node)
         owner = np.repeat(owner, counts)
-        keys = owner * size + node
-        new = ~seen[keys]
-        owner, node, keys = owner[new], node[new], keys[new]
-        seen[keys] = True
-        # Of equal keys the last one written stays: that one is kept.
-        numbers = np.arange(len(keys), dtype=np.int32)
-        last[keys] = numbers
-        once = last[keys] == numbers
+        once = seen.first(owner, node)
         owner, node = owner[once], node[once]
 
 
-def joined(csr: Csr, left: Handles, right: Handles) -> tuple[AnyArray, AnyArray]:
-    """For each pair of nodes, where its entries begin and end in `targets`."""
-    if len(left) <= FEW:
-        ends = np.array(
-            [_between(csr, u, v) for u, v in zip(left.tolist(), right.tolist(), strict=True)],
-            np.int64,
-        ).reshape(-1, 2)
-        return ends[:, 0], ends[:, 1]
-    wanted = (left.astype(np.int64) << 32) | right
-    return np.searchsorted(csr.keys, wanted, "left"), np.searchsorted(csr.keys, wanted, "right")
+class _Marks:
+    """Which pairs were seen, with a mark for every pair there can be."""
+
+    def __init__(self, sources: int, size: int) -> None:
+        self._size = size
+        self._seen = np.zeros(sources * size, np.bool_)
+        self._last = np.empty(sources * size, np.int32)
+
+    def first(self, owner: AnyArray, node: AnyArray) -> AnyArray:
+        """Places of pairs that were not seen before, one each; they are now."""
+        keys = owner * self._size + node
+        new = np.flatnonzero(~self._seen[keys])
+        keys = keys[new]
+        self._seen[keys] = True
+        # Of equal keys the last one written stays: that one is kept.
+        numbers = np.arange(len(keys), dtype=np.int32)
+        self._last[keys] = numbers
+        return np.asarray(new[self._last[keys] == numbers])
 
 
-def _between(csr: Csr, left: int, right: int) -> tuple[int, int]:
-    start, stop = int(csr.starts[left]), int(csr.starts[left + 1])
-    row = csr.targets[start:stop]
-    return start + int(row.searchsorted(right, "left")), start + int(
-        row.searchsorted(right, "right")
-    )
+class _Keys:
+    """The same where nobody knows how many nodes there are."""
+
+    def __init__(self) -> None:
+        self._seen: Ints = np.empty(0, np.int64)
+
+    def first(self, owner: AnyArray, node: AnyArray) -> AnyArray:
+        keys, places = np.unique(owner << 32 | node, return_index=True)
+        new = ~np.isin(keys, self._seen, assume_unique=True)
+        self._seen = np.concatenate([self._seen, keys[new]])
+        return np.asarray(places[new])

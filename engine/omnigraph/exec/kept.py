@@ -1,11 +1,11 @@
 """Adjacency kept on local disk between processes, memory-mapped when opened again.
 
-Everything here can be deleted at any time: it is rebuilt from the graph. Files are written aside and
-renamed, so a reader sees a whole file or none.
+Everything here can be deleted at any time: it is rebuilt from the graph. Files are written aside
+and renamed, so a reader sees a whole file or none.
 
-    <dir>/<graph>/ids-<table identity>/<first number>.arrow    node ids, in the order of their numbers
+    <dir>/<graph>/ids-<table identity>/<first number>.arrow      node ids in the order of numbers
     <dir>/<graph>/ids-<table identity>/<lineage>-<fragment>.npy  numbers of a fragment's rows
-    <dir>/<graph>/edges-<location>/<lance version>.csr         adjacency, with a header in JSON
+    <dir>/<graph>/edges-<location>/<lance version>.csr           adjacency, after a JSON header
 
 Two processes may number new ids differently. The first to write a range of numbers wins it: the
 other's numbers differ from the disk's from there on, and it keeps nothing that uses them.

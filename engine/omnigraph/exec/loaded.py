@@ -30,45 +30,34 @@ class ColumnCache:
 
     def whole(self, table: LoadedTable, name: str) -> pa.Array:
         """One column of a version, all positions."""
-        key = (*table.key, name)
-        found = self._whole.get(key)
-        if found is None:
-            with self._lock:
-                found = self._whole.get(key)
-                if found is None:
-                    self.load(table, [name])
-                    found = self._whole.get(key)
-        assert found is not None
-        return found
+        found = self._whole.get((*table.key, name))
+        return self.load(table, [name])[name] if found is None else found
 
-    def has(self, table: LoadedTable, name: str) -> bool:
-        """Whether a column is in memory."""
-        return self._whole.get((*table.key, name)) is not None
-
-    def load(self, table: LoadedTable, names: Sequence[str]) -> None:
-        """Read columns in one pass, unless they are there."""
+    def load(self, table: LoadedTable, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Columns of a version, those that are not there read in one pass."""
         with self._lock:
-            names = [n for n in names if self._whole.get((*table.key, n)) is None]
-            if not names:
-                return
-            missing = [
-                place
-                for place, fragment in enumerate(table.fragments)
-                if any(self._parts.get((fragment.key, name)) is None for name in names)
-            ]
-            fresh: list[list[pa.Array]] = [[] for _ in names]
-            if missing:
-                rows = [table.fragments[place].rows for place in missing]
-                fresh = table.source.read_fragments(names, missing, rows)
-            for name, parts in zip(names, fresh, strict=True):
-                read = dict(zip(missing, parts, strict=True))
-                chunks = [
-                    read[place] if place in read else self._parts.get((fragment.key, name))
-                    for place, fragment in enumerate(table.fragments)
-                ]
-                self._remember(table, name, chunks)
+            found = {name: self._whole.get((*table.key, name)) for name in names}
+            wanted = [name for name, column in found.items() if column is None]
+            if wanted:
+                found.update(self._read(table, wanted))
+            return found
 
-    def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> None:
+    def _read(self, table: LoadedTable, names: Sequence[str]) -> dict[str, pa.Array]:
+        known = {
+            (place, name): self._parts.get((fragment.key, name))
+            for place, fragment in enumerate(table.fragments)
+            for name in names
+        }
+        missing = sorted({place for (place, _), part in known.items() if part is None})
+        if missing:
+            rows = [table.fragments[place].rows for place in missing]
+            fresh = table.source.read_fragments(names, missing, rows)
+            for name, parts in zip(names, fresh, strict=True):
+                known.update({(place, name): p for place, p in zip(missing, parts, strict=True)})
+        places = range(len(table.fragments))
+        return {n: self._remember(table, n, [known[place, n] for place in places]) for n in names}
+
+    def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> pa.Array:
         type_ = chunks[0].type if chunks else table.stored_type(name)
         whole = one_array(chunks, type_)
         self._whole.put((*table.key, name), whole, whole.nbytes + 64)
@@ -77,6 +66,7 @@ class ColumnCache:
             part = whole.slice(start, fragment.rows)
             self._parts.put((fragment.key, name), part, part.nbytes + 64)
             start += fragment.rows
+        return whole
 
     def derived(self, table: LoadedTable, name: str, kind: str, make: object) -> object:
         """Something computed from a column once per version; `make` takes the column."""

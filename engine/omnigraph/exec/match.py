@@ -8,11 +8,11 @@ import numpy as np
 
 from omnigraph.exec.arrays import AnyArray, Handles, Mask, index_dtype, spread
 from omnigraph.exec.candidates import Candidates
-from omnigraph.exec.csr import Csr
 from omnigraph.exec.evaluate import Evaluator
-from omnigraph.exec.hops import joined, reachable
+from omnigraph.exec.hops import reachable
 from omnigraph.exec.plan import ROW, Check, Close, Hop, MatchPlan, Negate, Start, Step
 from omnigraph.exec.rows import CHUNK, Rows
+from omnigraph.exec.view import Neighbours
 from omnigraph.query.ir import Expand
 
 
@@ -33,8 +33,12 @@ class Matcher:
     def run(self, given: Rows | None = None) -> Iterator[Rows]:
         """Every match, or every match of given rows."""
         chunks: Iterator[Rows] = iter([given if given is not None else Rows({}, 1)])
+        trace, previous = self.evaluator.trace, None
         for step in self.plan.steps:
             chunks = self._apply(step, chunks)
+            if trace is not None:
+                chunks = trace.watch(step, previous, chunks)
+            previous = step
         return chunks
 
     def exists(self, given: Rows) -> Mask:
@@ -97,7 +101,7 @@ class Matcher:
                 kept.slice(start, stop) if stop - start < rows.count else kept,
             )
 
-    def _one_hop(self, step: Hop, csr: Csr, origins: Handles, kept: Rows) -> Iterator[Rows]:
+    def _one_hop(self, step: Hop, csr: Neighbours, origins: Handles, kept: Rows) -> Iterator[Rows]:
         edge = step.expand.edge
         new: dict[str, Handles] = {}
         if edge is not None and edge in step.keep:
@@ -162,9 +166,7 @@ class Matcher:
         if way != "undirected" and back:
             way = "reverse"
         csr = self.view.neighbours(expand.edge_type, way, bag=False)
-        return reachable(
-            csr, sources, expand.min_hops, expand.max_hops, csr.loops, from_target=back
-        )
+        return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
 
     def _close(self, step: Close, rows: Rows) -> Iterator[Rows]:
         expand = step.expand
@@ -176,7 +178,7 @@ class Matcher:
             yield kept.take(self._within(expand, left, right))
             return
         csr = self.view.neighbours(expand.edge_type, step.way, bag=expand.edge is not None)
-        starts, stops = joined(csr, left, right)
+        starts, stops = csr.between(left, right)
         if expand.edge is None:
             yield kept.take(stops > starts)
             return

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.exec.arrays import AnyArray, Handles
 from omnigraph.exec.rows import CHUNK, Rows, concat
-from omnigraph.exec.view import Entities
+from omnigraph.exec.view import EntitySet
 
 _LOWEST = np.int64(-(2**63))
 
@@ -134,7 +134,7 @@ def _break_ties(
     return order[:stop]
 
 
-def id_ranks(entities: Entities, handles: Handles) -> AnyArray:
+def id_ranks(entities: EntitySet, handles: Handles) -> AnyArray:
     """Integers in the order of the ids of entities."""
     distinct, which = np.unique(handles, return_inverse=True)
     return _text_ranks(entities.ids(distinct))[which]
@@ -144,7 +144,7 @@ class Sorter:
     """Collects rows of a match and puts them in order; with a limit it holds little more."""
 
     def __init__(
-        self, keys: Sequence[SortKey], ties: Sequence[tuple[str, Entities]], limit: int | None
+        self, keys: Sequence[SortKey], ties: Sequence[tuple[str, EntitySet]], limit: int | None
     ) -> None:
         self._keys = keys
         self._ties = ties
@@ -195,7 +195,7 @@ class Sorter:
             return rows
         columns = [(key.column(rows), key.descending) for key in self._keys]
 
-        def tie(name: str, entities: Entities) -> Callable[[AnyArray], AnyArray]:
+        def tie(name: str, entities: EntitySet) -> Callable[[AnyArray], AnyArray]:
             return lambda places: id_ranks(entities, rows[name][places])
 
         ties = [tie(name, entities) for name, entities in self._ties]

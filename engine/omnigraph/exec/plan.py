@@ -97,7 +97,9 @@ class MatchPlan:
     steps: tuple[Step, ...]
     tests: dict[str, tuple[Condition, ...]]
     rows: float
-    """About how many rows come out, before the last steps that remove some."""
+    """About how many rows there are where there are most."""
+    touched: float
+    """About how many entities and edges are read, all steps together."""
 
 
 def plan_match(
@@ -148,8 +150,11 @@ class _Planner:
                 self.steps.append(Start(start, self.rows))
                 self.bound.add(start)
             self._settle()
-        most = max((s.estimate for s in self.steps if isinstance(s, Start | Hop)), default=1.0)
-        return MatchPlan(self.variables, self._kept(needed), self.tests, most)
+        sizes = [s.estimate for s in self.steps if isinstance(s, Start | Hop)]
+        inner = sum(s.plan.touched for s in self.steps if isinstance(s, Negate))
+        steps = self._kept(needed)
+        touched = sum(sizes) + inner * max([1.0, *sizes])
+        return MatchPlan(self.variables, steps, self.tests, max([1.0, *sizes]), touched)
 
     def _settle(self) -> None:
         """Everything that only removes rows comes as soon as its variables are bound."""

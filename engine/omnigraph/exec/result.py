@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,18 +37,12 @@ class QueryResult:
 
     def to_pandas(self) -> Any:  # noqa: ANN401
         """All rows as a pandas DataFrame."""
-        try:
-            import pandas  # noqa: F401
-        except ImportError as error:
-            raise _missing("pandas") from error
+        _imported("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:  # noqa: ANN401
         """All rows as a polars DataFrame."""
-        try:
-            import polars
-        except ImportError as error:
-            raise _missing("polars") from error
+        polars = _imported("polars")
         self._require_unique_names()
         return polars.from_arrow(self.to_arrow())
 
@@ -128,5 +123,10 @@ def _instant(value: datetime) -> str:
     return utc.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
-def _missing(package: str) -> InvalidInput:
-    return InvalidInput(f"{package} is not installed", hint=f"Run `pip install {package}`.")
+def _imported(package: str) -> Any:  # noqa: ANN401
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise InvalidInput(
+            f"{package} is not installed", hint=f"Run `pip install {package}`."
+        ) from error

@@ -15,8 +15,10 @@ from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.match import Matcher
 from omnigraph.exec.order import Sorter, SortKey, sorted_places
 from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
+from omnigraph.exec.probe import ProbedView, TooWide
 from omnigraph.exec.rank import Ranker
 from omnigraph.exec.result import QueryResult
+from omnigraph.exec.route import choose_route, probed_tables
 from omnigraph.exec.rows import CHUNK, Rows
 from omnigraph.exec.scores import Scores
 from omnigraph.exec.tree import PatternTree, tree_of
@@ -55,12 +57,33 @@ def run_read(
     now = datetime.now(UTC)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        return _batches(Evaluator(View(snapshot, context), values, now), plan, schema)
+        return _routed(View(snapshot, context), plan, values, now, schema)
 
     return QueryResult(schema, snapshot.commit, query.name, snapshot.branch, batches)
 
 
-def _batches(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _routed(
+    view: View, plan: ReadPlan, values: Mapping[str, Any], now: datetime, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    steps = match_plan(view, plan)
+    route = choose_route(view, plan, steps)
+    if route.way == "csr":
+        return batches_of(Evaluator(view, values, now), plan, schema)
+    probed = ProbedView(view.snapshot, view.context, route.limit)
+    found = batches_of(Evaluator(probed, values, now), plan, schema)
+    if route.limit is None:
+        return found
+    try:
+        whole = list(found)
+    except TooWide:
+        return batches_of(Evaluator(view, values, now), plan, schema)
+    for table in probed_tables(view, steps):
+        view.context.count_probed_read(table.version)
+    return iter(whole)
+
+
+def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The result of a read, evaluated over one view."""
     evaluator.variables.update(plan.pattern.variables)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
@@ -68,26 +91,27 @@ def _batches(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterato
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
 
 
-def match_plan(evaluator: Evaluator, plan: ReadPlan) -> MatchPlan:
+def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
     """How the pattern is matched; made once for a state of the graph."""
-    view = evaluator.view
-    pointers = view.snapshot.moment.tables
-    state = tuple(sorted((key, pointer.rows) for key, pointer in pointers.items()))
 
     def make() -> MatchPlan:
         return plan_match(view, plan.pattern, needed_variables(plan))
 
-    found: MatchPlan = view.context.planned(plan, state, make)
+    found: MatchPlan = view.context.planned(plan, view.snapshot.commit, make)
     return found
 
 
-def pattern_tree(evaluator: Evaluator, plan: ReadPlan) -> PatternTree | None:
+def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
     """The pattern as a tree, where matches need not be made one by one."""
-    view = evaluator.view
     found: PatternTree | None = view.context.planned(
         plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
     )
     return found
+
+
+def sums_along(view: View, plan: ReadPlan) -> PatternTree | None:
+    """The same, if there are so many matches that making none of them pays."""
+    return pattern_tree(view, plan) if match_plan(view, plan).rows > MANY_ROWS else None
 
 
 def needed_variables(plan: ReadPlan) -> frozenset[str]:
@@ -112,7 +136,7 @@ def used(expr: Expr) -> frozenset[str]:
 
 
 def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
-    rows = Matcher(evaluator, match_plan(evaluator, plan)).run()
+    rows = Matcher(evaluator, match_plan(evaluator.view, plan)).run()
     if not plan.order and plan.rank is None:
         return rows if plan.limit is None else _first(rows, plan.limit)
     keys = []
@@ -182,8 +206,8 @@ def _aggregated(
 
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
-    steps, tree = match_plan(evaluator, plan), pattern_tree(evaluator, plan)
-    if tree is not None and steps.rows > MANY_ROWS:
+    steps, tree = match_plan(evaluator.view, plan), sums_along(evaluator.view, plan)
+    if tree is not None and not isinstance(evaluator.view, ProbedView):
         return Walks(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
     for rows in Matcher(evaluator, steps).run():

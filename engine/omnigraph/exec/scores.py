@@ -141,4 +141,4 @@ class Scores:
         return np.asarray(embedder(query, model, prop.type.dimension or 0), np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
-        return self._evaluator.view.entities(self._variables[ranked_variable(rank)])
+        return self._evaluator.view.loaded(self._variables[ranked_variable(rank)])

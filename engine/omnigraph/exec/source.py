@@ -36,6 +36,8 @@ class TableSource:
     version: TableVersion
     identity: int
     rows: int
+    keys: tuple[str, ...] = ("id",)
+    """The columns that entities, or neighbours, are looked up by."""
 
     def fragments(self) -> tuple[Fragment, ...]:
         """The parts of the table, in the order that gives rows their positions."""
@@ -69,7 +71,12 @@ class TableSource:
             result.append(parts)
         return result
 
-    def read_where(self, columns: Sequence[str], condition: str) -> pa.Table:
+    def has_index(self, column: str) -> bool:
+        """Whether rows can be found by a column without reading all of them."""
+        indexes = self.tables.open(self.version).describe_indices()
+        return any(index.name == f"{column}_btree" for index in indexes)
+
+    def read_where(self, columns: Sequence[str], condition: str | None) -> pa.Table:
         """Some columns of the rows that satisfy a condition; known to be few."""
         return self.tables.read(self.version, columns=columns, condition=condition)
 
@@ -108,5 +115,6 @@ def type_source(snapshot: Snapshot, type_: GraphType) -> TypeSource:
         TableVersion(pointer.location, pointer.lance),
         pointer.identity,
         pointer.rows,
+        ("src", "dst") if isinstance(type_, EdgeType) else ("id",),
     )
     return TypeSource(type_, table, names, snapshot)

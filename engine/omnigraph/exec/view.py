@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,6 @@ from omnigraph.errors import StorageError
 from omnigraph.exec.adjacency import Adjacency, Way
 from omnigraph.exec.arrays import AnyArray, Handles, Mask, take
 from omnigraph.exec.context import ExecContext
-from omnigraph.exec.csr import Csr
 from omnigraph.exec.loaded import LoadedTable
 from omnigraph.exec.source import TypeSource, type_source
 from omnigraph.exec.space import NodeSpace
@@ -19,22 +20,85 @@ from omnigraph.query.ir import VariableInfo
 from omnigraph.storage.snapshot import Snapshot
 
 
-class Entities:
-    """Entities of one type. A handle is a dense id for nodes and a position for edges."""
+class Neighbours(Protocol):
+    """Adjacency as matching uses it. `rows` is above every node, or none if nobody knows."""
+
+    @property
+    def rows(self) -> int | None: ...
+    @property
+    def targets(self) -> AnyArray: ...
+    @property
+    def edges(self) -> AnyArray | None: ...
+    def degree(self, handles: Handles) -> AnyArray: ...
+    def entries(self, handles: Handles) -> tuple[AnyArray, AnyArray]: ...
+    def expand(self, handles: Handles) -> tuple[Handles, AnyArray]: ...
+    def looped(self, handles: Handles) -> Mask: ...
+    def between(self, left: Handles, right: Handles) -> tuple[AnyArray, AnyArray]: ...
+
+
+class EntitySet(ABC):
+    """Entities of one type by handle, wherever they are."""
+
+    source: TypeSource
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many there are."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Above every handle."""
+
+    @abstractmethod
+    def all(self) -> Handles:
+        """Every entity; always the same array."""
+
+    @abstractmethod
+    def find(self, ids: Iterable[str]) -> Handles:
+        """The entities that have one of the ids, each once."""
+
+    @abstractmethod
+    def ids(self, handles: Handles) -> pa.Array: ...
+
+    @abstractmethod
+    def values(self, name: str, handles: Handles) -> pa.Array:
+        """A property of some entities."""
+
+    @abstractmethod
+    def by_handle(self, mask: Mask) -> Mask:
+        """A mask over `all` as one by handle."""
+
+    @abstractmethod
+    def group_codes(self, name: str, handles: Handles) -> AnyArray:
+        """Small numbers that are equal where a property is."""
+
+    @abstractmethod
+    def decoded(self, name: str, codes: AnyArray) -> pa.Array:
+        """The values that such numbers stand for."""
+
+
+class Entities(EntitySet):
+    """Entities of one type in memory. A handle is a dense id for nodes, a position for edges."""
 
     def __init__(self, source: TypeSource, table: LoadedTable) -> None:
         self.source = source
         self.table = table
-        self.rows = table.rows
         self._all: Handles | None = None
 
     @property
+    def rows(self) -> int:
+        return self.table.rows
+
+    @property
     def size(self) -> int:
-        """Above every handle."""
         return self.rows
 
+    def find(self, ids: Iterable[str]) -> Handles:
+        raise NotImplementedError("edges are not looked up by id")
+
     def all(self) -> Handles:
-        """Every entity, in position order; always the same array."""
         if self._all is None:
             self._all = self._every()
         return self._all
@@ -81,7 +145,17 @@ class Entities:
     def gone(self, name: str) -> Mask | None:
         """Where a property is null, by position; none if nowhere."""
         column = self.column(name)
-        return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        if not column.null_count:
+            return None
+        gone: Mask = column.is_null().to_numpy(zero_copy_only=False)
+        return gone
+
+    def group_codes(self, name: str, handles: Handles) -> AnyArray:
+        found: AnyArray = self.codes(name)[0][self.positions(handles)]
+        return found
+
+    def decoded(self, name: str, codes: AnyArray) -> pa.Array:
+        return self.codes(name)[1].take(pa.array(codes)).cast(self.source.target(name))
 
     def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
         """The rank of each value of a property, by position, -1 for null; and values by rank."""
@@ -135,7 +209,6 @@ class Nodes(Entities):
         return self.space.dictionary.take(handles)
 
     def find(self, ids: Iterable[str]) -> Handles:
-        """The nodes that have one of the ids, each once."""
         numbers = self.space.dictionary.find_each(dict.fromkeys(ids))
         return self.space.present(numbers)
 
@@ -163,10 +236,10 @@ class View:
         """How many entities a type has; reads nothing."""
         return self.source(kind, type_name).table.rows
 
-    def entities(self, info: VariableInfo) -> Entities:
+    def entities(self, info: VariableInfo) -> EntitySet:
         return self.nodes(info.type_name) if info.kind == "node" else self.edges(info.type_name)
 
-    def nodes(self, type_name: str) -> Nodes:
+    def nodes(self, type_name: str) -> EntitySet:
         found = self._entities.get(("node", type_name))
         if found is None:
             source = self.source("node", type_name)
@@ -175,10 +248,9 @@ class View:
             except StorageError as error:
                 raise source.explained(error) from error
             self._entities["node", type_name] = found
-        assert isinstance(found, Nodes)
         return found
 
-    def edges(self, type_name: str) -> Entities:
+    def edges(self, type_name: str) -> EntitySet:
         found = self._entities.get(("edge", type_name))
         if found is None:
             source = self.source("edge", type_name)
@@ -189,7 +261,13 @@ class View:
             self._entities["edge", type_name] = found
         return found
 
-    def neighbours(self, type_name: str, way: Way, *, bag: bool) -> Csr:
+    def loaded(self, info: VariableInfo) -> Entities:
+        """The same as `entities`, for those who pass over whole columns."""
+        found = self.entities(info)
+        assert isinstance(found, Entities)
+        return found
+
+    def neighbours(self, type_name: str, way: Way, *, bag: bool) -> Neighbours:
         """Adjacency of an edge type, by the dense ids of its endpoint types."""
         adjacency = self._adjacency.get(type_name)
         edge = self.snapshot.catalog.edges[type_name]

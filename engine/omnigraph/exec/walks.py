@@ -44,7 +44,9 @@ class Tally:
 class Walks:
     """Computes one aggregated read over a pattern that is a tree."""
 
-    def __init__(self, evaluator: Evaluator, plan: ReadPlan, tree: PatternTree, match: MatchPlan):  # noqa: ANN204
+    def __init__(
+        self, evaluator: Evaluator, plan: ReadPlan, tree: PatternTree, match: MatchPlan
+    ) -> None:
         self.evaluator = evaluator
         self.view = evaluator.view
         self.plan = plan
@@ -99,7 +101,7 @@ class Walks:
         if 4 * len(handles) > self._entities(start).rows:
             return
         self.active[start] = handles
-        waiting = [(start, None)]
+        waiting: list[tuple[str, str | None]] = [(start, None)]
         while waiting:
             name, before = waiting.pop()
             known = self.active[name]
@@ -268,10 +270,12 @@ class Walks:
         return counted, entries.sums(flat if weight is None else flat * weight)
 
     def _csr(self, link: Link, *, bag: bool) -> Csr:
-        return self.view.neighbours(link.expand.edge_type, link.way, bag=bag)
+        found = self.view.neighbours(link.expand.edge_type, link.way, bag=bag)
+        assert isinstance(found, Csr)
+        return found
 
     def _entities(self, name: str) -> Entities:
-        return self.view.entities(self.evaluator.variables[name])
+        return self.view.loaded(self.evaluator.variables[name])
 
     # ------------------------------------------------------------------ the result
 
@@ -331,7 +335,7 @@ def _only(ranks: AnyArray, rows: AnyArray | None) -> AnyArray:
 def _joined(first: Tally, second: Tally, best: Any) -> Tally:  # noqa: ANN401
     """Subtrees that meet at a variable: every match of one goes with every one of the other."""
     rows = _times(first.rows, second.rows)
-    values = {}
+    values: dict[int, tuple[AnyArray | None, AnyArray | None]] = {}
     for mine, other in ((first, second), (second, first)):
         for number, (counted, value) in mine.values.items():
             if best(number):

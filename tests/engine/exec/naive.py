@@ -68,9 +68,7 @@ class Naive:
             keys = iter(key)
             result.append(
                 tuple(
-                    self.aggregate(c.expr, members)
-                    if isinstance(c.expr, Aggregate)
-                    else next(keys)
+                    self.aggregate(c.expr, members) if isinstance(c.expr, Aggregate) else next(keys)
                     for c in plan.columns
                 )
             )

@@ -28,7 +28,9 @@ def random_graph(root: Path, seed: int) -> Graph:
             codes = [c for c in range(towns) if c % 3 >= part]
             if codes:
                 txn.upsert("Town", [_town(rng, c) for c in codes])
-            txn.upsert("Crew", [{"code": f"c{i}", "rank": rng.choice([None, 1.0, 2.5])} for i in range(2)])
+            txn.upsert(
+                "Crew", [{"code": f"c{i}", "rank": rng.choice([None, 1.0, 2.5])} for i in range(2)]
+            )
     for _ in range(rng.randint(1, 3)):
         with graph.transaction() as txn:
             ends = [(rng.randrange(towns), rng.randrange(towns)) for _ in range(rng.randint(1, 7))]
@@ -74,15 +76,16 @@ class RandomRead:
 
     def text(self) -> str:
         clauses = [self._first()]
-        for _ in range(self.rng.randint(0, 3)):
-            clauses.append(self._clause())
+        clauses.extend(self._clause() for _ in range(self.rng.randint(0, 3)))
         if self.rng.random() < 0.35:
             clauses.append(self._negation())
         return f"query q() {{ match {{ {' '.join(clauses)} }} return {{ {self._items()} }} }}"
 
     def _first(self) -> str:
         self.bound.add("a")
-        return "$a: Town" + self.rng.choice(["", "", " { code: 1 }", " { size: 2 }", ' { tags: "a" }'])
+        return "$a: Town" + self.rng.choice(
+            ["", "", " { code: 1 }", " { size: 2 }", ' { tags: "a" }']
+        )
 
     def _clause(self) -> str:
         if self.rng.random() < 0.4:
@@ -111,7 +114,7 @@ class RandomRead:
 
     def _filter(self, name: str) -> str:
         if name == "o":
-            return self.rng.choice(['$o.rank > 1', '$o.code = "c1"', "$o.rank != 2.5"])
+            return self.rng.choice(["$o.rank > 1", '$o.code = "c1"', "$o.rank != 2.5"])
         other = self.rng.choice([n for n in sorted(self.bound) if n in "abcxy"])
         return self.rng.choice(
             [

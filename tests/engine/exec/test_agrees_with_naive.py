@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,25 +11,24 @@ import pytest
 from engine.exec.naive import Naive
 from engine.exec.queries import RandomRead, random_graph
 from omnigraph.errors import QueryTypeError
-from omnigraph.exec import rows as chunking
 from omnigraph.exec import run as running
 from omnigraph.exec.context import ExecContext, Mode
 from omnigraph.exec.run import run_read
 from omnigraph.query import compile_query
 from omnigraph.query.ir import ReadPlan
 
-READS = 60
+READS = 40
 
 
 def bag(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    return Counter(
-        tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in rows
-    )
+    return Counter(tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in rows)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_reads_agree(
-    seed: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch  # noqa: ANN401
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     snapshot = random_graph(tmp_path, seed).snapshot()
     naive = Naive.of(snapshot)
@@ -51,7 +51,7 @@ def test_random_reads_agree(
                 assert found == expected, (text, context.mode, many)
 
 
-def test_most_random_reads_compile(tmp_path: Any) -> None:  # noqa: ANN401
+def test_most_random_reads_compile(tmp_path: Path) -> None:
     catalog = random_graph(tmp_path, 0).snapshot().catalog
     fine = 0
     for number in range(200):
@@ -61,4 +61,3 @@ def test_most_random_reads_compile(tmp_path: Any) -> None:  # noqa: ANN401
         except QueryTypeError:
             pass
     assert fine > 120
-    assert chunking.CHUNK > 0

@@ -1,0 +1,184 @@
+"""A read explained: the way it takes, its steps, and on request what each of them cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec import run
+from omnigraph.exec.context import ExecContext
+from omnigraph.exec.evaluate import Evaluator, is_constant
+from omnigraph.exec.plan import Check, Close, Hop, MatchPlan, Negate, Start, Step, key_values
+from omnigraph.exec.probe import ProbedView
+from omnigraph.exec.route import Route, choose_route
+from omnigraph.exec.trace import Trace
+from omnigraph.exec.view import View
+from omnigraph.query.arrow import result_schema
+from omnigraph.query.compile import CompiledQuery
+from omnigraph.query.expressions import (
+    Aggregate,
+    Bm25,
+    Compare,
+    Condition,
+    Contains,
+    Expr,
+    Literal,
+    Membership,
+    Nearest,
+    NodeRef,
+    Now,
+    Param,
+    PropertyRef,
+    Rrf,
+    StartsWith,
+    TextMatch,
+)
+from omnigraph.query.ir import ReadPlan
+from omnigraph.query.params import coerce_params
+from omnigraph.storage.snapshot import Snapshot
+
+ARROWS = {"forward": "-{}->", "reverse": "<-{}-", "undirected": "-{}-"}
+
+
+def explain(
+    snapshot: Snapshot,
+    query: CompiledQuery,
+    params: Mapping[str, Any] | None,
+    analyze: bool = False,
+    *,
+    context: ExecContext | None = None,
+) -> str:
+    """The plan of a read as a tree of text; with `analyze` it runs, and says what steps cost."""
+    plan = query.ir
+    if not isinstance(plan, ReadPlan):
+        raise InvalidInput(f"{query.name} changes the graph; only reads are explained")
+    view = View(snapshot, context or ExecContext())
+    steps = run.match_plan(view, plan)
+    route = choose_route(view, plan, steps)
+    trace = Trace() if analyze else None
+    footer: list[str] = []
+    if trace is not None:
+        footer = [_analyzed(view, route, plan, coerce_params(query, params), trace)]
+    head = f"read {query.name}: {route.way} ({route.why})"
+    return "\n".join([head, *_result(view, route, plan), *_match(view, steps, trace, 1), *footer])
+
+
+def _analyzed(
+    view: View, route: Route, plan: ReadPlan, values: Mapping[str, Any], trace: Trace
+) -> str:
+    source = view if route.way == "csr" else ProbedView(view.snapshot, view.context, None)
+    evaluator = Evaluator(source, values, datetime.now(UTC))
+    evaluator.trace = trace
+    probes = view.context.counters.probes
+    begun = time.perf_counter()
+    rows = sum(batch.num_rows for batch in run.batches_of(evaluator, plan, result_schema(plan)))
+    took = (time.perf_counter() - begun) * 1e3
+    looked_up = view.context.counters.probes - probes
+    lookups = f", {looked_up} look-ups" if looked_up else ""
+    return f"{rows:,} rows in {took:.2f} ms{lookups}"
+
+
+def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
+    columns = ", ".join(f"{shown(c.expr)} as {c.name}" for c in plan.columns)
+    yield f"  return {columns}"
+    if plan.limit is not None:
+        yield f"  limit {plan.limit}"
+    if plan.rank is not None:
+        yield f"  rank by {shown(plan.rank)}"
+    for key in plan.order:
+        by = plan.columns[key.by].name if isinstance(key.by, int) else shown(key.by)
+        yield f"  order by {by}{' desc' if key.descending else ''}"
+    if plan.group_by is not None:
+        keys = ", ".join(plan.columns[i].name for i in plan.group_by) or "nothing"
+        how = "a row per match"
+        if run.sums_along(view, plan) and route.way == "csr":
+            how = "summed along the pattern, without a row per match"
+        yield f"  group by {keys}: {how}"
+    yield "  match"
+
+
+def _match(view: View, plan: MatchPlan, trace: Trace | None, depth: int) -> Iterator[str]:
+    for step in plan.steps:
+        cost = f"  [{trace.of(step)}]" if trace is not None else ""
+        yield "  " * (depth + 1) + _step(view, plan, step) + cost
+        if isinstance(step, Negate):
+            yield from _match(view, step.plan, trace, depth + 1)
+
+
+def _step(view: View, plan: MatchPlan, step: Step) -> str:
+    match step:
+        case Start():
+            info = plan.variables[step.variable]
+            type_ = view.snapshot.catalog.node(info.type_name)
+            tests = plan.tests.get(step.variable, ())
+            keyed = any(key_values(test, type_) is not None for test in tests)
+            how = "look up by key" if keyed else "scan"
+            return f"{how} ${step.variable}: {info.type_name}{_where(tests)}{_about(step)}"
+        case Hop():
+            tests = plan.tests.get(step.variable, ())
+            return f"expand {_path(step)}{_where(tests)}{_about(step)}"
+        case Close():
+            return f"join {_path(step)}{_about(step)}"
+        case Check():
+            return f"keep{_where(step.conditions)}"
+        case Negate():
+            names = ", ".join(f"${name}" for name in step.correlated)
+            return f"drop what matches, for each distinct {names}"
+
+
+def _path(step: Hop | Close) -> str:
+    expand = step.expand
+    bounds = "" if expand.is_single_hop else f"{{{expand.min_hops},{expand.max_hops}}}"
+    name = f"${expand.edge}:" if expand.edge else ""
+    arrow = ARROWS[step.way].format(f"[{name}{expand.edge_type}{bounds}]")
+    return f"${step.origin} {arrow} ${step.variable}"
+
+
+def _about(step: Start | Hop | Close) -> str:
+    return f"  ~{max(step.estimate, 1):,.0f} rows"
+
+
+def _where(conditions: tuple[Condition, ...]) -> str:
+    return f" where {' and '.join(shown(c) for c in conditions)}" if conditions else ""
+
+
+def shown(expr: Expr | Condition) -> str:
+    """An expression as it is written in a query."""
+    match expr:
+        case PropertyRef():
+            return f"${expr.variable}.{expr.property}"
+        case NodeRef():
+            return f"${expr.variable}"
+        case Param():
+            return f"${expr.name}"
+        case Literal():
+            return repr(expr.value)
+        case Now():
+            return "now()"
+        case Compare():
+            return f"{shown(expr.left)} {expr.operator} {shown(expr.right)}"
+        case Contains():
+            return f"{shown(expr.text)} contains {shown(expr.part)}"
+        case StartsWith():
+            return f"{shown(expr.text)} starts_with {shown(expr.prefix)}"
+        case Membership():
+            return f"{shown(expr.list)} contains {shown(expr.item)}"
+        case TextMatch():
+            return f"{expr.kind}({shown(expr.field)}, {shown(expr.query)})"
+        case Nearest():
+            return f"nearest({shown(expr.field)}, {_vector(expr.query)})"
+        case Bm25():
+            return f"bm25({shown(expr.field)}, {shown(expr.query)})"
+        case Rrf():
+            return f"rrf({shown(expr.first)}, {shown(expr.second)}, {shown(expr.k)})"
+        case Aggregate():
+            return f"{expr.function}({shown(expr.argument)})"
+
+
+def _vector(expr: Expr) -> str:
+    if is_constant(expr) and isinstance(expr, Literal) and isinstance(expr.value, tuple):
+        return f"[{len(expr.value)} numbers]"
+    return shown(expr)
