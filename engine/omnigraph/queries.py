@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from omnigraph.embedding import Embedder, configured_embedder
+from omnigraph.embedding import configured_embedder
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.explain import explain
@@ -35,11 +33,10 @@ Params = Mapping[str, Any] | None
 class Queries:
     """Runs queries against one graph; keeps what they share between runs."""
 
-    def __init__(self, store: GraphStore, embedder: Embedder | None = None) -> None:
+    def __init__(self, store: GraphStore) -> None:
         self._store = store
-        self._embedder = embedder
         self._context = ExecContext(
-            root=store.root, cache_dir=default_cache_dir(), embedder=self._embed_text
+            root=store.root, cache_dir=default_cache_dir(), embedder_for=configured_embedder
         )
 
     def read(self, text: str | None, name: str | None, params: Params, at: str) -> QueryResult:
@@ -79,7 +76,7 @@ class Queries:
             actor=actor,
             message=message,
             if_commit=if_commit,
-            embedder=self._writing_embedder(),
+            embedder_for=configured_embedder,
         )
 
     def lint(self, text: str, at: str) -> LintReport:
@@ -114,20 +111,3 @@ class Queries:
             text = find_stored(snapshot, name).source
         schema = snapshot.moment.reading_schema
         return self._context.compiled(text, name, snapshot.catalog, schema)
-
-    def _embed_text(self, text: str, model: str | None, dimension: int) -> np.ndarray[Any, Any]:
-        embedder = self._embedder or configured_embedder(dimension)
-        if embedder is None:
-            raise InvalidInput(
-                "a text is to be compared with vectors and no embedder is configured",
-                hint="Set OMNIGRAPH_EMBEDDER=offline or openai, or pass a vector.",
-            )
-        if model is not None and embedder.model != model:
-            raise InvalidInput(
-                f"the vectors were made by {model!r}, the embedder is {embedder.model!r}",
-                hint=f"Configure an embedder for {model!r}.",
-            )
-        return embedder.embed([text])[0]
-
-    def _writing_embedder(self) -> Embedder | None:
-        return self._embedder

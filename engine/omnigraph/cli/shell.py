@@ -18,38 +18,10 @@ from omnigraph.errors import OmniGraphError
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
-KEYWORDS = [
-    "query",
-    "match",
-    "return",
-    "order",
-    "limit",
-    "not",
-    "insert",
-    "update",
-    "delete",
-    "set",
-    "where",
-    "as",
-    "asc",
-    "desc",
-    "count",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "contains",
-    "starts_with",
-    "search",
-    "match_text",
-    "fuzzy",
-    "nearest",
-    "bm25",
-    "rrf",
-    "now",
-    "date",
-    "datetime",
-]
+_KEYWORDS = (
+    "query match return order limit not insert update delete set where as asc desc count sum avg "
+    "min max contains starts_with search match_text fuzzy nearest bm25 rrf now date datetime"
+)
 
 HELP = r"""Write a query and end it with an empty line; or a command:
   \types          the types of the schema
@@ -156,7 +128,7 @@ class Session:
         types = self.graph.snapshot(self.at).types()
         names = {t.name for t in types} | {t.name[0].lower() + t.name[1:] for t in types}
         properties = {p.name for t in types for p in t.properties}
-        return sorted({*KEYWORDS, *names, *properties})
+        return sorted({*_KEYWORDS.split(), *names, *properties})
 
 
 def _prompted(session: Session) -> Iterator[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -37,8 +38,8 @@ KEEP_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
-Embedder = Callable[[str, str | None, int], Sequence[float]]
-"""Text, the model recorded for the property, and its dimension, to a vector."""
+EmbedderFor = Callable[[int], Any]
+"""The embedder for vectors of a dimension, none where none is configured."""
 
 
 @dataclass
@@ -63,7 +64,7 @@ class ExecContext:
     column_bytes: int = COLUMN_BYTES
     adjacency_bytes: int = ADJACENCY_BYTES
     keep_from: int = KEEP_FROM
-    embedder: Embedder | None = None
+    embedder_for: EmbedderFor | None = None
     mode: Mode | None = None
     counters: Counters = field(default_factory=Counters)
 

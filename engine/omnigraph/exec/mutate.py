@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, ReadSetConflict, ResourceLimit
-from omnigraph.exec.mutate_embed import Embedder, Vectors, embed_missing
+from omnigraph.exec.mutate_embed import EmbedderFor, Vectors, embed_missing, no_embedder
 from omnigraph.exec.mutate_values import Values, stored_column
 from omnigraph.exec.mutate_where import where_condition
 from omnigraph.loading.typed import ids_for
@@ -77,7 +77,7 @@ def run_mutation(
     actor: str | None = None,
     message: str | None = None,
     if_commit: str | None = None,
-    embedder: Embedder | None = None,
+    embedder_for: EmbedderFor = no_embedder,
     max_affected: int | None = None,
 ) -> MutationResult:
     """Apply a compiled mutation to the head of a branch.
@@ -94,7 +94,7 @@ def run_mutation(
     txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
     try:
         _require_same_schema(txn, plan)
-        vectors = embed_missing(txn.catalog, plan, values, embedder)
+        vectors = embed_missing(txn.catalog, plan, values, embedder_for)
         affected = _apply(txn, plan, values, vectors)
         _check_ceiling(affected, max_affected)
         commit = txn.commit()

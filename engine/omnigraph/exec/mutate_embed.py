@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from omnigraph.errors import InvalidInput
@@ -12,6 +12,7 @@ from omnigraph.query.ir import InsertNode, MutationPlan
 from omnigraph.schema import Catalog
 from omnigraph.schema.catalog import NodeType, Property
 
+_Wanted = tuple[int, NodeType, Property, str]
 Vector = list[float]
 Vectors = Mapping[int, Mapping[str, Vector]]
 """Per statement number: property to vector."""
@@ -23,11 +24,20 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Iterable[Iterable[float]]: ...
 
 
+EmbedderFor = Callable[[int], Embedder | None]
+"""The embedder for vectors of a dimension, none where none is configured."""
+
+
+def no_embedder(dimension: int) -> Embedder | None:
+    """What there is where nothing is configured."""
+    return None
+
+
 def embed_missing(
-    catalog: Catalog, plan: MutationPlan, values: Values, embedder: Embedder | None
+    catalog: Catalog, plan: MutationPlan, values: Values, embedder_for: EmbedderFor
 ) -> Vectors:
-    """All vectors the plan lacks, from one call of the embedder."""
-    wanted: list[tuple[int, NodeType, Property, str]] = []
+    """All vectors the plan lacks, from one call of the embedder for each dimension."""
+    wanted: dict[int, list[_Wanted]] = {}
     for number, statement in enumerate(plan.statements):
         if isinstance(statement, InsertNode):
             node = catalog.node(statement.type_name)
@@ -35,20 +45,24 @@ def embed_missing(
             for name in statement.embeds:
                 prop = node.property(name)
                 text = given.get(prop.embed.source) if prop.embed else None
-                if text is not None and embedder is not None:
-                    wanted.append((number, node, prop, text))
+                dimension = prop.type.dimension or 0
+                if text is not None and embedder_for(dimension) is not None:
+                    wanted.setdefault(dimension, []).append((number, node, prop, text))
                 elif not prop.nullable:
                     raise _missing(node, prop, text)
-    if not wanted or embedder is None:
-        return {}
-    for _, node, prop, _ in wanted:
-        _check_model(node, prop, embedder)
-    embedded = list(embedder.embed([text for *_, text in wanted]))
-    if len(embedded) != len(wanted):
-        raise InvalidInput(f"the embedder gave {len(embedded)} vectors for {len(wanted)} texts")
     vectors: dict[int, dict[str, Vector]] = {}
-    for (number, node, prop, _), vector in zip(wanted, embedded, strict=True):
-        vectors.setdefault(number, {})[prop.name] = _usable(node, prop, vector)
+    for dimension, places in wanted.items():
+        embedder = embedder_for(dimension)
+        assert embedder is not None
+        for _, node, prop, _ in places:
+            _check_model(node, prop, embedder)
+        embedded = list(embedder.embed([text for *_, text in places]))
+        if len(embedded) != len(places):
+            raise InvalidInput(
+                f"the embedder gave {len(embedded)} vectors for {len(places)} texts"
+            )
+        for (number, node, prop, _), vector in zip(places, embedded, strict=True):
+            vectors.setdefault(number, {})[prop.name] = _usable(node, prop, vector)
     return vectors
 
 

@@ -130,15 +130,21 @@ class Scores:
         query = self._evaluator.constant(rank.query)
         if not isinstance(query, str):
             return None if query is None else np.asarray(query, np.float64)
-        embedder = self._evaluator.view.context.embedder
+        prop = self._entities(rank).source.type.property(rank.field.property)
+        configured = self._evaluator.view.context.embedder_for
+        embedder = configured(prop.type.dimension or 0) if configured else None
         if embedder is None:
             raise InvalidInput(
                 "nearest was given text, and no embedder is configured",
-                hint="Configure an embedder, or pass a vector.",
+                hint="Set OMNIGRAPH_EMBEDDER=offline or openai, or pass a vector.",
             )
-        prop = self._entities(rank).source.type.property(rank.field.property)
-        model = None if prop.embed is None else prop.embed.model
-        return np.asarray(embedder(query, model, prop.type.dimension or 0), np.float64)
+        model = prop.embed.model if prop.embed else None
+        if model is not None and embedder.model != model:
+            raise InvalidInput(
+                f"the vectors were made by {model!r}, the embedder is {embedder.model!r}",
+                hint=f"Configure an embedder for {model!r}.",
+            )
+        return np.asarray(embedder.embed([query])[0], np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
         return self._evaluator.view.loaded(self._variables[ranked_variable(rank)])

@@ -43,6 +43,9 @@ def mutate(
     """Compile a text against its branch and run it; a text without `query` is only statements."""
     text = source if source.lstrip().startswith("query") else f"query q() {{ {source} }}"
     catalog = graph.schema(options.get("branch", "main")).catalog
+    if "embedder" in options:
+        embedder = options.pop("embedder")
+        options["embedder_for"] = lambda dimension: embedder
     return run_mutation(store_of(graph), compile_query(text, catalog), params, **options)
 
 
