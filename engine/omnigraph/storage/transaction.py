@@ -29,8 +29,8 @@ from omnigraph.errors import (
     StorageError,
     TransactionExpired,
 )
-from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
@@ -52,8 +52,6 @@ from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_cond
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row
-
-GraphType = NodeType | EdgeType
 
 
 class WriteTxn:
