@@ -30,7 +30,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def writes_at(place: str) -> int:
-    return 3 if place.startswith("s3:") else 15
+    return 2 if place.startswith("s3:") else 12
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.loading.export import export_ndjson
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
-from omnigraph.storage.snapshot import GraphType, Snapshot
+from omnigraph.storage.snapshot import Snapshot
 
 
 def export_snapshot(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from omnigraph.storage.snapshot import find_type
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import Commit
 
+T = TypeVar("T")
 LoadMode: TypeAlias = Literal["overwrite", "append", "merge"]
 LoadSource: TypeAlias = (
     str | Path | bytes | BinaryIO | pa.Table | pa.RecordBatchReader | Mapping[str, Any]
@@ -96,7 +98,7 @@ def load(
     counts: Counter[str] = Counter()
     try:
         with _batches(source, txn.catalog, type_name, limits or Limits(), on_progress) as batches:
-            for typed in batches:
+            for typed in ahead(batches):
                 counts[typed.type.table_key] += typed.batch.num_rows
                 txn.write(
                     typed.type,
@@ -117,6 +119,15 @@ def load(
     return LoadResult(
         branch, from_ if created else None, created, mode, by_kind["node"], by_kind["edge"], commit
     )
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, of which the next is made while the caller works on the last."""
+    with ThreadPoolExecutor(1, thread_name_prefix="omnigraph-read") as reader:
+        following = reader.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = reader.submit(next, items, None)
+            yield item
 
 
 def _ensure_branch(store: GraphStore, branch: str, from_: str | None) -> bool:

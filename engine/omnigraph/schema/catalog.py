@@ -31,6 +31,7 @@ __all__ = [
     "Check",
     "Constraint",
     "EdgeType",
+    "GraphType",
     "Embed",
     "Index",
     "Interface",
@@ -245,6 +246,10 @@ class Interface(TypeDeclaration):
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Interface:
         return cls(**_common(body))
+
+
+GraphType = NodeType | EdgeType
+"""What has a table."""
 
 
 def _common(body: dict[str, Any]) -> dict[str, Any]:

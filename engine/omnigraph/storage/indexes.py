@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
-from omnigraph.storage.staging import GraphType
+from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.tables import Tables, TableVersion, read_error
 
 MAX_SEGMENTS = 4
 """An index made of more segments than this is built anew instead of getting one more."""
+PROBED_ROWS = 50_000
+"""So many rows without an id index cost a small write more than building one does."""
 VECTOR_MINIMUM = 5000
 """Below this many vectors an exact search is faster than any index."""
 
@@ -51,6 +53,22 @@ def missing_indexes(dataset: LanceDataset, type_: GraphType) -> list[MissingInde
         wanted = tuple(sorted(fragments)) if rebuild else bare
         missing.append(MissingIndex(column, kind, wanted, rows, rebuild))
     return missing
+
+
+def ready_for_probes(tables: Tables, version: TableVersion, type_: GraphType) -> TableVersion:
+    """A version of the same rows in which looking a few ids up does not read whole fragments.
+
+    The same version, unless a bulk write left many rows that the id index does not cover: then the
+    first small write after it builds the index, and all later ones find it there.
+    """
+    large = tables.large_fragments(version)
+    if sum(large.values()) < PROBED_ROWS or tables.is_covered(version, large):
+        return version
+    bare = [index for index in missing_indexes(tables.open(version), type_) if index.column == "id"]
+    if sum(index.rows for index in bare) >= PROBED_ROWS:
+        version = with_indexes(tables, version, bare)
+    tables.set_covered(version, large)
+    return version
 
 
 def with_indexes(

@@ -166,7 +166,13 @@ class Manifest:
         """Whether there is something that is, or was, a manifest."""
         folder = f"{self.uri}/{VERSIONS}"
         if is_local(self.uri):
-            return Path(folder).is_dir() and any(Path(folder).iterdir())
+            try:
+                return Path(folder).is_dir() and any(Path(folder).iterdir())
+            except OSError as error:
+                raise StorageError(
+                    f"cannot read {folder}: {error.strerror}",
+                    hint="Check that you may read the folder of the graph.",
+                ) from error
         return next(iter(self._raw.list(VERSIONS)), None) is not None
 
     def refresh(self, view: ManifestView) -> ManifestView:

@@ -11,12 +11,12 @@ import pyarrow as pa
 from omnigraph.errors import PublishContention
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.schema.arrow import default_scalar, table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.collect import collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import table_location
 from omnigraph.storage.publish import HeadMoved, PublishPlan, read_allocator
-from omnigraph.storage.staging import GraphType
 from omnigraph.storage.tables import TableVersion, chunks, guarded
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values

@@ -22,12 +22,12 @@ from omnigraph.errors import (
 )
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
 from omnigraph.storage.values import QueryRecord, TablePointer
 
-GraphType = NodeType | EdgeType
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
 

@@ -18,18 +18,26 @@ import pyarrow.compute as pc
 from omnigraph.errors import KeyConflict
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text
 from omnigraph.storage import violations
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
-from omnigraph.storage.tables import NO_ADDRESSES, Addresses, Tables, TableVersion, drain
+from omnigraph.storage.indexes import ready_for_probes
+from omnigraph.storage.tables import (
+    NO_ADDRESSES,
+    NOTHING_FOUND,
+    PROBE_LIMIT,
+    Addresses,
+    Tables,
+    TableVersion,
+    drain,
+)
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import TablePointer
 
 PARTITION_ROWS = 8 << 20
 """Ids compared in one go; more are compared in several passes, to bound memory."""
-
-GraphType = NodeType | EdgeType
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +140,15 @@ def _write(tables: Tables, state: Staged, operation: Write) -> Staged:
     if not operation.fresh_ids:
         rows = _settle_duplicates(state.type, rows, operation)
     ids = rows.column("id").combine_chunks()
-    found = tables.locate(state.version, ids)
+    base, found = state.version, NOTHING_FOUND
+    if not operation.fresh_ids:
+        if len(ids) <= PROBE_LIMIT:
+            base = ready_for_probes(tables, base, state.type)
+        found = tables.locate(base, ids)
     if operation.mode == "insert" and len(found.ids):
         raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
     touched = _sources(tables, state, found.addresses)
-    version = tables.next(state.version, rows=rows, gone=found.addresses)
+    version = tables.next(base, rows=rows, gone=found.addresses)
     count = state.rows - len(found.ids) + rows.num_rows
     return _after(state, version, count, operation, touched)
 

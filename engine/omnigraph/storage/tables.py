@@ -49,6 +49,9 @@ class Found:
     addresses: Addresses
 
 
+NOTHING_FOUND = Found(pa.array([], pa.string()), NO_ADDRESSES)
+
+
 class Tables:
     """The data tables of one graph in this process; handles and small fragments are cached."""
 
@@ -56,6 +59,7 @@ class Tables:
         self._root = root
         self._options = dict(options)
         self._session = session
+        self._covered: BoundedCache[tuple[str, frozenset[str]], bool] = BoundedCache(HANDLE_CACHE)
         self._handles: BoundedCache[TableVersion, LanceDataset] = BoundedCache(HANDLE_CACHE)
         self._small: BoundedCache[tuple[str, str, str], pa.Table] = BoundedCache(
             SMALL_ROWS_CACHE_BYTES
@@ -228,6 +232,22 @@ class Tables:
             offsets = _with_offsets(rows)
             self._small.put(key, offsets, offsets.nbytes + 1)
         return _with_addresses(offsets, fragment.fragment_id)
+
+    def large_fragments(self, version: TableVersion) -> dict[str, int]:
+        """Data files of the fragments that are not kept in memory, and their rows."""
+        return {
+            fragment.data_files()[0].path: fragment.physical_rows
+            for fragment in self.open(version).get_fragments()
+            if tier(fragment.physical_rows) is None
+        }
+
+    def is_covered(self, version: TableVersion, files: Iterable[str]) -> bool:
+        """Whether these fragments are known to be covered by the id index, or not worth one."""
+        return self._covered.get((version.location, frozenset(files))) is not None
+
+    def set_covered(self, version: TableVersion, files: Iterable[str]) -> None:
+        """Remember it; fragments never change, and an index goes from version to version."""
+        self._covered.put((version.location, frozenset(files)), True)
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""

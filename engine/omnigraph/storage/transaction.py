@@ -29,8 +29,8 @@ from omnigraph.errors import (
     StorageError,
     TransactionExpired,
 )
-from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
@@ -52,8 +52,6 @@ from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_cond
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row
-
-GraphType = NodeType | EdgeType
 
 
 class WriteTxn:
@@ -329,8 +327,12 @@ class WriteTxn:
                 state = self._staged(edge.table_key)
                 work.relied_on.add(edge.table_key)
                 ends = [e for e, n in (("src", edge.src), ("dst", edge.dst)) if n == node.type.name]
+                # Edges that this transaction writes itself are not taken out silently: they name
+                # a node that is gone, which validation refuses.
+                own = self._written_ids(edge.table_key)
                 for end in ends:
                     found = self._edges_at(state.version, end, gone)
+                    found = found.filter(pc.invert(pc.is_in(found.column("id"), own)))
                     state = remove_rows(
                         tables,
                         state,
@@ -339,6 +341,15 @@ class WriteTxn:
                     )
                 work.staged[edge.table_key] = state
         work.cascades = {}
+
+    def _written_ids(self, table_key: str) -> pa.StringArray:
+        ids = [
+            rows.column("id").combine_chunks()
+            for operation in self._operations.get(table_key, [])
+            if not isinstance(operation, Remove)
+            for rows in operation.buffer.scan(["id"])
+        ]
+        return pa.concat_arrays([pa.array([], pa.string()), *ids])
 
     def _edges_at(self, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
         few = len(nodes) <= PROBE_LIMIT

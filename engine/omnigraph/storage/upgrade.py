@@ -7,9 +7,11 @@ each branch's whole pointer map in its head, so this step puts every snapshot to
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from lance import LanceDataset
+from lance.commit import CommitConflictError
 
 from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog, compile_schema
@@ -68,7 +70,15 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
         missing += [commit_row(commit), head_row(head)]
     fresh = [row for row in missing if row["object_id"] not in rows]
     if fresh:
-        dataset.insert(rows_table(fresh), mode="append")
+        _insert_once(dataset, fresh)
+
+
+def _insert_once(dataset: LanceDataset, rows: list[Row]) -> None:
+    """Add rows that nobody has added yet. Format 2 has the key annotation: of two processes that
+    walk this step at once, Lance lets one land."""
+    builder = dataset.merge_insert("object_id").when_not_matched_insert_all().conflict_retries(0)
+    with suppress(CommitConflictError):
+        builder.execute(rows_table(rows))
 
 
 def _accepted_schema(root: str, raw: RawStore, rows: Mapping[str, Row]) -> SchemaRecord:

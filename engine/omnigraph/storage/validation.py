@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema import Catalog, EdgeType, NodeType
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text, tuple_text
 from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage import violations
-from omnigraph.storage.staging import PARTITION_ROWS, GraphType, Staged, part_of
+from omnigraph.storage.staging import PARTITION_ROWS, Staged, part_of
 from omnigraph.storage.tables import (
     PROBE_LIMIT,
     Tables,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import resource
-import stat
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,13 +71,13 @@ def attempts(
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place() -> Iterator[Path]:
     """A graph of boats with a branch, in a folder that others may enter."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.getuid():
-            folder.chmod(folder.stat().st_mode | stat.S_IRWXU | 0o055)
-    boats(str(tmp_path / "graph")).create_branch("wip")
-    return tmp_path / "graph"
+    folder = Path(tempfile.mkdtemp(prefix="store"))
+    folder.chmod(0o755)
+    boats(str(folder / "graph")).create_branch("wip")
+    yield folder / "graph"
+    shutil.rmtree(folder)
 
 
 def expect_unharmed(root: Path, before: object) -> None:
@@ -106,6 +107,28 @@ def test_a_store_that_may_not_be_written_is_read_and_refused(place: Path) -> Non
         assert error == "StorageError", (name, error, message)
         assert hint, name
     expect_unharmed(place, before)
+
+
+@pytest.mark.parametrize("closed", ["", "__manifest", "__manifest/_versions"])
+def test_a_store_that_may_not_be_read_says_so(place: Path, closed: str) -> None:
+    (place / closed).chmod(0o000)
+    code = (
+        "import os, sys\nfrom omnigraph.graph import open\n"
+        "from omnigraph.errors import StorageError\n"
+        "if os.getuid() == 0: os.setuid(65534)\n"
+        "try: open(sys.argv[1])\n"
+        "except StorageError as error: print(error.hint)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(place)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    (place / closed).chmod(0o755)
+    assert (done.returncode, bool(done.stdout.strip())) == (0, True), done.stderr
+    assert omnigraph.open(place).verify().ok
 
 
 def test_files_that_cannot_grow_fail_the_write_and_nothing_else(place: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
+from omnigraph.errors import ConstraintViolation, InvalidInput, NotFound, OmniGraphError
 from support.graphs import boats, contents, edge, ids, ndjson, node, refused, rows
 
 EVERYTHING = """
@@ -405,3 +405,16 @@ def test_deleting_a_node_that_is_not_there_takes_nothing_along(root: str) -> Non
 
     error = refused(graph, InvalidInput, attempt)
     assert error.details["violation"]["missing_id"] == "nobody"
+
+
+def test_an_edge_to_a_node_that_the_same_transaction_deletes_is_refused(root: str) -> None:
+    graph = omnigraph.init(root, "node P { name: String @key }\nedge K: P -> P")
+    graph.load(ndjson(node("P", name="a"), node("P", name="b"), edge("K", "a", "b", id="k1")))
+
+    def contradictory() -> None:
+        with graph.transaction() as txn:
+            txn.delete("P", ["b"])
+            txn.insert("K", [{"id": "k2", "src": "a", "dst": "b"}])
+
+    error = refused(graph, ConstraintViolation, contradictory)
+    assert error.notation == "endpoint(K.dst = b)"
