@@ -59,6 +59,10 @@ class EntitySet(ABC):
     def find(self, ids: Iterable[str]) -> Handles:
         """The entities that have one of the ids, each once."""
 
+    def where(self, condition: str) -> Handles | None:
+        """The entities a condition of the table selects; none if columns are read anyway."""
+        return None
+
     @abstractmethod
     def ids(self, handles: Handles) -> pa.Array: ...
 
