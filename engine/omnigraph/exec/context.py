@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import Corruption, InvalidInput
 from omnigraph.exec.adjacency import (
     Adjacency,
     build_adjacency,
@@ -300,10 +300,17 @@ class ExecContext:
         if not sum(rows):
             return np.empty(0, np.int32), np.empty(0, np.int32)
         src, dst = edge.read_fragments(["src", "dst"], places, rows)
-        return (
+        found = (
             np.concatenate([sources.dictionary.find(part) for part in src]),
             np.concatenate([targets.dictionary.find(part) for part in dst]),
         )
+        if min(ends.min() for ends in found) < 0:
+            raise Corruption(
+                f"{edge.version.location} has an edge whose node does not exist",
+                hint="Run `omnigraph verify` to see what else is affected.",
+                details={"location": edge.version.location, "lance_version": edge.version.lance},
+            )
+        return found
 
     @contextmanager
     def _only_one(self, key: Hashable) -> Iterator[None]:

@@ -35,6 +35,22 @@ class LiveRows:
             return np.arange(fragment.physical, dtype=np.int64)
         return self._offsets.get(fragment.key)
 
+    def positions(
+        self, source: TableSource, fragments: tuple[Fragment, ...], rows: list[tuple[int, int]]
+    ) -> AnyArray:
+        """The positions in the table of rows given by place of fragment and offset in it."""
+        starts = np.cumsum([0, *(fragment.rows for fragment in fragments)])
+        found = [
+            starts[place]
+            + (
+                offset
+                if fragments[place].rows == fragments[place].physical
+                else np.searchsorted(self.offsets(source, place, fragments[place]), offset)
+            )
+            for place, offset in rows
+        ]
+        return np.array(found, np.int64)
+
     def within(
         self, source: TableSource, place: int, fragment: Fragment, older: Fragment
     ) -> AnyArray | None:

@@ -24,7 +24,7 @@ class ColumnCache:
     """
 
     def __init__(self, budget: int, live: LiveRows) -> None:
-        self._live = live
+        self.live = live
         self._last: BoundedCache[tuple[str, str], tuple[Fragment, pa.Array]] = BoundedCache(budget)
         self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
         self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
@@ -66,7 +66,7 @@ class ColumnCache:
         older = self._last.get((fragment.files, name)) if found is None else None
         if older is None:
             return found
-        places = self._live.within(table.source, place, fragment, older[0])
+        places = self.live.within(table.source, place, fragment, older[0])
         return None if places is None else take(older[1], places)
 
     def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> pa.Array:
@@ -107,6 +107,11 @@ class LoadedTable:
 
     def stored_type(self, name: str) -> pa.DataType:
         return self.source.tables.open(self.source.version).schema.field(name).type
+
+    def locate(self, ids: Sequence[str]) -> AnyArray:
+        """The positions of the rows with these (distinct) ids, found by index."""
+        rows = self.source.locate(ids)
+        return self.columns.live.positions(self.source, self.fragments, rows)
 
     def column(self, name: str) -> pa.Array:
         """A stored column, in position order."""

@@ -67,6 +67,13 @@ class TableSource:
         addresses = drain(reader, self.version).column("_rowaddr").to_numpy()
         return np.sort((addresses & np.uint64(0xFFFFFFFF)).astype(np.int64))
 
+    def locate(self, ids: Sequence[str]) -> list[tuple[int, int]]:
+        """Where rows with these ids are, by index: the place of the fragment, and offset in it."""
+        found = self.tables.locate(self.version, pa.array(ids, pa.string()))
+        fragments = self.tables.open(self.version).get_fragments()
+        places = {fragment.fragment_id: place for place, fragment in enumerate(fragments)}
+        return [(places[a >> 32], a & 0xFFFFFFFF) for a in found.addresses.tolist()]
+
     def read_fragments(
         self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]
     ) -> list[list[pa.Array]]:

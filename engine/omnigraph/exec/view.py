@@ -18,6 +18,7 @@ from omnigraph.exec.source import TypeSource, type_source
 from omnigraph.exec.space import NodeSpace
 from omnigraph.query.ir import VariableInfo
 from omnigraph.storage.snapshot import Snapshot
+from omnigraph.storage.tables import PROBE_LIMIT
 
 
 class Neighbours(Protocol):
@@ -215,8 +216,13 @@ class Nodes(Entities):
         return self.space.dictionary.take(handles)
 
     def find(self, ids: Iterable[str]) -> Handles:
-        numbers = self.space.dictionary.find_each(dict.fromkeys(ids))
-        return self.space.present(numbers)
+        wanted = list(dict.fromkeys(ids))
+        if not self.space.dictionary.mapped and len(wanted) <= PROBE_LIMIT:
+            try:
+                return self.space.at(self.table.locate(wanted))
+            except StorageError as error:
+                raise self.source.explained(error) from error
+        return self.space.present(self.space.dictionary.find_each(wanted))
 
 
 class View:

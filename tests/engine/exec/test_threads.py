@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from engine.exec.reads import read, values
 
 import omnigraph
+from engine.exec.reads import read, values
 from omnigraph.exec.context import ExecContext
 
 
