@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -75,18 +75,20 @@ def build_adjacency(
 def extend_adjacency(
     base: Adjacency,
     fragments: tuple[Fragment, ...],
+    survivors: Mapping[str, AnyArray],
     endpoints: Callable[[int], tuple[Handles, Handles]],
     sources: int,
     targets: int,
 ) -> Adjacency:
     """The adjacency of another version of the same table; only new fragments are sorted.
 
-    `endpoints` gives source and target of the edges of the fragment at a place.
+    `endpoints` gives source and target of the edges of the fragment at a place. `survivors` says,
+    for a fragment that lost edges since the base, where those that are left were in it.
     """
-    moved = _moved(base, fragments)
+    moved = _moved(base, fragments, survivors)
     offsets = np.cumsum([0, *(fragment.rows for fragment in fragments)])
     total = int(offsets[-1])
-    known = {fragment.key for fragment in base.fragments}
+    known = {fragment.key for fragment in base.fragments} | survivors.keys()
     fresh = [place for place, fragment in enumerate(fragments) if fragment.key not in known]
     dtype = index_dtype(total)
     numbers = [np.arange(offsets[i], offsets[i + 1], dtype=dtype) for i in fresh]
@@ -100,26 +102,29 @@ def extend_adjacency(
 
 
 def shared_rows(base: Adjacency, fragments: tuple[Fragment, ...]) -> int:
-    """How many edges of a version are in fragments that the base has too."""
-    known = {fragment.key for fragment in base.fragments}
-    return sum(fragment.rows for fragment in fragments if fragment.key in known)
+    """How many edges of a version are in files that the base has too."""
+    known = {fragment.files for fragment in base.fragments}
+    return sum(fragment.rows for fragment in fragments if fragment.files in known)
 
 
-def _moved(base: Adjacency, fragments: tuple[Fragment, ...]) -> AnyArray | None:
+def _moved(
+    base: Adjacency, fragments: tuple[Fragment, ...], survivors: Mapping[str, AnyArray]
+) -> AnyArray | None:
     """The new position of every old edge, -1 where it is gone; none if all are as before."""
     if fragments[: len(base.fragments)] == base.fragments:
         return None
     offsets = np.cumsum([0, *(fragment.rows for fragment in fragments)])
-    starts = {f.key: int(offset) for f, offset in zip(fragments, offsets, strict=False)}
-    parts = []
+    now = {f.files: (f, int(offset)) for f, offset in zip(fragments, offsets, strict=False)}
+    parts = [np.empty(0, np.int64)]
     for fragment in base.fragments:
-        start = starts.get(fragment.key)
-        parts.append(
-            np.full(fragment.rows, -1, np.int64)
-            if start is None
-            else np.arange(start, start + fragment.rows, dtype=np.int64)
-        )
-    return np.concatenate([np.empty(0, np.int64), *parts])
+        moved = np.full(fragment.rows, -1, np.int64)
+        later, start = now.get(fragment.files, (None, 0))
+        if later is not None and later.key == fragment.key:
+            moved = np.arange(start, start + fragment.rows, dtype=np.int64)
+        elif later is not None and later.key in survivors:
+            moved[survivors[later.key]] = np.arange(start, start + later.rows)
+        parts.append(moved)
+    return np.concatenate(parts)
 
 
 def _extended(

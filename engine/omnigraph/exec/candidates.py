@@ -10,6 +10,7 @@ import pyarrow as pa
 from omnigraph.exec.arrays import Handles, Mask
 from omnigraph.exec.evaluate import Evaluator, exact_values
 from omnigraph.exec.plan import key_values
+from omnigraph.exec.pushdown import pushed
 from omnigraph.exec.rows import Rows
 from omnigraph.exec.view import EntitySet
 from omnigraph.query.expressions import Compare, Condition
@@ -38,6 +39,9 @@ class Candidates:
             return entities.all()
         rest = list(self.tests)
         found = self._by_key(entities, rest)
+        if found is None:
+            condition = pushed(entities.source, self.tests, self.evaluator.constant)
+            found = entities.where(condition) if condition is not None else None
         if found is None:
             everything = entities.all()
             return everything[self._test_rows(everything, self.tests)]

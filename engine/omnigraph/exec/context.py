@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
+<<<<<<< HEAD
 from collections.abc import Callable, Hashable, Iterator
+=======
+from collections.abc import Callable, Hashable, Iterator, Sequence
+>>>>>>> exec
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,16 +17,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import Corruption, InvalidInput
 from omnigraph.exec.adjacency import (
     Adjacency,
     build_adjacency,
     extend_adjacency,
     shared_rows,
 )
-from omnigraph.exec.arrays import Handles
+from omnigraph.exec.arrays import AnyArray, Handles
 from omnigraph.exec.dictionary import IdDictionary
 from omnigraph.exec.kept import Kept, default_cache_dir
+from omnigraph.exec.liverows import LiveRows
 from omnigraph.exec.loaded import ColumnCache, LoadedTable
 from omnigraph.exec.source import Fragment, TableSource
 from omnigraph.exec.space import NodeSpace
@@ -69,10 +74,14 @@ class ExecContext:
     counters: Counters = field(default_factory=Counters)
 
     def __post_init__(self) -> None:
-        self.columns = ColumnCache(self.column_bytes)
+        self._live = LiveRows()
+        self.columns = ColumnCache(self.column_bytes, self._live)
         self._tables: BoundedCache[Hashable, LoadedTable] = BoundedCache(256)
         self._spaces: BoundedCache[Hashable, NodeSpace] = BoundedCache(self.column_bytes)
         self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
+        self._last: BoundedCache[Hashable, tuple[Fragment, Handles]] = BoundedCache(
+            self.column_bytes
+        )
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
         self._probed: BoundedCache[Hashable, int] = BoundedCache(1024)
         self._newest: dict[Hashable, Adjacency] = {}
@@ -159,29 +168,37 @@ class ExecContext:
             place
             for place, fragment in enumerate(table.fragments)
             if self._dense.get((source.identity, fragment.key)) is None
-            and not self._opened(source.identity, dictionary, fragment)
+            and not self._opened(source, dictionary, place, fragment)
         ]
         if missing:
             rows = [table.fragments[place].rows for place in missing]
             (parts,) = source.read_fragments(["id"], missing, rows)
             for place, ids in zip(missing, parts, strict=True):
-                dense = dictionary.add(ids)
-                key = (source.identity, table.fragments[place].key)
-                self._dense.put(key, dense, dense.nbytes + 64)
+                self._number(source.identity, table.fragments[place], dictionary.add(ids))
         parts = [self._dense.get((source.identity, f.key)) for f in table.fragments]
         if any(part is None for part in parts):
             parts = [dictionary.add(table.column("id"))]
         return NodeSpace(dictionary, table, parts)
 
-    def _opened(self, identity: int, dictionary: IdDictionary, fragment: Fragment) -> bool:
-        """Whether the numbers of a fragment's rows were on disk; they are in memory now."""
+    def _opened(
+        self, source: TableSource, dictionary: IdDictionary, place: int, fragment: Fragment
+    ) -> bool:
+        """Whether the numbers of a fragment's rows could be had without reading their ids."""
         found = None
-        if self._kept is not None:
-            found = self._kept.dense(identity, dictionary, fragment)
+        older = self._last.get((source.identity, fragment.files))
+        if older is not None:
+            places = self._live.within(source, place, fragment, older[0])
+            found = None if places is None else older[1][places]
+        if found is None and self._kept is not None:
+            found = self._kept.dense(source.identity, dictionary, fragment)
         if found is None:
             return False
-        self._dense.put((identity, fragment.key), found, found.nbytes + 64)
+        self._number(source.identity, fragment, found)
         return True
+
+    def _number(self, identity: int, fragment: Fragment, dense: Handles) -> None:
+        self._dense.put((identity, fragment.key), dense, dense.nbytes + 64)
+        self._last.put((identity, fragment.files), (fragment, dense), dense.nbytes + 64)
 
     # ------------------------------------------------------------------ edges
 
@@ -223,7 +240,8 @@ class ExecContext:
             def one(place: int) -> tuple[Handles, Handles]:
                 return self._endpoints(edge, (place,), sources, targets)
 
-            made = extend_adjacency(base, fragments, one, sources.size, targets.size)
+            kept = self._survivors(edge, base, fragments)
+            made = extend_adjacency(base, fragments, kept, one, sources.size, targets.size)
         else:
             self.counters.built += 1
             every = tuple(range(len(fragments)))
@@ -247,6 +265,20 @@ class ExecContext:
         if base is None or 2 * shared_rows(base, fragments) < max(base.edges, 1):
             return None
         return base
+
+    def _survivors(
+        self, edge: TableSource, base: Adjacency, fragments: tuple[Fragment, ...]
+    ) -> dict[str, AnyArray]:
+        """For fragments that lost rows since the base, where those that are left were in it."""
+        older = {fragment.files: fragment for fragment in base.fragments}
+        same = {fragment.key for fragment in base.fragments}
+        found = {}
+        for place, fragment in enumerate(fragments):
+            if fragment.key not in same and fragment.files in older:
+                places = self._live.within(edge, place, fragment, older[fragment.files])
+                if places is not None:
+                    found[fragment.key] = places
+        return found
 
     def _keep(self, made: Adjacency, edge: TableSource, src: TableSource, dst: TableSource) -> None:
         assert self._kept is not None
@@ -272,10 +304,17 @@ class ExecContext:
         if not sum(rows):
             return np.empty(0, np.int32), np.empty(0, np.int32)
         src, dst = edge.read_fragments(["src", "dst"], places, rows)
-        return (
+        found = (
             np.concatenate([sources.dictionary.find(part) for part in src]),
             np.concatenate([targets.dictionary.find(part) for part in dst]),
         )
+        if min(ends.min() for ends in found) < 0:
+            raise Corruption(
+                f"{edge.version.location} has an edge whose node does not exist",
+                hint="Run `omnigraph verify` to see what else is affected.",
+                details={"location": edge.version.location, "lance_version": edge.version.lance},
+            )
+        return found
 
     @contextmanager
     def _only_one(self, key: Hashable) -> Iterator[None]:

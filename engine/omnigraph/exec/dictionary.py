@@ -17,6 +17,9 @@ from omnigraph.exec.arrays import Handles, one_array, take
 BULK = 2_000
 """From this many ids on, a whole column is matched at once instead of id by id."""
 
+MAPPED_UP_TO = 3_000_000
+"""Up to this many ids, a map from id to number is made when the first id is looked up."""
+
 
 class IdDictionary:
     """Ids of one node table's lifetime, numbered in the order they were first seen.
@@ -75,14 +78,25 @@ class IdDictionary:
         numbers: Handles = np.array(found.to_numpy(zero_copy_only=False))
         return numbers
 
+    @property
+    def mapped(self) -> bool:
+        """Whether single ids are found without passing over all."""
+        return self._numbers is not None or self.size <= MAPPED_UP_TO
+
     def find_each(self, ids: Iterable[str]) -> Handles:
         """The same for a few ids, one by one."""
+        if not self.mapped:
+            return self._passed_over(list(ids))
         numbers = self._map()
         return np.array([numbers.get(text, -1) for text in ids], dtype=np.int32)
 
-    def find_one(self, text: str) -> int:
-        """The number of an id, or -1."""
-        return self._map().get(text, -1)
+    def _passed_over(self, ids: Sequence[str]) -> Handles:
+        known = self.ids()
+        wanted = list(dict.fromkeys(ids))
+        hits = pc.index_in(known, value_set=pa.array(wanted, known.type))
+        places = np.flatnonzero(hits.is_valid().to_numpy(zero_copy_only=False)).tolist()
+        numbers = {wanted[hits[place].as_py()]: place for place in places}
+        return np.array([numbers.get(text, -1) for text in ids], np.int32)
 
     def _map(self) -> dict[str, int]:
         numbers = self._numbers

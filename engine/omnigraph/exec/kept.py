@@ -191,7 +191,7 @@ class Kept:
             offset += -(-array.nbytes // ALIGN) * ALIGN
         header = {
             "format": FORMAT,
-            "fragments": [[f.key, f.rows] for f in adjacency.fragments],
+            "fragments": [[f.key, f.rows, f.files, f.physical] for f in adjacency.fragments],
             "lineages": [sources.lineage, targets.lineage],
             "sizes": [sources.size, targets.size],
             "arrays": items,
@@ -254,7 +254,7 @@ def _age(path: Path) -> float:
 
 
 def _fragments(header: dict[str, Any]) -> tuple[Fragment, ...]:
-    return tuple(Fragment(key, rows) for key, rows in header["fragments"])
+    return tuple(Fragment(*item) for item in header["fragments"])
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int] | None:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.exec.arrays import AnyArray, one_array
+from omnigraph.exec.arrays import AnyArray, one_array, take
+from omnigraph.exec.liverows import LiveRows
 from omnigraph.exec.source import Fragment, TableSource
 from omnigraph.storage.caches import BoundedCache
 
@@ -22,7 +23,9 @@ class ColumnCache:
     The lock keeps two threads from reading the same column at once.
     """
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, live: LiveRows) -> None:
+        self.live = live
+        self._last: BoundedCache[tuple[str, str], tuple[Fragment, pa.Array]] = BoundedCache(budget)
         self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
         self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
         self._derived: BoundedCache[tuple[str, int, str], object] = BoundedCache(budget)
@@ -44,7 +47,7 @@ class ColumnCache:
 
     def _read(self, table: LoadedTable, names: Sequence[str]) -> dict[str, pa.Array]:
         known = {
-            (place, name): self._parts.get((fragment.key, name))
+            (place, name): self._part(table, place, fragment, name)
             for place, fragment in enumerate(table.fragments)
             for name in names
         }
@@ -57,6 +60,15 @@ class ColumnCache:
         places = range(len(table.fragments))
         return {n: self._remember(table, n, [known[place, n] for place in places]) for n in names}
 
+    def _part(self, table: LoadedTable, place: int, fragment: Fragment, name: str) -> pa.Array:
+        """A column of a fragment, if it is there or an older state of the same rows is."""
+        found = self._parts.get((fragment.key, name))
+        older = self._last.get((fragment.files, name)) if found is None else None
+        if older is None:
+            return found
+        places = self.live.within(table.source, place, fragment, older[0])
+        return None if places is None else take(older[1], places)
+
     def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> pa.Array:
         type_ = chunks[0].type if chunks else table.stored_type(name)
         whole = one_array(chunks, type_)
@@ -65,6 +77,7 @@ class ColumnCache:
         for fragment in table.fragments:
             part = whole.slice(start, fragment.rows)
             self._parts.put((fragment.key, name), part, part.nbytes + 64)
+            self._last.put((fragment.files, name), (fragment, part), part.nbytes + 64)
             start += fragment.rows
         return whole
 
@@ -94,6 +107,11 @@ class LoadedTable:
 
     def stored_type(self, name: str) -> pa.DataType:
         return self.source.tables.open(self.source.version).schema.field(name).type
+
+    def locate(self, ids: Sequence[str]) -> AnyArray:
+        """The positions of the rows with these (distinct) ids, found by index."""
+        rows = self.source.locate(ids)
+        return self.columns.live.positions(self.source, self.fragments, rows)
 
     def column(self, name: str) -> pa.Array:
         """A stored column, in position order."""

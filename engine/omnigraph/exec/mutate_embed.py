@@ -58,9 +58,7 @@ def embed_missing(
             _check_model(node, prop, embedder)
         embedded = list(embedder.embed([text for *_, text in places]))
         if len(embedded) != len(places):
-            raise InvalidInput(
-                f"the embedder gave {len(embedded)} vectors for {len(places)} texts"
-            )
+            raise InvalidInput(f"the embedder gave {len(embedded)} vectors for {len(places)} texts")
         for (number, node, prop, _), vector in zip(places, embedded, strict=True):
             vectors.setdefault(number, {})[prop.name] = _usable(node, prop, vector)
     return vectors

@@ -230,7 +230,11 @@ class _Planner:
         for condition in self.tests.get(name, ()):
             if key_values(condition, type_) is not None:
                 return 1.0 if isinstance(condition, Compare) else 100.0
-            rows *= _share(condition)
+            prop = equated(condition)
+            if prop is not None and any(u.members == (prop,) for u in type_.uniques):
+                return 1.0
+            indexed = prop is not None and type_.physical_indexes().get(prop) == "btree"
+            rows *= 0.1 * _share(condition) if indexed else _share(condition)
         return rows
 
     def _kept(self, needed: frozenset[str]) -> tuple[Step, ...]:
@@ -286,6 +290,17 @@ def key_values(condition: Condition, type_: NodeType) -> Expr | None:
             return condition.left if name == member else None
         case Membership(list=Literal() | Param(), item=PropertyRef(property=name)):
             return condition.list if name == member else None
+        case _:
+            return None
+
+
+def equated(condition: Condition) -> str | None:
+    """The property that a condition says equals a constant."""
+    match condition:
+        case Compare(operator="=", left=PropertyRef(property=name), right=Literal() | Param()):
+            return name
+        case Compare(operator="=", left=Literal() | Param(), right=PropertyRef(property=name)):
+            return name
         case _:
             return None
 

@@ -57,16 +57,17 @@ class ProbedView(View):
         """Rows whose text column has one of the values; columns by their stored names."""
         for start in range(0, len(values), PROBE_LIMIT):
             some = pa.array(values[start : start + PROBE_LIMIT], pa.string())
-            yield from self._rows(source, in_condition(column, some), columns)
+            yield from self.select(source, in_condition(column, some), columns)
 
     def everything(self, source: TypeSource, columns: Sequence[str]) -> Iterable[dict[str, Any]]:
         if self._limit is not None:
             raise TooWide
-        return self._rows(source, None, columns)
+        return self.select(source, None, columns)
 
-    def _rows(
+    def select(
         self, source: TypeSource, condition: str | None, columns: Sequence[str]
     ) -> Iterable[dict[str, Any]]:
+        """Rows that satisfy a condition of the table."""
         self.context.counters.probes += 1
         try:
             table = source.table.read_where(columns, condition)
@@ -122,6 +123,10 @@ class Probed(EntitySet):
 
     def find(self, ids: Iterable[str]) -> Handles:
         rows = self._view.look_up(self.source, "id", list(dict.fromkeys(ids)), ["id"])
+        return np.array([self.number(row["id"]) for row in rows], np.int32)
+
+    def where(self, condition: str) -> Handles:
+        rows = self._view.select(self.source, condition, ["id"])
         return np.array([self.number(row["id"]) for row in rows], np.int32)
 
     def ids(self, handles: Handles) -> pa.Array:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.exec.plan import Close, Hop, MatchPlan, Negate, Start, key_values
-from omnigraph.exec.source import TableSource
+from omnigraph.exec.plan import Close, Hop, MatchPlan, Negate, Start, equated, key_values
+from omnigraph.exec.source import TableSource, TypeSource
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
     Aggregate,
@@ -18,6 +18,7 @@ from omnigraph.query.expressions import (
     TextMatch,
 )
 from omnigraph.query.ir import Pattern, ReadPlan
+from omnigraph.schema.catalog import NodeType
 
 PROBE_ROWS = 3_000
 """A read that is expected to touch more rows than this loads them instead."""
@@ -109,13 +110,21 @@ def _table_rows(view: View, match: MatchPlan) -> Iterator[int]:
 
 
 def _keyed(view: View, match: MatchPlan) -> bool:
-    """Whether every place the match starts from is found by key, inner ones included."""
+    """Whether every place the match starts from is found by an index, inner ones included."""
     for step in match.steps:
         if isinstance(step, Negate) and not _keyed(view, step.plan):
             return False
         if isinstance(step, Start):
             type_ = view.snapshot.catalog.node(match.variables[step.variable].type_name)
             tests = match.tests.get(step.variable, ())
-            if not any(key_values(condition, type_) is not None for condition in tests):
+            table = view.source("node", type_.name)
+            if not any(_indexed(table, type_, condition) for condition in tests):
                 return False
     return True
+
+
+def _indexed(source: TypeSource, type_: NodeType, condition: Condition) -> bool:
+    name = equated(condition)
+    if key_values(condition, type_) is not None:
+        return True
+    return name is not None and source.table.has_index(source.stored(name))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
@@ -26,6 +28,10 @@ class Fragment:
 
     key: str
     rows: int
+    files: str = ""
+    """The same for every state of deletions."""
+    physical: int = -1
+    """How many rows the files hold, deleted ones included."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,26 @@ class TableSource:
             files = "|".join(file.path for file in metadata.files)
             gone = metadata.deletion_file
             deletions = "" if gone is None else gone.path(fragment.fragment_id)
-            rows = fragment.count_rows()
-            found.append(Fragment(f"{self.version.location}/{files}-{deletions}", rows))
+            files = f"{self.version.location}/{files}"
+            rows, physical = fragment.count_rows(), fragment.physical_rows
+            found.append(Fragment(f"{files}-{deletions}", rows, files, physical))
         return tuple(found)
+
+    def read_offsets(self, place: int) -> npt.NDArray[np.int64]:
+        """The offsets of the live rows of the fragment at a place."""
+        dataset = self.tables.open(self.version)
+        reader = dataset.scanner(
+            columns=[], with_row_address=True, fragments=[dataset.get_fragments()[place]]
+        ).to_reader()
+        addresses = drain(reader, self.version).column("_rowaddr").to_numpy()
+        return np.sort((addresses & np.uint64(0xFFFFFFFF)).astype(np.int64))
+
+    def locate(self, ids: Sequence[str]) -> list[tuple[int, int]]:
+        """Where rows with these ids are, by index: the place of the fragment, and offset in it."""
+        found = self.tables.locate(self.version, pa.array(ids, pa.string()))
+        fragments = self.tables.open(self.version).get_fragments()
+        places = {fragment.fragment_id: place for place, fragment in enumerate(fragments)}
+        return [(places[a >> 32], a & 0xFFFFFFFF) for a in found.addresses.tolist()]
 
     def read_fragments(
         self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]

@@ -40,6 +40,10 @@ class NodeSpace:
         """Every node, in position order."""
         return np.arange(self.rows, dtype=np.int32) if self._dense is None else self._dense
 
+    def at(self, positions: AnyArray) -> Handles:
+        """The nodes whose rows are at positions."""
+        return positions if self._dense is None else self._dense[positions]
+
     def positions(self, handles: Handles) -> Handles:
         """Where the rows of nodes are; every node must be in this version."""
         return handles if self._positions is None else self._positions[handles]

@@ -18,6 +18,7 @@ from omnigraph.exec.source import TypeSource, type_source
 from omnigraph.exec.space import NodeSpace
 from omnigraph.query.ir import VariableInfo
 from omnigraph.storage.snapshot import Snapshot
+from omnigraph.storage.tables import PROBE_LIMIT
 
 
 class Neighbours(Protocol):
@@ -58,6 +59,10 @@ class EntitySet(ABC):
     @abstractmethod
     def find(self, ids: Iterable[str]) -> Handles:
         """The entities that have one of the ids, each once."""
+
+    def where(self, condition: str) -> Handles | None:
+        """The entities a condition of the table selects; none if columns are read anyway."""
+        return None
 
     @abstractmethod
     def ids(self, handles: Handles) -> pa.Array: ...
@@ -140,9 +145,15 @@ class Entities(EntitySet):
     def numbers(self, name: str) -> AnyArray:
         """A numeric property as numpy values by position, 0 where it is null."""
         column = self.column(name)
+<<<<<<< HEAD
         whole = column.fill_null(0) if column.null_count else column
         numbers: AnyArray = whole.to_numpy(zero_copy_only=False)
         return numbers
+=======
+        filled = column.fill_null(0) if column.null_count else column
+        values: AnyArray = filled.to_numpy(zero_copy_only=False)
+        return values
+>>>>>>> exec
 
     def gone(self, name: str) -> Mask | None:
         """Where a property is null, by position; none if nowhere."""
@@ -211,8 +222,13 @@ class Nodes(Entities):
         return self.space.dictionary.take(handles)
 
     def find(self, ids: Iterable[str]) -> Handles:
-        numbers = self.space.dictionary.find_each(dict.fromkeys(ids))
-        return self.space.present(numbers)
+        wanted = list(dict.fromkeys(ids))
+        if not self.space.dictionary.mapped and len(wanted) <= PROBE_LIMIT:
+            try:
+                return self.space.at(self.table.locate(wanted))
+            except StorageError as error:
+                raise self.source.explained(error) from error
+        return self.space.present(self.space.dictionary.find_each(wanted))
 
 
 class View:

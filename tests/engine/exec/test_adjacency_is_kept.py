@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from engine.exec.reads import read, values
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.run import run_read
 from omnigraph.graph import Graph
@@ -90,6 +91,26 @@ def test_deleted_edges_and_nodes_leave_it(tmp_path: Path, graph: Graph) -> None:
     with graph.transaction() as txn:
         txn.delete("Town", ["5", "6"])
     assert both(graph, context) == both(graph, ExecContext())
+    with graph.transaction() as txn:
+        txn.delete("Town", ["7"])
+        txn.delete("Road", graph.snapshot().scan("Road", ["id"], limit=50).read_all().column(0))
+    assert both(graph, context) == both(graph, ExecContext())
+    assert (context.counters.built, context.counters.extended) == (1, 2)
+
+
+def test_branches_that_lost_different_edges_do_not_mix(tmp_path: Path, graph: Graph) -> None:
+    graph.create_branch("one")
+    graph.create_branch("two")
+    context = kept(tmp_path, graph)
+    both(graph, context)
+    ids = graph.snapshot().scan("Road", ["id"]).read_all().column(0)
+    for branch, gone in (("one", ids.slice(0, 3)), ("two", ids.slice(5, 3))):
+        with graph.transaction(branch) as txn:
+            txn.delete("Road", gone)
+    for branch in ("one", "two", "main", "one"):
+        found = read(graph, PAIRS, at=branch, context=context)
+        expected = read(graph, PAIRS, at=branch)
+        assert sorted(values(found)) == sorted(values(expected))
 
 
 def test_changing_nodes_keeps_adjacency(tmp_path: Path, graph: Graph) -> None:

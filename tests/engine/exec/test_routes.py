@@ -111,3 +111,41 @@ def test_a_compiled_query_is_remembered(graph: Graph) -> None:
     first = context.compiled(text, "q", snapshot.catalog, "h")
     assert context.compiled(text, "q", snapshot.catalog, "h") is first
     assert context.compiled(text, "q", snapshot.catalog, "other") is not first
+
+
+def test_conditions_are_pushed_into_the_table_on_the_way_of_look_ups(tmp_path: Path) -> None:
+    graph = omnigraph.init(
+        str(tmp_path),
+        "node P { k: I64 @key n: I64? s: String? @index b: Bool? d: Date? f: F64? z: I32? }",
+    )
+    with graph.transaction() as txn:
+        txn.insert(
+            "P",
+            [
+                {"k": i, "n": i % 5, "s": f"it's {i % 3}", "b": i % 2 == 0, "f": i / 2, "z": i}
+                for i in range(40)
+            ]
+            + [{"k": 99}],
+        )
+    graph.optimize()
+    for condition in (
+        "$p.n = 3",
+        "$p.n = 3.0",
+        "$p.n != 3",
+        "$p.n < 2.5",
+        "3 < $p.n",
+        '$p.s = "it\'s 1"',
+        '$p.s >= "it"',
+        "$p.b = true",
+        '$p.d > date("2020-01-01")',
+        "$p.f >= 4.5",
+        "$p.z = 4294967300",
+        "$p.z != 4294967300",
+        '$p.n = 1 $p.s starts_with "it"',
+    ):
+        body = f"match {{ $p: P {condition} }} return {{ $p.k }}"
+        found = [
+            sorted(values(read(graph, body, context=ExecContext(mode=mode))))
+            for mode in ("csr", "indexed")
+        ]
+        assert found[0] == found[1], condition
