@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-<<<<<<< HEAD
 from collections.abc import Callable, Hashable, Iterator
-=======
-from collections.abc import Callable, Hashable, Iterator, Sequence
->>>>>>> exec
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path

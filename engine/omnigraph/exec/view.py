@@ -145,15 +145,9 @@ class Entities(EntitySet):
     def numbers(self, name: str) -> AnyArray:
         """A numeric property as numpy values by position, 0 where it is null."""
         column = self.column(name)
-<<<<<<< HEAD
         whole = column.fill_null(0) if column.null_count else column
         numbers: AnyArray = whole.to_numpy(zero_copy_only=False)
         return numbers
-=======
-        filled = column.fill_null(0) if column.null_count else column
-        values: AnyArray = filled.to_numpy(zero_copy_only=False)
-        return values
->>>>>>> exec
 
     def gone(self, name: str) -> Mask | None:
         """Where a property is null, by position; none if nowhere."""
