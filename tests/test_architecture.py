@@ -15,7 +15,7 @@ FORBIDDEN = {
     "query": {"lance", "datafusion", "obstore", "omnigraph.storage", "omnigraph.loading"},
     "storage": {"datafusion", "omnigraph.query", "omnigraph.loading", "omnigraph.cli"},
     "loading": {"lance", "datafusion", "obstore", "omnigraph.query", "omnigraph.cli"},
-    "exec": {"lance", "obstore", "omnigraph.loading", "omnigraph.cli"},
+    "exec": {"lance", "obstore", "omnigraph.cli"},
     "embedding": {"lance", "pyarrow", "omnigraph.storage", "omnigraph.query"},
     "cli": {"lance", "datafusion", "obstore"},
 }

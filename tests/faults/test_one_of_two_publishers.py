@@ -21,7 +21,7 @@ from omnigraph.storage.manifest import (
     SwapConflict,
 )
 from omnigraph.storage.migrations import KEY_ANNOTATION
-from omnigraph.storage.publish import read_head
+from omnigraph.storage.plan import read_head
 from omnigraph.storage.values import ALLOCATOR_ID, head_row
 from support.fixtures import unique_uri, use_environment
 from support.object_stores import ObjectStore

@@ -7,7 +7,7 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.moments import KEPT_FROM, PURGED, branch_name, reclaimed, resolve
-from omnigraph.storage.publish import read_head
+from omnigraph.storage.plan import read_head
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
 
 INHERITED = (KEPT_FROM, PURGED)

@@ -17,7 +17,8 @@ from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.layout import is_local, normalize_root, table_location
 from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
 from omnigraph.storage.migrations import migrate, require_heads, require_readable
-from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET, Publisher, read_head
+from omnigraph.storage.plan import read_head
+from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET, Publisher
 from omnigraph.storage.store import RawStore, storage_options
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.upgrade import build_heads

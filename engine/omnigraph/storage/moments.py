@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.publish import read_head
+from omnigraph.storage.plan import read_head
 from omnigraph.storage.values import MAIN, Commit, Head, Pointers, QueryHashes
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")

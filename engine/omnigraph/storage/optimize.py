@@ -13,7 +13,7 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import missing_indexes, with_indexes
-from omnigraph.storage.publish import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.tables import Tables, TableVersion
 from omnigraph.storage.values import Commit, Head, TablePointer
 

@@ -9,30 +9,20 @@ judged again on the new head, and either still holds, or goes back to its transa
 
 from __future__ import annotations
 
-import fcntl
-import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 from omnigraph.errors import (
     CommitUnknown,
-    Conflict,
-    ExpectedVersionMismatch,
-    NotFound,
     OmniGraphError,
-    PreconditionFailed,
     PublishContention,
     StorageError,
 )
 from omnigraph.storage.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
-from omnigraph.storage.layout import is_local
+from omnigraph.storage.machine_queue import MachineQueue
 from omnigraph.storage.manifest import (
     Manifest,
     ManifestView,
@@ -40,31 +30,15 @@ from omnigraph.storage.manifest import (
     SwapConflict,
     SwapUnknown,
 )
+from omnigraph.storage.plan import HeadMoved, Judged, PublishPlan, judge, read_head
 from omnigraph.storage.values import (
-    ALLOCATOR_ID,
     Commit,
     Head,
-    QueryRecord,
-    Row,
-    SchemaRecord,
-    TablePointer,
     allocator_row,
     commit_id,
-    commit_row,
     head_id,
     head_row,
-    now,
-    parse_allocator,
     parse_commit,
-    parse_head,
-    query_id,
-    query_row,
-    schema_id,
-    schema_row,
-    table_id,
-    table_row,
-    tombstone_row,
-    version_row,
 )
 
 PUBLISHER_RETRY_BUDGET = 5
@@ -72,153 +46,10 @@ PUBLISHER_RETRY_BUDGET = 5
 FOREIGN_CONFLICTS = 50
 """Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
 PAUSE_SECONDS = 0.01
-QUEUE_SECONDS = 10.0
-"""How long to queue behind another process: one that is suspended must not stop the others."""
 
 
 NameChange = Callable[[ManifestView], Swap | None]
 """Builds a swap on the newest view; none when what it wants is true already."""
-
-
-class HeadMoved(Exception):
-    """The branch moved in a way that the plan must not be rebased on by itself."""
-
-    def __init__(self, head: Head, member: str, expired: bool = False) -> None:
-        super().__init__(member)
-        self.head = head
-        self.member = member
-        """The table, `schema`, or `query:<name>` that moved."""
-        self.expired = expired
-        """A collection ran: files staged before it may be gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class PublishPlan:
-    """What one transaction wants to become true, all at once."""
-
-    commit: str
-    """The id of the commit, fixed before the first attempt and kept across retries."""
-    base: Head
-    tables: Mapping[str, TablePointer | None]
-    """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
-    relies_on: frozenset[str]
-    """Tables whose contents the plan was validated against, besides those it moves."""
-    actor: str | None = None
-    message: str | None = None
-    time: datetime = field(default_factory=now)
-    merged: str | None = None
-    schema: SchemaRecord | None = None
-    next_identity: int | None = None
-    queries: Mapping[str, QueryRecord | None] = field(default_factory=dict)
-    """Stored queries that are registered, or with none removed."""
-    if_commit: str | None = None
-    expected_table_versions: Mapping[str, int] = field(default_factory=dict)
-    purge: tuple[int, ...] = ()
-    """Identities of tables whose data before this commit is given up."""
-    registration: str | None = None
-    """The name of the row by which this transaction asked collections to spare its files."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A plan that holds on a head: the head after it, its commit, and the rows to add."""
-
-    head: Head
-    commit: Commit
-    rows: tuple[Row, ...]
-
-
-def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> _Judged:
-    """The outcome of a plan on the current head of its branch, or the reason it cannot be."""
-    base = plan.base
-    if head is None or head.incarnation != base.incarnation:
-        raise NotFound(
-            f"branch {base.branch!r} was deleted while this write was prepared",
-            hint="Create the branch again or write to another one.",
-        )
-    if plan.if_commit is not None and head.commit != plan.if_commit:
-        raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
-    for key, expected in plan.expected_table_versions.items():
-        actual = head.tables[key].version if key in head.tables else None
-        if actual != expected:
-            raise ExpectedVersionMismatch(key, expected, actual)
-    if head.commit != base.commit or head.epoch != base.epoch:
-        _require_unmoved(plan, head, view)
-    return _moved(plan, head, view)
-
-
-def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
-    spared = plan.registration is not None and plan.registration in view.named
-    if head.epoch != plan.base.epoch and not spared:
-        raise HeadMoved(head, "collection", expired=True)
-    if head.schema != plan.base.schema:
-        raise HeadMoved(head, "schema")
-    for key in sorted(plan.relies_on | plan.tables.keys()):
-        if head.tables.get(key) != plan.base.tables.get(key):
-            raise HeadMoved(head, key)
-    for name in sorted(plan.queries):
-        if head.queries.get(name) != plan.base.queries.get(name):
-            raise HeadMoved(head, f"query:{name}")
-
-
-def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> _Judged:
-    tables, retired = dict(head.tables), dict(head.retired)
-    rows: list[Row] = []
-    for key, target in sorted(plan.tables.items()):
-        if target is None:
-            dropped = tables.pop(key)
-            retired[key] = dropped.version
-            rows.append(tombstone_row(head.branch, key, dropped.version, plan.commit))
-            continue
-        last = tables[key].version if key in tables else retired.pop(key, 0)
-        tables[key] = replace(target, version=last + 1)
-        rows.append(version_row(head.branch, key, tables[key], plan.commit))
-        if table_id(key) not in view.named:
-            rows.append(table_row(key, target.location, target.identity))
-    if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
-        rows.append(schema_row(plan.schema))
-    schema = plan.schema.hash if plan.schema else head.schema
-    queries = dict(head.queries)
-    for name, record in sorted(plan.queries.items()):
-        queries.pop(name, None)
-        if record is None:
-            continue
-        queries[name] = record.hash
-        if query_id(name, record.hash) not in view.named:
-            rows.append(query_row(record))
-    commit = Commit(
-        id=plan.commit,
-        branch=head.branch,
-        version=head.version + 1,
-        parents=(head.commit, plan.merged) if plan.merged else (head.commit,),
-        time=plan.time,
-        actor=plan.actor,
-        message=plan.message,
-        schema=schema,
-        changed=tuple(sorted(plan.tables)),
-        tables=tables,
-        queries=queries,
-    )
-    after = replace(
-        head,
-        commit=plan.commit,
-        version=commit.version,
-        schema=schema,
-        tables=tables,
-        retired=retired,
-        queries=queries,
-        properties=_with_purged(head.properties, plan.purge, commit.version),
-    )
-    return _Judged(after, commit, (commit_row(commit), *rows))
-
-
-def _with_purged(
-    properties: Mapping[str, Any], identities: Sequence[int], version: int
-) -> Mapping[str, Any]:
-    if not identities:
-        return properties
-    purged = dict(properties.get("purged", {})) | {str(i): version for i in identities}
-    return dict(properties) | {"purged": purged}
 
 
 class _Ticket:
@@ -261,7 +92,7 @@ class Publisher:
         self._queue: list[_Ticket] = []
         self._in_doubt: set[str] = set()
         """Commits the store gave no answer about; a late one can still land."""
-        self._machine = _MachineQueue(root)
+        self._machine = MachineQueue(root)
 
     # ------------------------------------------------------------------ reading
 
@@ -371,7 +202,7 @@ class Publisher:
 
     def _judge_all(
         self, tickets: Sequence[_Ticket], view: ManifestView
-    ) -> tuple[list[tuple[_Ticket, _Judged]], list[tuple[_Ticket, Exception]]]:
+    ) -> tuple[list[tuple[_Ticket, Judged]], list[tuple[_Ticket, Exception]]]:
         """Judge plans one after the other, each on the head that the ones before leave.
 
         Returns the accepted, and those that are refused because of an accepted one: a refusal
@@ -379,7 +210,7 @@ class Publisher:
         """
         heads: dict[str, Head | None] = {}
         moving: set[str] = set()
-        accepted: list[tuple[_Ticket, _Judged]] = []
+        accepted: list[tuple[_Ticket, Judged]] = []
         refused: list[tuple[_Ticket, Exception]] = []
         for ticket in tickets:
             landed = self._landed_late(ticket.plan.commit, view)
@@ -409,7 +240,7 @@ class Publisher:
         row = self._manifest.find(view, commit_id(commit))
         return parse_commit(row) if row else None
 
-    def _swap(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> Swap:
+    def _swap(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> Swap:
         heads = {judged.head.branch: judged.head for _, judged in accepted}
         added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
         replaced = [head_row(head) for head in heads.values()]
@@ -419,11 +250,11 @@ class Publisher:
         registrations = [t.plan.registration for t, _ in accepted if t.plan.registration]
         return Swap(replace=replaced, add=list(added.values()), remove=registrations)
 
-    def _heads_of(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> list[str | None]:
+    def _heads_of(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> list[str | None]:
         rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]
         return [located.row["metadata"] if located else None for located in rows]
 
-    def _look_again(self, accepted: Sequence[tuple[_Ticket, _Judged]]) -> bool | None:
+    def _look_again(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> bool | None:
         """After a failed swap: whether our commits are in the newest state; none if unreadable.
 
         One swap carries them all, so that the first stands for the others.
@@ -466,57 +297,3 @@ class Publisher:
         raise PublishContention(
             "other writers were faster every time; nothing was changed", hint="Try again."
         )
-
-
-class _MachineQueue:
-    """An advisory file lock on a local root, nothing on object stores; re-entrant."""
-
-    def __init__(self, root: str) -> None:
-        self._path = Path(root) / "__publish.lock" if is_local(root) else None
-        self._depth = 0
-        self._descriptor: int | None = None
-
-    def __enter__(self) -> None:
-        self._depth += 1
-        if self._path is None or self._depth > 1:
-            return
-        try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-            deadline = time.monotonic() + QUEUE_SECONDS
-            while not self._locked() and time.monotonic() < deadline:
-                time.sleep(random.uniform(0.0005, 0.002))
-        except OSError:
-            # Some file systems have no locks, and some roots may not be written: the swap decides.
-            self._close()
-
-    def _locked(self) -> bool:
-        assert self._descriptor is not None
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._close()
-
-    def _close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def read_head(view: ManifestView, branch: str) -> Head | None:
-    """The head of a branch in a view."""
-    row = view.row(head_id(branch))
-    return parse_head(row) if row else None
-
-
-def read_allocator(view: ManifestView) -> int:
-    """The next free identity in a view."""
-    row = view.row(ALLOCATOR_ID)
-    if row is None:
-        raise Conflict("the graph has no identity allocator", hint="Run `omnigraph verify`.")
-    return parse_allocator(row)

@@ -13,7 +13,7 @@ from omnigraph.errors import PublishContention
 from omnigraph.schema import Catalog
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.publish import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.values import Commit, Head, QueryRecord
 
 QueryChange = Mapping[str, QueryRecord | None]

@@ -16,7 +16,7 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.collect import collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import table_location
-from omnigraph.storage.publish import HeadMoved, PublishPlan, read_allocator
+from omnigraph.storage.plan import HeadMoved, PublishPlan, read_allocator
 from omnigraph.storage.tables import TableVersion, chunks, guarded
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values

@@ -36,7 +36,8 @@ from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.publish import PAUSE_SECONDS, HeadMoved, PublishPlan, read_head
+from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.snapshot import check_columns, explained
 from omnigraph.storage.staging import (
     Operation,

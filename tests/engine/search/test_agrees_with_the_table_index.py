@@ -83,7 +83,7 @@ def test_scores_the_same(tmp_path: Path) -> None:
     """Where every text has as many terms by both: a text without any counts only here."""
     rng = random.Random(8)
     made = [[english(rng) for _ in range(rng.randrange(12))] for _ in range(400)]
-    texts = ["kite " + " ".join(filter(means_the_same, words)) for words in made]
+    texts: list[str | None] = ["kite " + " ".join(filter(means_the_same, words)) for words in made]
     theirs, ours = TableIndex(tmp_path / "table", texts), TextIndex(pa.array(texts))
     for query in [*(f"{english(rng)} {english(rng)}" for _ in range(40)), "kite"]:
         if len(set(analyse_query(query))) == len(analyse_query(query)):

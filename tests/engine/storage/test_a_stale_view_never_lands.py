@@ -21,7 +21,7 @@ from omnigraph.storage.manifest import (
     Swap,
     SwapConflict,
 )
-from omnigraph.storage.publish import read_head
+from omnigraph.storage.plan import read_head
 from omnigraph.storage.values import ALLOCATOR_ID, head_row
 
 SCHEMA = "node Item { name: String @key }"

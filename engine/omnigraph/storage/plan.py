@@ -1,0 +1,188 @@
+"""What a transaction wants to become true, judged on the head it finds (architecture §2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from omnigraph.errors import Conflict, ExpectedVersionMismatch, NotFound, PreconditionFailed
+from omnigraph.storage.manifest import ManifestView
+from omnigraph.storage.values import (
+    ALLOCATOR_ID,
+    Commit,
+    Head,
+    QueryRecord,
+    Row,
+    SchemaRecord,
+    TablePointer,
+    commit_row,
+    head_id,
+    now,
+    parse_allocator,
+    parse_head,
+    query_id,
+    query_row,
+    schema_id,
+    schema_row,
+    table_id,
+    table_row,
+    tombstone_row,
+    version_row,
+)
+
+
+class HeadMoved(Exception):
+    """The branch moved in a way that the plan must not be rebased on by itself."""
+
+    def __init__(self, head: Head, member: str, expired: bool = False) -> None:
+        super().__init__(member)
+        self.head = head
+        self.member = member
+        """The table, `schema`, or `query:<name>` that moved."""
+        self.expired = expired
+        """A collection ran: files staged before it may be gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlan:
+    """What one transaction wants to become true, all at once."""
+
+    commit: str
+    """The id of the commit, fixed before the first attempt and kept across retries."""
+    base: Head
+    tables: Mapping[str, TablePointer | None]
+    """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
+    relies_on: frozenset[str]
+    """Tables whose contents the plan was validated against, besides those it moves."""
+    actor: str | None = None
+    message: str | None = None
+    time: datetime = field(default_factory=now)
+    merged: str | None = None
+    schema: SchemaRecord | None = None
+    next_identity: int | None = None
+    queries: Mapping[str, QueryRecord | None] = field(default_factory=dict)
+    """Stored queries that are registered, or with none removed."""
+    if_commit: str | None = None
+    expected_table_versions: Mapping[str, int] = field(default_factory=dict)
+    purge: tuple[int, ...] = ()
+    """Identities of tables whose data before this commit is given up."""
+    registration: str | None = None
+    """The name of the row by which this transaction asked collections to spare its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A plan that holds on a head: the head after it, its commit, and the rows to add."""
+
+    head: Head
+    commit: Commit
+    rows: tuple[Row, ...]
+
+
+def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
+    """The outcome of a plan on the current head of its branch, or the reason it cannot be."""
+    base = plan.base
+    if head is None or head.incarnation != base.incarnation:
+        raise NotFound(
+            f"branch {base.branch!r} was deleted while this write was prepared",
+            hint="Create the branch again or write to another one.",
+        )
+    if plan.if_commit is not None and head.commit != plan.if_commit:
+        raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
+    for key, expected in plan.expected_table_versions.items():
+        actual = head.tables[key].version if key in head.tables else None
+        if actual != expected:
+            raise ExpectedVersionMismatch(key, expected, actual)
+    if head.commit != base.commit or head.epoch != base.epoch:
+        _require_unmoved(plan, head, view)
+    return _moved(plan, head, view)
+
+
+def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
+    spared = plan.registration is not None and plan.registration in view.named
+    if head.epoch != plan.base.epoch and not spared:
+        raise HeadMoved(head, "collection", expired=True)
+    if head.schema != plan.base.schema:
+        raise HeadMoved(head, "schema")
+    for key in sorted(plan.relies_on | plan.tables.keys()):
+        if head.tables.get(key) != plan.base.tables.get(key):
+            raise HeadMoved(head, key)
+    for name in sorted(plan.queries):
+        if head.queries.get(name) != plan.base.queries.get(name):
+            raise HeadMoved(head, f"query:{name}")
+
+
+def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
+    tables, retired = dict(head.tables), dict(head.retired)
+    rows: list[Row] = []
+    for key, target in sorted(plan.tables.items()):
+        if target is None:
+            dropped = tables.pop(key)
+            retired[key] = dropped.version
+            rows.append(tombstone_row(head.branch, key, dropped.version, plan.commit))
+            continue
+        last = tables[key].version if key in tables else retired.pop(key, 0)
+        tables[key] = replace(target, version=last + 1)
+        rows.append(version_row(head.branch, key, tables[key], plan.commit))
+        if table_id(key) not in view.named:
+            rows.append(table_row(key, target.location, target.identity))
+    if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
+        rows.append(schema_row(plan.schema))
+    schema = plan.schema.hash if plan.schema else head.schema
+    queries = dict(head.queries)
+    for name, record in sorted(plan.queries.items()):
+        queries.pop(name, None)
+        if record is None:
+            continue
+        queries[name] = record.hash
+        if query_id(name, record.hash) not in view.named:
+            rows.append(query_row(record))
+    commit = Commit(
+        id=plan.commit,
+        branch=head.branch,
+        version=head.version + 1,
+        parents=(head.commit, plan.merged) if plan.merged else (head.commit,),
+        time=plan.time,
+        actor=plan.actor,
+        message=plan.message,
+        schema=schema,
+        changed=tuple(sorted(plan.tables)),
+        tables=tables,
+        queries=queries,
+    )
+    after = replace(
+        head,
+        commit=plan.commit,
+        version=commit.version,
+        schema=schema,
+        tables=tables,
+        retired=retired,
+        queries=queries,
+        properties=_with_purged(head.properties, plan.purge, commit.version),
+    )
+    return Judged(after, commit, (commit_row(commit), *rows))
+
+
+def _with_purged(
+    properties: Mapping[str, Any], identities: Sequence[int], version: int
+) -> Mapping[str, Any]:
+    if not identities:
+        return properties
+    purged = dict(properties.get("purged", {})) | {str(i): version for i in identities}
+    return dict(properties) | {"purged": purged}
+
+
+def read_head(view: ManifestView, branch: str) -> Head | None:
+    """The head of a branch in a view."""
+    row = view.row(head_id(branch))
+    return parse_head(row) if row else None
+
+
+def read_allocator(view: ManifestView) -> int:
+    """The next free identity in a view."""
+    row = view.row(ALLOCATOR_ID)
+    if row is None:
+        raise Conflict("the graph has no identity allocator", hint="Run `omnigraph verify`.")
+    return parse_allocator(row)
