@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import publish
+from omnigraph.storage import machine_queue
 from omnigraph.storage.collect import collect
 from omnigraph.storage.folding import TIERS
 from support.social import add_person, assert_sound, people, persons, social_graph
@@ -20,7 +20,7 @@ BEFORE_THE_END = ("stage.before", "stage.after_table", "validate.after", "publis
 @pytest.fixture(autouse=True)
 def _short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait long for the lock file of a process that is held on purpose."""
-    monkeypatch.setattr(publish, "QUEUE_SECONDS", 0.1)
+    monkeypatch.setattr(machine_queue, "QUEUE_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("point", BEFORE_THE_END)
