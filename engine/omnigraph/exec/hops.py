@@ -9,8 +9,11 @@ import numpy as np
 from omnigraph.exec.arrays import AnyArray, Handles, Ints
 from omnigraph.exec.view import Neighbours
 
-BLOCK = 1 << 26
+BLOCK = 1 << 24
 """How many (source, node) pairs one breadth-first search marks at a time."""
+
+SMALL = 1 << 20
+"""Marks for this many pairs cost next to nothing."""
 
 
 def reachable(
@@ -23,13 +26,13 @@ def reachable(
     """
     if low > high:
         return np.empty(0, np.int64), np.empty(0, np.int32)
-    size = csr.rows
-    per_block = max(1, BLOCK // max(size, 1)) if size is not None else len(sources)
+    marked = csr.rows is not None and not _sparse(csr, csr.rows, len(sources), high)
+    per_block = max(1, BLOCK // max(csr.rows or 1, 1)) if marked else max(len(sources), 1)
     owners: list[AnyArray] = []
     nodes: list[AnyArray] = []
     for start in range(0, len(sources), per_block):
         block = sources[start : start + per_block]
-        for owner, node in _search(csr, block, low, high, from_target):
+        for owner, node in _search(csr, block, low, high, from_target, marked):
             owners.append(owner + start)
             nodes.append(node)
     if not owners:
@@ -37,12 +40,18 @@ def reachable(
     return np.concatenate(owners), np.concatenate(nodes)
 
 
+def _sparse(csr: Neighbours, size: int, sources: int, high: int) -> bool:
+    """Whether a search meets so few of the pairs there can be that marks would be wasted."""
+    reached = sources * (1 + len(csr.targets) / max(size, 1)) ** high
+    return sources * size > SMALL and 16 * reached < sources * size
+
+
 def _search(
-    csr: Neighbours, sources: Handles, low: int, high: int, from_target: bool
+    csr: Neighbours, sources: Handles, low: int, high: int, from_target: bool, marked: bool
 ) -> Iterator[tuple[AnyArray, AnyArray]]:
     owner: AnyArray = np.arange(len(sources), dtype=np.int64)
     node: AnyArray = sources
-    seen = _Marks(len(sources), csr.rows) if csr.rows is not None else _Keys()
+    seen = _Marks(len(sources), csr.rows or 1) if marked else _Keys()
     seen.first(owner, node)
     for distance in range(high + 1):
         if distance >= low:

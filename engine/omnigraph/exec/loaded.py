@@ -121,6 +121,9 @@ class LoadedTable:
         """A column as small numbers and what they stand for; null has a number of its own."""
 
         def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
+            if pa.types.is_nested(column.type):
+                codes, values = nested_codes(column)
+                return (codes, values), codes.nbytes + values.nbytes
             encoded = pc.dictionary_encode(column, null_encoding="encode")
             codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
             return (codes, encoded.dictionary), codes.nbytes + encoded.dictionary.nbytes
@@ -145,3 +148,11 @@ class LoadedTable:
         found = self.columns.derived(self, name, "ranks", make)
         assert isinstance(found, tuple)
         return found
+
+
+def nested_codes(column: pa.Array) -> tuple[AnyArray, pa.Array]:
+    """Lists or vectors as small numbers, and what they stand for; Arrow has no such encoding."""
+    numbers: dict[object, int] = {}
+    texts = (None if value is None else tuple(value) for value in column.to_pylist())
+    codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int32)
+    return codes, pa.array([None if v is None else list(v) for v in numbers], column.type)  # type: ignore[call-overload]

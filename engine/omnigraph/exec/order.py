@@ -34,6 +34,8 @@ def sortable(array: pa.Array) -> AnyArray:
         array, type_ = array.dictionary_decode(), type_.value_type
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return _text_ranks(array)
+    if pa.types.is_nested(type_):
+        return _nested_ranks(array)
     if pa.types.is_date32(type_):
         array = array.cast(pa.int32())
     elif pa.types.is_timestamp(type_):
@@ -63,6 +65,14 @@ def _text_ranks(array: pa.Array) -> AnyArray:
     ranks[-1] = -1
     codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
     return np.asarray(ranks[codes])
+
+
+def _nested_ranks(array: pa.Array) -> AnyArray:
+    values = [None if value is None else tuple(value) for value in array.to_pylist()]
+    ranks = {
+        value: rank for rank, value in enumerate(sorted(v for v in set(values) if v is not None))
+    }
+    return np.array([-1 if value is None else ranks[value] for value in values], np.int64)
 
 
 def _null_flags(array: pa.Array) -> AnyArray | None:

@@ -146,7 +146,8 @@ class Probed(EntitySet):
     def group_codes(self, name: str, handles: Handles) -> AnyArray:
         codes = self._codes.setdefault(name, {})
         values = self.values(name, handles).to_pylist()
-        return np.array([codes.setdefault(value, len(codes)) for value in values], np.int64)
+        keys = (tuple(value) if isinstance(value, list) else value for value in values)
+        return np.array([codes.setdefault(key, len(codes)) for key in keys], np.int64)
 
     def decoded(self, name: str, codes: AnyArray) -> pa.Array:
         values = list(self._codes[name])
