@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
 from omnigraph.embedding import configured_embedder
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.explain import explain
 from omnigraph.exec.kept import default_cache_dir
-from omnigraph.exec.mutate import MutationResult, run_mutation
+from omnigraph.exec.mutate import MutationResult, require_branch, run_mutation
 from omnigraph.exec.result import QueryResult
 from omnigraph.exec.run import run_read
 from omnigraph.exec.stored import (
@@ -20,14 +21,16 @@ from omnigraph.exec.stored import (
     remove_query,
     stored_queries,
 )
-from omnigraph.query import CompiledQuery, LintReport, lint
+from omnigraph.query import CompiledQuery, LintReport, choose_query, lint
+from omnigraph.query.tree import MutationTree
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.moments import branch_name, resolve
+from omnigraph.storage.moments import resolve
 from omnigraph.storage.snapshot import Snapshot
 
 __all__ = ["MutationResult", "Queries", "QueryResult", "StoredQuery"]
 
 Params = Mapping[str, Any] | None
+Kind = Literal["read", "mutation"]
 
 
 class Queries:
@@ -40,6 +43,7 @@ class Queries:
         )
 
     def read(self, text: str | None, name: str | None, params: Params, at: str) -> QueryResult:
+        _require_kind(text, name, "read")
         snapshot = self._snapshot(at)
         query = self._compiled(snapshot, text, name)
         return run_read(snapshot, query, params, context=self._context)
@@ -47,6 +51,7 @@ class Queries:
     def explain(
         self, text: str | None, name: str | None, params: Params, at: str, analyze: bool
     ) -> str:
+        _require_kind(text, name, "read")
         snapshot = self._snapshot(at)
         query = self._compiled(snapshot, text, name)
         return explain(snapshot, query, params, context=self._context, analyze=analyze)
@@ -62,17 +67,14 @@ class Queries:
         message: str | None,
         if_commit: str | None,
     ) -> MutationResult:
-        if "@" in branch:
-            raise InvalidInput(
-                f"{branch!r} is a moment of the past and cannot be changed",
-                hint="Name a branch.",
-            )
-        query = self._compiled(self._snapshot(branch_name(branch)), text, name)
+        target = require_branch(branch)
+        _require_kind(text, name, "mutation")
+        query = self._compiled(self._snapshot(target), text, name)
         return run_mutation(
             self._store,
             query,
             params,
-            branch=branch,
+            branch=target,
             actor=actor,
             message=message,
             if_commit=if_commit,
@@ -102,12 +104,33 @@ class Queries:
         return Snapshot(self._store, resolve(self._store, at))
 
     def _compiled(self, snapshot: Snapshot, text: str | None, name: str | None) -> CompiledQuery:
-        if text is None:
-            if name is None:
-                raise InvalidInput(
-                    "neither a query text nor the name of a stored query is given",
-                    hint="Give a text, or the name of a stored query.",
-                )
-            text = find_stored(snapshot, name).source
+        if text is not None:
+            found, file = text, None
+        else:
+            assert name is not None, "_require_kind has looked"
+            found, file = find_stored(snapshot, name).source, f"stored query {name}"
         schema = snapshot.moment.reading_schema
-        return self._context.compiled(text, name, snapshot.catalog, schema)
+        return self._context.compiled(found, name, snapshot.catalog, schema, file)
+
+
+def _require_kind(text: str | None, name: str | None, wanted: Kind) -> None:
+    """Refuse what the call alone shows to be wrong, before anything is read."""
+    if text is None:
+        if name is None:
+            raise InvalidInput(
+                "neither a query text nor the name of a stored query is given",
+                hint="Give a text, or the name of a stored query.",
+            )
+        return  # what a stored query is, only its branch knows
+    found, kind = _chosen_kind(text, name)
+    if kind == wanted:
+        return
+    if kind == "mutation":
+        raise InvalidInput(f"{found} changes the graph and is no read", hint="Run it with mutate.")
+    raise InvalidInput(f"{found} is a read and changes nothing", hint="Run it with query.")
+
+
+@lru_cache(maxsize=1024)  # as many as are kept compiled
+def _chosen_kind(text: str, name: str | None) -> tuple[str, Kind]:
+    _, query = choose_query(text, name)
+    return query.name.text, "mutation" if isinstance(query.body, MutationTree) else "read"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
-from omnigraph.cli.query import MOMENT_HELP, source_text
+from omnigraph.cli.query import actor_option, at_option, branch_option, file_source
+
+if TYPE_CHECKING:
+    from omnigraph.queries import StoredQuery
 
 
 @group(
@@ -14,23 +20,27 @@ from omnigraph.cli.query import MOMENT_HELP, source_text
     example="""
     omnigraph queries register people.gq
     omnigraph queries list
-    omnigraph query friends --params '{"name": "Ada"}'
+    omnigraph query friends --params '{"name": "ada"}'
     """,
 )
 def queries() -> None:
     """Register, list, show and remove queries that are called by name."""
 
 
-@queries.command("register", example="omnigraph queries register people.gq --branch main")
+@queries.command("register", example="omnigraph queries register people.gq --branch draft")
 @click.argument("file")
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Where to.")
-@click.option("--actor", metavar="WHO", help="Who is written into the commit.")
+@branch_option
+@actor_option
 @pass_invocation
 def register(invocation: Invocation, file: str, branch: str, actor: str | None) -> None:
-    """Check every query of a file and store it under its name."""
-    text = source_text(None, file, None)
-    assert text is not None
-    names = invocation.graph().register_queries(text, branch=branch, actor=actor)
+    """Check the queries of a .gq file and store each under its name.
+
+    All in one commit, or none if one does not fit the schema. FILE may be `-` for stdin.
+    """
+    source = file_source(file)
+    with source.named():
+        graph = invocation.graph()
+        names = graph.register_queries(source.text or "", branch=branch, actor=actor)
     if invocation.json:
         output.write_json({"branch": branch, "registered": list(names)})
     else:
@@ -38,26 +48,32 @@ def register(invocation: Invocation, file: str, branch: str, actor: str | None) 
 
 
 @queries.command("list", example="omnigraph queries list --at main")
-@click.option("--at", metavar="MOMENT", default="main", show_default=True, help=MOMENT_HELP)
+@at_option
 @pass_invocation
 def list_(invocation: Invocation, at: str) -> None:
-    """List stored queries with their parameters."""
+    """List stored queries and how they are called."""
     found = invocation.graph().queries(at)
     if invocation.json:
         output.write_json({"queries": [query.to_json() for query in found]})
-        return
+    else:
+        write_queries(found)
+
+
+def write_queries(found: Sequence[StoredQuery]) -> None:
+    """A table of stored queries, for people."""
     output.write_table(
         ["name", "kind", "parameters", "description"],
         [
             (q.name, q.kind, ", ".join(f"${n}: {t}" for n, t in q.params.items()), q.description)
             for q in found
         ],
+        whole=["name"],
     )
 
 
 @queries.command("show", example="omnigraph queries show friends")
 @click.argument("name")
-@click.option("--at", metavar="MOMENT", default="main", show_default=True, help=MOMENT_HELP)
+@at_option
 @pass_invocation
 def show(invocation: Invocation, name: str, at: str) -> None:
     """Show the text of a stored query."""
@@ -70,8 +86,8 @@ def show(invocation: Invocation, name: str, at: str) -> None:
 
 @queries.command("remove", example="omnigraph queries remove friends")
 @click.argument("name")
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Where from.")
-@click.option("--actor", metavar="WHO", help="Who is written into the commit.")
+@branch_option
+@actor_option
 @pass_invocation
 def remove(invocation: Invocation, name: str, branch: str, actor: str | None) -> None:
     """Remove a stored query from a branch; older moments still have it."""

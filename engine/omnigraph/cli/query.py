@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +15,30 @@ import click
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.exit_codes import BAD_INPUT
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import InvalidInput, NotFound, PointingError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from omnigraph.exec.result import QueryResult
+    from omnigraph.queries import MutationResult
+    from omnigraph.query.lint import Finding
 
 FORMATS = ("table", "json", "jsonl", "csv", "arrow")
-MOMENT_HELP = "A branch, branch@commit, branch@v42, branch@time or a commit."
+NAMELESS = "<text>"
+"""How errors call a text that came from no file."""
 
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+at_option = click.option(
+    "--at",
+    metavar="MOMENT",
+    default="main",
+    show_default=True,
+    help="A branch, branch@commit, branch@v42, branch@time or a commit.",
+)
+branch_option = click.option(
+    "--branch", metavar="NAME", default="main", show_default=True, help="The branch to change."
+)
+actor_option = click.option("--actor", metavar="NAME", help="Who does it; kept in the commit.")
 
 
 def query_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -31,51 +48,92 @@ def query_options(function: Callable[..., None]) -> Callable[..., None]:
             click.argument("name", metavar="[NAME]", required=False),
             click.option("-e", "--expression", metavar="TEXT", help="The text of the query."),
             click.option("--file", metavar="FILE", help="A .gq file; - is stdin."),
-            click.option("--params", metavar="JSON", default="{}", help="Parameters, as JSON."),
+            click.option("--params", metavar="JSON", default="{}", help="Parameters by name."),
         )
     ):
         function = option(function)
     return function
 
 
-def source_text(expression: str | None, file: str | None, name: str | None) -> str | None:
-    """The text of a query; none when NAME alone says which stored query to run."""
+# --------------------------------------------------------------------------- input
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and the file it came from; no text where a stored query is meant."""
+
+    text: str | None
+    file: str | None = None
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors that point into the text say which file it is."""
+        try:
+            yield
+        except PointingError as error:
+            error.message = self.renamed(error.message)
+            raise
+
+    def renamed(self, message: str) -> str:
+        """A message about the text, with the name of its file."""
+        return message.replace(f"{NAMELESS}:", f"{self.file}:", 1) if self.file else message
+
+
+def source_of(expression: str | None, file: str | None, name: str | None) -> Source:
+    """The text that -e, --file or a pipe gives; none when NAME is that of a stored query."""
     if expression is not None and file is not None:
         raise click.UsageError("give -e TEXT or --file FILE, not both")
     if expression is not None:
-        return expression
-    if file == "-":
-        return sys.stdin.read()
+        return Source(expression)
     if file is not None:
-        try:
-            return Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"cannot read {file!r}: {error}") from error
-    if name is None:
-        raise click.UsageError("give -e TEXT, --file FILE, or the NAME of a stored query")
-    return None
+        return file_source(file)
+    if name is not None:
+        return Source(None)
+    if not sys.stdin.isatty():
+        piped = file_source("-")
+        if piped.text and piped.text.strip():
+            return piped
+    raise click.UsageError("give -e TEXT, --file FILE, or the NAME of a stored query")
+
+
+def file_source(file: str) -> Source:
+    """The text of a file, or of stdin for `-`."""
+    try:
+        if file == "-":
+            return Source(sys.stdin.buffer.read().decode(), "<stdin>")
+        return Source(Path(file).read_text(encoding="utf-8"), file)
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"there is no query file {file!r}", hint="Give the path of a .gq file."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read {file!r}: {error}") from error
 
 
 def parameters(text: str) -> Any:  # noqa: ANN401
     """The parameters of a call, from their JSON text."""
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"--params is not JSON: {error}", hint="""Write it as '{"name": "Ada"}'."""
+            f"the parameters are not JSON: {error}", hint="""Write them as '{"name": "Ada"}'."""
         ) from error
+
+
+# --------------------------------------------------------------------------- query
 
 
 @command(
     "query",
     example="""
-    omnigraph query -e 'query q() { match { $p: Person } return { $p.name } order { $p.name } }'
-    omnigraph query friends --file people.gq --params '{"name": "Ada"}' --format csv
-    omnigraph query friends --params '{"name": "Ada"}' --at main@v2
+    omnigraph query -e 'query all() { match { $p: Person } return { $p.name, $p.age } }'
+    omnigraph query friends --file people.gq --params '{"name": "ada"}' --format csv
+    omnigraph query friends --params '{"name": "ada"}' --at main
+    cat people.gq | omnigraph query oldest --file - --format jsonl
     """,
 )
 @query_options
-@click.option("--at", metavar="MOMENT", default="main", show_default=True, help=MOMENT_HELP)
+@at_option
 @click.option(
     "--format",
     "form",
@@ -85,7 +143,9 @@ def parameters(text: str) -> Any:  # noqa: ANN401
     help="How to write rows; arrow is an IPC stream.",
 )
 @pass_invocation
+@click.pass_context
 def query(
+    context: click.Context,
     invocation: Invocation,
     name: str | None,
     expression: str | None,
@@ -96,63 +156,119 @@ def query(
 ) -> None:
     """Run a read and write its rows.
 
-    NAME is a query of the text, or a stored query when no text is given.
+    NAME is a query of the text; without a text it is a stored query. A text that holds one query
+    needs no NAME, and may also come through a pipe. --json is --format json.
     """
-    text = source_text(expression, file, name)
-    result = invocation.graph().query(text, name, parameters(params), at)
-    write_result(result, "json" if invocation.json else form)
+    given = context.get_parameter_source("form")
+    if invocation.json and form != "json" and given is not None and given.name == "COMMANDLINE":
+        raise click.UsageError(f"--json and --format {form} contradict each other")
+    if form == "arrow" and sys.stdout.isatty() and not invocation.json:
+        raise click.UsageError("arrow is for programs: send it to a file or a pipe")
+    source = source_of(expression, file, name)
+    with source.named():
+        result = invocation.graph().query(source.text, name, parameters(params), at)
+        write_result(result, "json" if invocation.json else form)
 
 
 def write_result(result: QueryResult, form: str) -> None:
     """Rows on stdout, in one of the formats; all but the first two stream."""
-    if form == "json":
-        output.write_json(result.to_json())
-    elif form == "table":
-        rows = result.rows()
-        names = result.schema.names
-        output.write_table(names, [[_shown(row[name]) for name in names] for row in rows])
-        output.write_line(f"{output.counted(len(rows), 'row')}")
-    elif form == "jsonl":
-        for batch in result.json_batches():
-            lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in batch)
-            click.echo("".join(f"{line}\n" for line in lines).encode(), nl=False)
-    else:
-        _write_binary(result, form)
+    match form:
+        case "json":
+            output.write_json(result.to_json())
+        case "table":
+            _write_table(result)
+        case "jsonl":
+            for rows in result.json_batches():
+                lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+                click.echo("".join(f"{line}\n" for line in lines).encode(), nl=False)
+        case "csv":
+            _write_csv(result)
+        case _:
+            _write_arrow(result)
 
 
-def _write_binary(result: QueryResult, form: str) -> None:
+def _write_table(result: QueryResult) -> None:
+    import pyarrow as pa
+
+    from omnigraph.exec.result import json_values
+
+    # By place and not by name: columns of a table may share one.
+    rows = [
+        [_shown(value) for value in row]
+        for batch in result.batches()
+        for row in zip(*map(json_values, batch.columns), strict=True)
+    ]
+    numeric = [f.name for f in result.schema if pa.types.is_integer(f.type)]
+    numeric += [f.name for f in result.schema if pa.types.is_floating(f.type)]
+    output.write_table(result.schema.names, rows, numbers=numeric)
+    output.write_line(output.counted(len(rows), "row"))
+
+
+def _shown(value: Any) -> str | None:  # noqa: ANN401
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write_csv(result: QueryResult) -> None:
     import pyarrow as pa
     import pyarrow.csv
 
-    reader = result.reader()
+    columns = [_as_csv(field) for field in result.schema]
+    schema = pa.schema(list(zip(result.schema.names, columns, strict=True)))
     sink = pa.PythonFile(sys.stdout.buffer, mode="w")
-    writer = (
-        pa.ipc.new_stream(sink, reader.schema)
-        if form == "arrow"
-        else pyarrow.csv.CSVWriter(sink, reader.schema)
-    )
-    with writer:
-        for batch in reader:
+    with pyarrow.csv.CSVWriter(sink, schema) as writer:
+        for batch in result.batches():
+            arrays = [
+                array if array.type == type_ else _texts(array)
+                for array, type_ in zip(batch.columns, columns, strict=True)
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    sys.stdout.buffer.flush()
+
+
+def _as_csv(field: pa.Field) -> pa.DataType:
+    """What CSV has no form of its own for is written as in JSON: lists, vectors and times."""
+    import pyarrow as pa
+
+    plain = pa.types.is_primitive(field.type) and not pa.types.is_timestamp(field.type)
+    return field.type if plain or pa.types.is_string(field.type) else pa.string()
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    from omnigraph.exec.result import json_values
+
+    return pa.array([_shown(value) for value in json_values(array)], pa.string())
+
+
+def _write_arrow(result: QueryResult) -> None:
+    import pyarrow as pa
+
+    sink = pa.PythonFile(sys.stdout.buffer, mode="w")
+    with pa.ipc.new_stream(sink, result.schema) as writer:
+        for batch in result.batches():
             writer.write_batch(batch)
     sys.stdout.buffer.flush()
 
 
-def _shown(value: Any) -> Any:  # noqa: ANN401
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+# --------------------------------------------------------------------------- mutate
 
 
 @command(
     "mutate",
     example="""
-    omnigraph mutate -e 'query add() { insert Person { name: "Eve", age: 25 } }'
-    omnigraph mutate rename --file people.gq --params '{"age": 26}' --branch draft
+    omnigraph mutate -e 'query add() { insert Person { name: "eve", age: 25 } }'
+    omnigraph mutate grow --file people.gq --params '{"name": "ada", "age": 37}' --branch draft
+    omnigraph mutate grow --params '{"name": "ada", "age": 37}' --message "a birthday"
     """,
 )
 @query_options
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Where to write.")
-@click.option("--actor", metavar="WHO", help="Who is written into the commit.")
-@click.option("--message", metavar="TEXT", help="Why, for the commit.")
-@click.option("--if-commit", metavar="ID", help="Only if this commit is the head of the branch.")
+@branch_option
+@actor_option
+@click.option("--message", metavar="TEXT", help="Why; kept in the commit.")
+@click.option("--if-commit", metavar="ID", help="Only while this commit is the branch's head.")
 @pass_invocation
 def mutate(
     invocation: Invocation,
@@ -166,38 +282,46 @@ def mutate(
     if_commit: str | None,
 ) -> None:
     """Run a mutation: one atomic commit, or none if nothing matched."""
-    text = source_text(expression, file, name)
-    result = invocation.graph().mutate(
-        text,
-        name,
-        parameters(params),
-        branch=branch,
-        actor=actor,
-        message=message,
-        if_commit=if_commit,
-    )
-    if invocation.json:
+    source = source_of(expression, file, name)
+    with source.named():
+        result = invocation.graph().mutate(
+            source.text,
+            name,
+            parameters(params),
+            branch=branch,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+        )
+    write_affected(result, as_json=invocation.json)
+
+
+def write_affected(result: MutationResult, *, as_json: bool) -> None:
+    """What a mutation did, on stdout."""
+    if as_json:
         output.write_json(result.to_json())
+        return
+    if result.commit is None:
+        output.write_line(f"Nothing matched; {result.branch} is as it was.")
         return
     nodes = output.counted(result.affected_nodes, "node")
     edges = output.counted(result.affected_edges, "edge")
-    where = (
-        f"in commit {result.commit.id} (v{result.commit.version})"
-        if result.commit
-        else "and made no commit"
-    )
-    output.write_line(f"Affected {nodes} and {edges} {where}.")
+    where = f"in commit {result.commit.id} (v{result.commit.version})"
+    output.write_line(f"Affected {nodes} and {edges} of {result.branch} {where}.")
+
+
+# --------------------------------------------------------------------------- explain, lint
 
 
 @command(
     "explain",
     example="""
-    omnigraph explain -e 'query q() { match { $p: Person  $p knows $q } return { $q.name } }'
-    omnigraph explain friends --file people.gq --params '{"name": "Ada"}' --analyze
+    omnigraph explain -e 'query q() { match { $p: Person  $p knows $f } return { $f.name } }'
+    omnigraph explain friends --file people.gq --params '{"name": "ada"}' --analyze
     """,
 )
 @query_options
-@click.option("--at", metavar="MOMENT", default="main", show_default=True, help=MOMENT_HELP)
+@at_option
 @click.option("--analyze", is_flag=True, help="Run it, and show times and row counts.")
 @pass_invocation
 def explain(
@@ -209,9 +333,14 @@ def explain(
     at: str,
     analyze: bool,
 ) -> None:
-    """Show how a read is run: scans, push-downs, traversals, order."""
-    text = source_text(expression, file, name)
-    shown = invocation.graph().explain(text, name, parameters(params), at, analyze=analyze)
+    """Show how a read is run: scans, look-ups, traversals, order.
+
+    Parameters are needed only with --analyze.
+    """
+    source = source_of(expression, file, name)
+    with source.named():
+        graph = invocation.graph()
+        shown = graph.explain(source.text, name, parameters(params), at, analyze=analyze)
     if invocation.json:
         output.write_json({"plan": shown})
     else:
@@ -220,27 +349,35 @@ def explain(
 
 @command("lint", example="omnigraph lint people.gq")
 @click.argument("file")
-@click.option("--at", metavar="MOMENT", default="main", show_default=True, help=MOMENT_HELP)
+@at_option
 @pass_invocation
 @click.pass_context
 def lint(context: click.Context, invocation: Invocation, file: str, at: str) -> None:
-    """Check a .gq file against the schema.
+    """Check every query of a .gq file against the schema.
 
-    Exits with 2 when it finds an error; warnings alone are fine.
+    FILE may be `-` for stdin. Exits with 2 when it finds an error; warnings alone are fine.
     """
-    text = source_text(None, file, None)
-    assert text is not None
-    report = invocation.graph().lint(text, at)
+    source = file_source(file)
+    report = invocation.graph().lint(source.text or "", at)
     if invocation.json:
-        output.write_json(report.to_json())
+        body = report.to_json()
+        for finding in body["findings"]:
+            finding["message"] = source.renamed(finding["message"])
+        output.write_json(body)
     else:
-        output.write_table(
-            ["severity", "code", "message"],
-            [(f.severity, f.code, f.message) for f in report.findings],
+        for found in report.findings:
+            output.write_line(f"{found.severity}: {source.renamed(_coded(found))}")
+        counts = (
+            output.counted(report.queries_processed, "query", "queries"),
+            output.counted(report.errors, "error"),
+            output.counted(report.warnings, "warning"),
         )
-        output.write_line(
-            f"{output.counted(report.errors, 'error')}, "
-            f"{output.counted(report.warnings, 'warning')}."
-        )
+        output.write_line(f"{counts[0]}: {counts[1]}, {counts[2]}.")
     if report.errors:
         context.exit(BAD_INPUT)
+
+
+def _coded(found: Finding) -> str:
+    """The message with its code, which some messages begin with already."""
+    has_it = found.code is None or found.message.startswith(f"{found.code}:")
+    return found.message if has_it else f"{found.code}: {found.message}"

@@ -96,13 +96,18 @@ class ExecContext:
     # ------------------------------------------------------------------ plans
 
     def compiled(
-        self, source: str, name: str | None, catalog: Catalog, schema_hash: str
+        self,
+        source: str,
+        name: str | None,
+        catalog: Catalog,
+        schema_hash: str,
+        file: str | None = None,
     ) -> CompiledQuery:
-        """A query of a text, compiled once for a schema."""
+        """A query of a text, compiled once for a schema; `file` names the text in errors."""
         key = (source, name, schema_hash)
         found = self._compiled.get(key)
         if found is None:
-            found = compile_query(source, catalog, name)
+            found = compile_query(source, catalog, name, file)
             self._compiled.put(key, found)
         return found
 

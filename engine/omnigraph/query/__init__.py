@@ -4,7 +4,7 @@ Promises typed errors for any input and no effects. Imports lark, pyarrow (in ar
 omnigraph.schema and omnigraph.errors only.
 """
 
-from omnigraph.query.compile import CompiledQuery, compile_file, compile_query
+from omnigraph.query.compile import CompiledQuery, choose_query, compile_file, compile_query
 from omnigraph.query.descriptor import Descriptor
 from omnigraph.query.lint import LintReport, lint
 from omnigraph.query.params import coerce_params
@@ -14,6 +14,7 @@ __all__ = [
     "CompiledQuery",
     "Descriptor",
     "LintReport",
+    "choose_query",
     "coerce_params",
     "compile_file",
     "compile_query",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal as OneOf
 
 from omnigraph.errors import InvalidInput, did_you_mean
@@ -42,8 +43,17 @@ def compile_query(
     source: str, catalog: Catalog, name: str | None = None, file: str | None = None
 ) -> CompiledQuery:
     """One query of a text; the name may be left out when there is only one."""
+    tree, query = choose_query(source, name, file)
+    return compile_tree(tree, query, catalog)
+
+
+@lru_cache(maxsize=32)  # a caller that looks before it compiles parses once
+def choose_query(
+    source: str, name: str | None = None, file: str | None = None
+) -> tuple[QueryFile, QueryTree]:
+    """One query of a text as it is written, which needs no catalog; and the text it is part of."""
     tree = parse(source, file)
-    return compile_tree(tree, _chosen(tree, name), catalog)
+    return tree, _chosen(tree, name)
 
 
 def compile_file(
