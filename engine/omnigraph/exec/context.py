@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -39,8 +39,18 @@ KEEP_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
-Embedder = Callable[[str, str | None], Sequence[float]]
-"""Text and the model recorded for the property to a vector."""
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one space, which `model` names."""
+
+    @property
+    def model(self) -> str: ...
+    def embed(self, texts: Sequence[str]) -> Sequence[Any]: ...
+
+
+EmbedderOf = Callable[[int], Embedder | None]
+"""The embedder for vectors of a dimension, if there is one."""
 
 
 @dataclass
@@ -65,7 +75,7 @@ class ExecContext:
     column_bytes: int = COLUMN_BYTES
     adjacency_bytes: int = ADJACENCY_BYTES
     keep_from: int = KEEP_FROM
-    embedder: Embedder | None = None
+    embedder: EmbedderOf | None = None
     mode: Mode | None = None
     counters: Counters = field(default_factory=Counters)
 

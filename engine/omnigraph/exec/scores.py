@@ -130,15 +130,25 @@ class Scores:
         query = self._evaluator.constant(rank.query)
         if not isinstance(query, str):
             return None if query is None else np.asarray(query, np.float64)
-        embedder = self._evaluator.view.context.embedder
+        type_ = self._entities(rank).source.type
+        prop = type_.property(rank.field.property)
+        assert prop.type.dimension is not None
+        make = self._evaluator.view.context.embedder
+        embedder = None if make is None else make(prop.type.dimension)
         if embedder is None:
             raise InvalidInput(
                 "nearest was given text, and no embedder is configured",
                 hint="Configure an embedder, or pass a vector.",
             )
-        prop = self._entities(rank).source.type.property(rank.field.property)
-        model = None if prop.embed is None else prop.embed.model
-        return np.asarray(embedder(query, model), np.float64)
+        recorded = None if prop.embed is None else prop.embed.model
+        if recorded is not None and recorded != embedder.model:
+            raise InvalidInput(
+                f"{type_.name}.{prop.name} holds vectors of {recorded!r}, "
+                f"the embedder makes {embedder.model!r}",
+                hint=f"Configure an embedder for {recorded!r}.",
+                details={"type_name": type_.name, "property": prop.name, "model": recorded},
+            )
+        return np.asarray(embedder.embed([query])[0], np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
         return self._evaluator.view.loaded(self._variables[ranked_variable(rank)])
