@@ -39,7 +39,7 @@ class Queries:
     def __init__(self, store: GraphStore) -> None:
         self._store = store
         self._context = ExecContext(
-            root=store.root, cache_dir=default_cache_dir(), embedder_for=configured_embedder
+            root=store.root, cache_dir=default_cache_dir(), embedder=configured_embedder
         )
 
     def read(self, text: str | None, name: str | None, params: Params, at: str) -> QueryResult:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -39,8 +39,18 @@ KEEP_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
-EmbedderFor = Callable[[int], Any]
-"""The embedder for vectors of a dimension, none where none is configured."""
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one space, which `model` names."""
+
+    @property
+    def model(self) -> str: ...
+    def embed(self, texts: Sequence[str]) -> Sequence[Any]: ...
+
+
+EmbedderOf = Callable[[int], Embedder | None]
+"""The embedder for vectors of a dimension, if there is one."""
 
 
 @dataclass
@@ -65,7 +75,7 @@ class ExecContext:
     column_bytes: int = COLUMN_BYTES
     adjacency_bytes: int = ADJACENCY_BYTES
     keep_from: int = KEEP_FROM
-    embedder_for: EmbedderFor | None = None
+    embedder: EmbedderOf | None = None
     mode: Mode | None = None
     counters: Counters = field(default_factory=Counters)
 
@@ -96,18 +106,13 @@ class ExecContext:
     # ------------------------------------------------------------------ plans
 
     def compiled(
-        self,
-        source: str,
-        name: str | None,
-        catalog: Catalog,
-        schema_hash: str,
-        file: str | None = None,
+        self, source: str, name: str | None, catalog: Catalog, schema_hash: str
     ) -> CompiledQuery:
-        """A query of a text, compiled once for a schema; `file` names the text in errors."""
+        """A query of a text, compiled once for a schema."""
         key = (source, name, schema_hash)
         found = self._compiled.get(key)
         if found is None:
-            found = compile_query(source, catalog, name, file)
+            found = compile_query(source, catalog, name)
             self._compiled.put(key, found)
         return found
 

@@ -216,7 +216,8 @@ def text_index(view: View, info: VariableInfo, name: str) -> Any:  # noqa: ANN40
     entities.column(name)
 
     def make(column: pa.Array) -> tuple[object, int]:
-        return TextIndex(column), 2 * column.nbytes
+        index = TextIndex(column)
+        return index, index.nbytes
 
     table = entities.table
     return table.columns.derived(table, entities.source.stored(name), "text", make)

@@ -130,19 +130,23 @@ class Scores:
         query = self._evaluator.constant(rank.query)
         if not isinstance(query, str):
             return None if query is None else np.asarray(query, np.float64)
-        prop = self._entities(rank).source.type.property(rank.field.property)
-        configured = self._evaluator.view.context.embedder_for
-        embedder = configured(prop.type.dimension or 0) if configured else None
+        type_ = self._entities(rank).source.type
+        prop = type_.property(rank.field.property)
+        assert prop.type.dimension is not None
+        make = self._evaluator.view.context.embedder
+        embedder = None if make is None else make(prop.type.dimension)
         if embedder is None:
             raise InvalidInput(
                 "nearest was given text, and no embedder is configured",
                 hint="Set OMNIGRAPH_EMBEDDER=offline or openai, or pass a vector.",
             )
-        model = prop.embed.model if prop.embed else None
-        if model is not None and embedder.model != model:
+        recorded = None if prop.embed is None else prop.embed.model
+        if recorded is not None and recorded != embedder.model:
             raise InvalidInput(
-                f"the vectors were made by {model!r}, the embedder is {embedder.model!r}",
-                hint=f"Configure an embedder for {model!r}.",
+                f"{type_.name}.{prop.name} holds vectors of {recorded!r}, "
+                f"the embedder makes {embedder.model!r}",
+                hint=f"Configure an embedder for {recorded!r}.",
+                details={"type_name": type_.name, "property": prop.name, "model": recorded},
             )
         return np.asarray(embedder.embed([query])[0], np.float64)
 

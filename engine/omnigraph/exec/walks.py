@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.errors import ResourceLimit
 from omnigraph.exec.aggregate import Grouper, Partial, best_of, grouped
 from omnigraph.exec.arrays import AnyArray, Handles, Mask, distinct
 from omnigraph.exec.candidates import Candidates
@@ -188,7 +189,9 @@ class Walks:
             counted = valid if rows is None else rows * valid
         if agg.function == "count":
             return None if gone is None else counted, None
-        numbers = entities.by_handle_filled(entities.numbers(agg.argument.property), 0)
+        # Sums are floats, and products with large whole numbers must not wrap around.
+        stored = entities.numbers(agg.argument.property).astype(np.float64, copy=False)
+        numbers = entities.by_handle_filled(stored, 0)
         if gone is None:
             return None, numbers if rows is None else numbers * rows
         return counted, numbers * counted
@@ -208,6 +211,8 @@ class Walks:
         below = self._tally(link.other, name)
         entries = self._entries(link, csr, self.active[name], own, below)
         weight = None if below.rows is None else below.rows[entries.targets]
+        if below.rows is not None and len(below.rows):
+            _require_countable(_largest(below.rows) * len(entries.targets))
         message = Tally(entries.sums(weight))
         for number, (counted, value) in below.values.items():
             if self._best(number):
@@ -266,7 +271,7 @@ class Walks:
             counted = entries.sums(weight)
         if agg.function == "count":
             return counted, None
-        flat = entries.along(name, edges.numbers(name))
+        flat = entries.along(name, edges.numbers(name)).astype(np.float64, copy=False)
         return counted, entries.sums(flat if weight is None else flat * weight)
 
     def _csr(self, link: Link, *, bag: bool) -> Csr:
@@ -352,7 +357,20 @@ def _joined(first: Tally, second: Tally, best: Any) -> Tally:  # noqa: ANN401
 def _times(left: AnyArray | None, right: AnyArray | None) -> AnyArray | None:
     if left is None:
         return right
-    return left if right is None else left * right
+    if right is None:
+        return left
+    if left.dtype.kind != "f" and right.dtype.kind != "f" and len(left):
+        _require_countable(_largest(left) * _largest(right))
+    return left * right
+
+
+def _largest(values: AnyArray) -> int:
+    return max(abs(int(values.max())), abs(int(values.min())))
+
+
+def _require_countable(most: int) -> None:
+    if most >= 2**63:
+        raise ResourceLimit("the number of matches", 2**63 - 1, most)
 
 
 def _group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArray:

@@ -1,0 +1,66 @@
+"""One context serves many threads, and refuses what it cannot count."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from engine.exec.reads import read, values
+from omnigraph.errors import ResourceLimit
+from omnigraph.exec import run as running
+from omnigraph.exec.context import ExecContext
+
+
+def test_threads_share_what_is_built(tmp_path: Path) -> None:
+    graph = omnigraph.init(str(tmp_path), "node P { k: I64 @key n: I64 }\nedge E: P -> P")
+    rng = np.random.default_rng(2)
+    ends = rng.integers(0, 200, (2, 2000)).astype(str)
+    with graph.transaction() as txn:
+        txn.insert("P", pa.table({"k": np.arange(200), "n": np.arange(200) % 7}))
+        txn.insert("E", pa.table({"src": ends[0], "dst": ends[1]}))
+    body = "match { $a: P  $a e $b  $b <e> $c } return { $a.n, count($c) as c, sum($b.n) as s }"
+    expected = sorted(values(read(graph, body)))
+    context = ExecContext(column_bytes=1 << 14)  # so little that things are evicted all the time
+
+    def one(_: int) -> list[object]:
+        return sorted(values(read(graph, body, context=context)))
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(one, range(40)))
+    assert all(rows == expected for rows in found)
+    assert context.counters.built == 1
+
+
+def test_more_matches_than_64_bits_count_are_refused(tmp_path: Path) -> None:
+    graph = omnigraph.init(str(tmp_path), "node P { k: I64 @key }\nedge E: P -> P")
+    with graph.transaction() as txn:
+        txn.insert("P", pa.table({"k": np.arange(300)}))
+        ends = np.indices((300, 300)).reshape(2, -1).astype(str)
+        txn.insert("E", pa.table({"src": ends[0], "dst": ends[1]}))
+    names = "abcdefghijk"
+    hops = " ".join(f"${x} e ${y}" for x, y in zip(names, names[1:], strict=False))
+    few = values(read(graph, f"match {{ {hops[:23]} }} return {{ count($a) as n }}"))
+    assert few == [300**4]
+    with pytest.raises(ResourceLimit, match="the number of matches"):
+        read(graph, f"match {{ {hops} }} return {{ count($a) as n }}").to_arrow()
+
+
+def test_sums_of_large_numbers_do_not_wrap_around(tmp_path: Path) -> None:
+    graph = omnigraph.init(str(tmp_path), "node P { k: I64 @key }\nedge E: P -> P { w: I64 }")
+    high = 2**62
+    with graph.transaction() as txn:
+        txn.insert("P", pa.table({"k": [1, 2, 3, high]}))
+        ends = [str(high)] * 3
+        txn.insert("E", pa.table({"src": ["1", "2", "3"], "dst": ends, "w": [high] * 3}))
+    body = "match { $a: P  $a $w:e $b } return { sum($b.k) as s, sum($w.w) as t, avg($w.w) as v }"
+    for many in (0, 10**9):
+        running.MANY_ROWS, before = many, running.MANY_ROWS
+        try:
+            assert values(read(graph, body)) == [(3.0 * high, 3.0 * high, float(high))]
+        finally:
+            running.MANY_ROWS = before
