@@ -106,8 +106,8 @@ class Statements:
 
     def _end(self) -> int | None:
         """Where a statement ends, if one does."""
+        from omnigraph.lexical import SourceProblem
         from omnigraph.query.lexer import tokens
-        from omnigraph.schema.lexer import SourceProblem
 
         base = self._lexed
         try:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
+from omnigraph.embedding import Embedder
 from omnigraph.errors import Corruption, InvalidInput
 from omnigraph.exec.adjacency import (
     Adjacency,
@@ -39,14 +40,6 @@ KEEP_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors of one space, which `model` names."""
-
-    @property
-    def model(self) -> str: ...
-    def embed(self, texts: Sequence[str]) -> Sequence[Any]: ...
 
 
 EmbedderOf = Callable[[int], Embedder | None]
@@ -106,13 +99,18 @@ class ExecContext:
     # ------------------------------------------------------------------ plans
 
     def compiled(
-        self, source: str, name: str | None, catalog: Catalog, schema_hash: str
+        self,
+        source: str,
+        name: str | None,
+        catalog: Catalog,
+        schema_hash: str,
+        file: str | None = None,
     ) -> CompiledQuery:
-        """A query of a text, compiled once for a schema."""
+        """A query of a text, compiled once for a schema; `file` names the text in errors."""
         key = (source, name, schema_hash)
         found = self._compiled.get(key)
         if found is None:
-            found = compile_query(source, catalog, name)
+            found = compile_query(source, catalog, name, file)
             self._compiled.put(key, found)
         return found
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
-
-_SAFE_INTEGER = 2**53 - 1
+from omnigraph.json_values import json_value
 
 
 @dataclass(frozen=True)
@@ -89,38 +86,6 @@ def json_values(array: pa.Array) -> list[Any]:
     if pa.types.is_integer(type_) and type_.bit_width <= 32:
         return values
     return [json_value(value) for value in values]
-
-
-def json_value(value: Any) -> Any:  # noqa: ANN401, PLR0911
-    """A value as JSON keeps it without loss."""
-    match value:
-        case None | bool() | str():
-            return value
-        case int():
-            return value if abs(value) <= _SAFE_INTEGER else str(value)
-        case float():
-            return value if math.isfinite(value) else _not_finite(value)
-        case datetime():
-            return _instant(value)
-        case date():
-            return value.isoformat()
-        case list() | tuple():
-            return [json_value(item) for item in value]
-        case _:
-            return str(value)
-
-
-def _not_finite(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _instant(value: datetime) -> str:
-    utc = value.astimezone(UTC) if value.tzinfo else value
-    micros = utc.microsecond
-    precision = (
-        "seconds" if not micros else "milliseconds" if micros % 1000 == 0 else "microseconds"
-    )
-    return utc.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def _imported(package: str) -> Any:  # noqa: ANN401

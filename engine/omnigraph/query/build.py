@@ -7,13 +7,13 @@ checked here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from math import isfinite
 from typing import Any, TypeVar
 
 from lark import Token, Transformer
 
+from omnigraph.lexical import SourceProblem, string_value
 from omnigraph.query.temporal import parse_date, parse_datetime
 from omnigraph.query.tree import (
     AggregateTree,
@@ -50,15 +50,12 @@ from omnigraph.query.tree import (
     UpdateTree,
     VariableTree,
 )
-from omnigraph.schema.lexer import SourceProblem
 from omnigraph.schema.types import Scalar
 
 # Past this a number is no number anybody means, and Python refuses to read it.
 _MAX_DIGITS = 1000
 _MAX_INTEGER = 2**63 - 1
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 _NOTES = ("description", "instruction")
 
 Parts = list[Any]
@@ -116,7 +113,7 @@ class TreeBuilder(Transformer[Token, Any]):
             raise SourceProblem(
                 f"a query takes `@description` and `@instruction`, not `@{word}`", _span(word)
             )
-        return _name(word), _string(text)
+        return _name(word), string_value(text)
 
     # ------------------------------------------------------------------ reads
 
@@ -230,7 +227,7 @@ class TreeBuilder(Transformer[Token, Any]):
     # ------------------------------------------------------------------ literals
 
     def string(self, parts: Tokens) -> LiteralTree:
-        return LiteralTree(_string(parts[0]), Scalar.STRING, _span(parts[0]))
+        return LiteralTree(string_value(parts[0]), Scalar.STRING, _span(parts[0]))
 
     def float(self, parts: Tokens) -> LiteralTree:
         value = float(parts[0])
@@ -324,19 +321,6 @@ def _count(token: Token) -> int:
 
 def _moment(token: Token, parse: Callable[[str], _Moment]) -> _Moment:
     try:
-        return parse(_string(token))
+        return parse(string_value(token))
     except ValueError as error:
         raise SourceProblem(str(error), _span(token)) from None
-
-
-def _string(token: Token) -> str:
-    def unescape(match: re.Match[str]) -> str:
-        if match[1] not in _ESCAPES:
-            start = (token.start_pos or 0) + len(token[: match.start()].encode())
-            end = start + len(match[0].encode())
-            raise SourceProblem(
-                f'unknown escape `{match[0]}`; a string knows \\" \\\\ \\n \\r \\t', (start, end)
-            )
-        return _ESCAPES[match[1]]
-
-    return _ESCAPE.sub(unescape, token[1:-1])

@@ -14,13 +14,12 @@ from typing import Any
 from lark import Token
 from lark.lexer import Lexer
 
-from omnigraph.schema.lexer import SourceProblem
+from omnigraph.lexical import SKIP, SourceProblem, no_token, skip
 
 # Deeper than anyone writes, and far from what could exhaust the stack of a later pass.
 MAX_NESTING = 64
 
 # Possessive throughout: no input can make these backtrack.
-_SKIP = rb"(?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 _VAR = rb"\$[a-z_][A-Za-z0-9_]*+"
 
 _TOKEN = re.compile(
@@ -36,30 +35,29 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_TRIVIA = re.compile(_SKIP)
-_OPENS_PARENTHESIS = re.compile(_SKIP + rb"\(")
-_COLON_FOLLOWS = re.compile(_SKIP + rb":")
+_OPENS_PARENTHESIS = re.compile(SKIP + rb"\(")
+_COLON_FOLLOWS = re.compile(SKIP + rb":")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]")
 # `{m,n} $b` or `$b`, where `$b` is no property access: what follows the edge of a traversal.
 _EDGE_FOLLOWS = re.compile(
-    _SKIP
+    SKIP
     + rb"(?:\{"
-    + _SKIP
+    + SKIP
     + rb"-?[0-9]++"
-    + _SKIP
+    + SKIP
     + rb","
-    + _SKIP
+    + SKIP
     + rb"(?:-?[0-9]++"
-    + _SKIP
+    + SKIP
     + rb")?+\}"
-    + _SKIP
+    + SKIP
     + rb")?+"
     + _VAR
     + rb"(?!"
-    + _SKIP
+    + SKIP
     + rb"\.)"
 )
-_IN_ANGLES = re.compile(_SKIP + rb"(?!not(?![A-Za-z0-9_]))[a-z_][A-Za-z0-9_]*+" + _SKIP + rb">")
+_IN_ANGLES = re.compile(SKIP + rb"(?!not(?![A-Za-z0-9_]))[a-z_][A-Za-z0-9_]*+" + SKIP + rb">")
 
 _PUNCTUATION = {
     b"{": "_LBRACE",
@@ -225,7 +223,7 @@ def tokens(data: bytes) -> Iterator[Token]:
     """The tokens of a file, each with its byte span in `start_pos` and `end_pos`."""
     at, words = 0, _Words(data)
     while True:
-        at = _skip(data, at)
+        at = skip(data, at)
         if at == len(data):
             return
         kind, end = _next(data, at)
@@ -233,16 +231,6 @@ def tokens(data: bytes) -> Iterator[Token]:
         words.advance(kind, (at, end))
         yield Token(kind, data[at:end].decode(), start_pos=at, end_pos=end)
         at = end
-
-
-def _skip(data: bytes, at: int) -> int:
-    trivia = _TRIVIA.match(data, at)
-    assert trivia is not None, "trivia may be empty, so it always matches"
-    if data.startswith(b"/*", trivia.end()):
-        raise SourceProblem(
-            "this comment is never closed; add `*/`", (trivia.end(), trivia.end() + 2)
-        )
-    return trivia.end()
 
 
 def _next(data: bytes, at: int) -> tuple[str, int]:
@@ -258,24 +246,11 @@ def _next(data: bytes, at: int) -> tuple[str, int]:
 
 
 def _no_token(data: bytes, at: int) -> SourceProblem:
-    if data.startswith(b'"', at):
-        line_end = data.find(b"\n", at)
-        return SourceProblem(
-            'this string is never closed; add `"`', (at, line_end if line_end > 0 else len(data))
-        )
-    if data.startswith(b"#", at):
-        return SourceProblem("`#` is not a comment; write `// …`", (at, at + 1))
     if data.startswith(b"$", at):
         return SourceProblem("a variable is `$` and a name in small letters", (at, at + 1))
     if data.startswith(b"'", at):
         return SourceProblem("a string stands in double quotes", (at, at + 1))
-    # A character of several bytes is underlined as a whole.
-    end = at + 1
-    while end < len(data) and data[end] & 0xC0 == 0x80:
-        end += 1
-    return SourceProblem(
-        f"unexpected character {data[at:end].decode(errors='replace')!r}", (at, end)
-    )
+    return no_token(data, at)
 
 
 class QueryLexer(Lexer):

@@ -9,10 +9,10 @@ from typing import Any
 from lark import Lark, Token, UnexpectedToken
 
 from omnigraph.errors import ParseError
+from omnigraph.lexical import SourceProblem, encode
 from omnigraph.query.build import TreeBuilder
 from omnigraph.query.lexer import QueryLexer
 from omnigraph.query.tree import QueryFile, Span
-from omnigraph.schema.lexer import SourceProblem
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
@@ -63,7 +63,7 @@ _EXPRESSION = {"VAR", "STRING", "FLOAT", "INT", "BOOL", "LSQB", "NOW", "DATE"}
 
 def parse(source: str, file: str | None = None) -> QueryFile:
     """Parse a `.gq` text; `file` only names it in errors."""
-    data = _encode(source, file)
+    data = encode(source, file)
     try:
         # The builder runs inside the parser, so this is already a tuple of typed trees.
         queries: Any = _parser().parse(data)
@@ -79,18 +79,6 @@ def parse(source: str, file: str | None = None) -> QueryFile:
 def _parser() -> Lark:
     grammar = files("omnigraph.query").joinpath("grammar.lark").read_text("utf-8")
     return Lark(grammar, parser="lalr", lexer=QueryLexer, transformer=TreeBuilder())
-
-
-def _encode(source: str, file: str | None) -> bytes:
-    try:
-        return source.encode()
-    except UnicodeEncodeError as error:
-        # A lone surrogate has no UTF-8 form, so the message must show a text that has one.
-        start = len(source[: error.start].encode())
-        readable = source.encode(errors="replace").decode()
-        raise ParseError(
-            "the text is not valid Unicode", source=readable, span=(start, start + 1), file=file
-        ) from None
 
 
 def _explain(unexpected: UnexpectedToken, data: bytes) -> tuple[str, Span]:

@@ -7,14 +7,13 @@ is checked here.
 
 from __future__ import annotations
 
-import re
 from math import isfinite
 from typing import Any
 
 from lark import Token, Transformer
 
 from omnigraph.errors import did_you_mean
-from omnigraph.schema.lexer import SourceProblem
+from omnigraph.lexical import SourceProblem, string_value
 from omnigraph.schema.tree import (
     AnnotationTree,
     CardinalityTree,
@@ -43,8 +42,6 @@ from omnigraph.schema.types import (
 # Past this a number is no number anybody means, and Python refuses to read it.
 _MAX_DIGITS = 1000
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
 # What people write who come from another language.
 _ALIASES = {
@@ -165,7 +162,7 @@ class TreeBuilder(Transformer[Token, SchemaTree]):
         at, kind, member, pattern = parts
         return CheckConstraint(
             _name(member),
-            Literal(_string(pattern), _span(pattern)),
+            Literal(string_value(pattern), _span(pattern)),
             (at.start_pos or 0, kind.end_pos or 0),
         )
 
@@ -204,7 +201,7 @@ class TreeBuilder(Transformer[Token, SchemaTree]):
 
     def literal(self, parts: Tokens) -> Literal:
         token = parts[0]
-        value = _string(token) if token.type == "STRING" else _number(token)
+        value = string_value(token) if token.type == "STRING" else _number(token)
         return Literal(value, _span(token))
 
 
@@ -238,16 +235,3 @@ def _number(token: Token) -> int | float:
     if not isfinite(value):
         raise SourceProblem("this number is too large for a 64-bit float", _span(token))
     return value
-
-
-def _string(token: Token) -> str:
-    def unescape(match: re.Match[str]) -> str:
-        if match[1] not in _ESCAPES:
-            start = (token.start_pos or 0) + len(token[: match.start()].encode())
-            end = start + len(match[0].encode())
-            raise SourceProblem(
-                f'unknown escape `{match[0]}`; a string knows \\" \\\\ \\n \\r \\t', (start, end)
-            )
-        return _ESCAPES[match[1]]
-
-    return _ESCAPE.sub(unescape, token[1:-1])

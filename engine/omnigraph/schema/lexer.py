@@ -13,8 +13,9 @@ from typing import Any
 from lark import Token
 from lark.lexer import Lexer
 
+from omnigraph.lexical import SKIP, no_token, skip
+
 # Possessive throughout: no input can make these backtrack.
-_SKIP = rb"(?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 
 _TOKEN = re.compile(
     rb"""
@@ -30,13 +31,10 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _ENUM_VALUE = re.compile(rb"[A-Za-z0-9_-]++")
-_TRIVIA = re.compile(_SKIP)
-_OPENS_PARENTHESIS = re.compile(_SKIP + rb"\(")
-_CONSTRAINT = re.compile(
-    _SKIP + rb"(key|unique|index|range|check)(?![A-Za-z0-9_])" + _SKIP + rb"\("
-)
+_OPENS_PARENTHESIS = re.compile(SKIP + rb"\(")
+_CONSTRAINT = re.compile(SKIP + rb"(key|unique|index|range|check)(?![A-Za-z0-9_])" + SKIP + rb"\(")
 _CARDINALITY = re.compile(
-    _SKIP + rb"card(?![A-Za-z0-9_])" + _SKIP + rb"\(" + _SKIP + rb"[0-9]++" + _SKIP + rb"\.\."
+    SKIP + rb"card(?![A-Za-z0-9_])" + SKIP + rb"\(" + SKIP + rb"[0-9]++" + SKIP + rb"\.\."
 )
 
 _PUNCTUATION = {
@@ -63,20 +61,11 @@ _TOP_WORDS = {
 _CONSTRAINT_AT = {b"range": "AT_RANGE", b"check": "AT_CHECK"}
 
 
-class SourceProblem(Exception):
-    """Something wrong at a place of the text; `parse` turns this into a ParseError."""
-
-    def __init__(self, problem: str, span: tuple[int, int]) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.span = span
-
-
 def tokens(data: bytes) -> Iterator[Token]:
     """The tokens of a file, each with its byte span in `start_pos` and `end_pos`."""
     at, depth, in_enum, previous = 0, 0, False, ""
     while True:
-        at = _skip(data, at)
+        at = skip(data, at)
         if at == len(data):
             return
         if in_enum and (value := _ENUM_VALUE.match(data, at)):
@@ -96,20 +85,10 @@ def tokens(data: bytes) -> Iterator[Token]:
         at, previous = end, kind
 
 
-def _skip(data: bytes, at: int) -> int:
-    trivia = _TRIVIA.match(data, at)
-    assert trivia is not None, "trivia may be empty, so it always matches"
-    if data.startswith(b"/*", trivia.end()):
-        raise SourceProblem(
-            "this comment is never closed; add `*/`", (trivia.end(), trivia.end() + 2)
-        )
-    return trivia.end()
-
-
 def _next(data: bytes, at: int) -> tuple[str, int]:
     match = _TOKEN.match(data, at)
     if match is None:
-        raise _no_token(data, at)
+        raise no_token(data, at)
     kind = match.lastgroup or ""
     if kind == "PUNCTUATION":
         kind = _PUNCTUATION[match.group()]
@@ -131,23 +110,6 @@ def _at_kind(data: bytes, end: int) -> str:
     if constraint := _CONSTRAINT.match(data, end):
         return _CONSTRAINT_AT.get(constraint.group(1), "AT_TUPLE")
     return "AT_CARD" if _CARDINALITY.match(data, end) else "AT"
-
-
-def _no_token(data: bytes, at: int) -> SourceProblem:
-    if data.startswith(b'"', at):
-        line_end = data.find(b"\n", at)
-        return SourceProblem(
-            'this string is never closed; add `"`', (at, line_end if line_end > 0 else len(data))
-        )
-    if data.startswith(b"#", at):
-        return SourceProblem("`#` is not a comment; write `// …`", (at, at + 1))
-    # A character of several bytes is underlined as a whole.
-    end = at + 1
-    while end < len(data) and data[end] & 0xC0 == 0x80:
-        end += 1
-    return SourceProblem(
-        f"unexpected character {data[at:end].decode(errors='replace')!r}", (at, end)
-    )
 
 
 class SchemaLexer(Lexer):

@@ -9,8 +9,9 @@ from typing import Any
 from lark import Lark, Token, UnexpectedToken
 
 from omnigraph.errors import ParseError, did_you_mean
+from omnigraph.lexical import SourceProblem, encode
 from omnigraph.schema.build import TreeBuilder, unknown_type
-from omnigraph.schema.lexer import SchemaLexer, SourceProblem
+from omnigraph.schema.lexer import SchemaLexer
 from omnigraph.schema.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree, Span
 
 # How each token is called in "expected …"; the order here is the order they are named in.
@@ -50,7 +51,7 @@ _CONSTRAINTS = {"AT_TUPLE", "AT_RANGE", "AT_CHECK"}
 
 def parse(source: str, file: str | None = None) -> SchemaTree:
     """Parse a `.pg` text; `file` only names it in errors."""
-    data = _encode(source, file)
+    data = encode(source, file)
     try:
         # The builder runs inside the parser, so this is already a tuple of typed trees.
         declarations: Any = _parser().parse(data)
@@ -72,18 +73,6 @@ def parse(source: str, file: str | None = None) -> SchemaTree:
 def _parser() -> Lark:
     grammar = files("omnigraph.schema").joinpath("grammar.lark").read_text("utf-8")
     return Lark(grammar, parser="lalr", lexer=SchemaLexer, transformer=TreeBuilder())
-
-
-def _encode(source: str, file: str | None) -> bytes:
-    try:
-        return source.encode()
-    except UnicodeEncodeError as error:
-        # A lone surrogate has no UTF-8 form, so the message must show a text that has one.
-        start = len(source[: error.start].encode())
-        readable = source.encode(errors="replace").decode()
-        raise ParseError(
-            "the text is not valid Unicode", source=readable, span=(start, start + 1), file=file
-        ) from None
 
 
 def _explain(unexpected: UnexpectedToken, data: bytes) -> tuple[str, Span]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 import omnigraph
@@ -22,9 +24,11 @@ class Table:
     """An embedder that knows a few words."""
 
     model: str = "table"
+    dimension: int = 2
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return [{"left": [0.0, 0.0], "right": [3.0, 0.0]}[text] for text in texts]
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        known = {"left": [0.0, 0.0], "right": [3.0, 0.0]}
+        return np.array([known[text] for text in texts], np.float32)
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 import omnigraph
 from engine.query.cases import EXAMPLES, Case, cases
 from omnigraph.exec.context import ExecContext
-from omnigraph.exec.result import json_value
 from omnigraph.exec.run import run_read
 from omnigraph.graph import Graph
+from omnigraph.json_values import json_value
 from omnigraph.query.ir import ReadPlan
 
 READS = [case for case in cases() if "rows" in case.expectations]

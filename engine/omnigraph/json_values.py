@@ -1,0 +1,44 @@
+"""Values as JSON keeps them without loss (section 10 of the query language)."""
+
+from __future__ import annotations
+
+import base64
+import math
+from datetime import UTC, date, datetime
+from typing import Any
+
+_SAFE_INTEGER = 2**53 - 1
+
+
+def json_value(value: Any) -> Any:  # noqa: ANN401, PLR0911
+    """A value as JSON keeps it without loss."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if abs(value) <= _SAFE_INTEGER else str(value)
+        case float():
+            return value if math.isfinite(value) else _not_finite(value)
+        case datetime():
+            return _instant(value)
+        case date():
+            return value.isoformat()
+        case bytes():
+            return "base64:" + base64.b64encode(value).decode()
+        case list() | tuple():
+            return [json_value(item) for item in value]
+        case _:
+            return str(value)
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _instant(value: datetime) -> str:
+    utc = value.astimezone(UTC) if value.tzinfo else value
+    micros = utc.microsecond
+    precision = (
+        "seconds" if not micros else "milliseconds" if micros % 1000 == 0 else "microseconds"
+    )
+    return utc.replace(tzinfo=None).isoformat(timespec=precision) + "Z"

@@ -1,0 +1,84 @@
+"""The lexical rules that `.pg` and `.gq` share: what is skipped, strings, and bytes of the text."""
+
+from __future__ import annotations
+
+import re
+
+from lark import Token
+
+from omnigraph.errors import ParseError
+
+Span = tuple[int, int]
+
+SKIP = rb"(?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+"""Blanks and comments, as the front of a pattern."""
+
+_TRIVIA = re.compile(SKIP)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+class SourceProblem(Exception):
+    """Something wrong at a place of the text; `parse` turns this into a ParseError."""
+
+    def __init__(self, problem: str, span: Span) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.span = span
+
+
+def encode(source: str, file: str | None) -> bytes:
+    """The text as UTF-8, which spans count in."""
+    try:
+        return source.encode()
+    except UnicodeEncodeError as error:
+        # A lone surrogate has no UTF-8 form, so the message must show a text that has one.
+        start = len(source[: error.start].encode())
+        readable = source.encode(errors="replace").decode()
+        raise ParseError(
+            "the text is not valid Unicode", source=readable, span=(start, start + 1), file=file
+        ) from None
+
+
+def skip(data: bytes, at: int) -> int:
+    """Where the next token begins."""
+    trivia = _TRIVIA.match(data, at)
+    assert trivia is not None, "trivia may be empty, so it always matches"
+    if data.startswith(b"/*", trivia.end()):
+        raise SourceProblem(
+            "this comment is never closed; add `*/`", (trivia.end(), trivia.end() + 2)
+        )
+    return trivia.end()
+
+
+def no_token(data: bytes, at: int) -> SourceProblem:
+    """What is wrong where no token begins."""
+    if data.startswith(b'"', at):
+        line_end = data.find(b"\n", at)
+        return SourceProblem(
+            'this string is never closed; add `"`', (at, line_end if line_end > 0 else len(data))
+        )
+    if data.startswith(b"#", at):
+        return SourceProblem("`#` is not a comment; write `// …`", (at, at + 1))
+    # A character of several bytes is underlined as a whole.
+    end = at + 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return SourceProblem(
+        f"unexpected character {data[at:end].decode(errors='replace')!r}", (at, end)
+    )
+
+
+def string_value(token: Token) -> str:
+    """The text that a string token stands for."""
+
+    def unescape(match: re.Match[str]) -> str:
+        if match[1] not in _ESCAPES:
+            start = (token.start_pos or 0) + len(token[: match.start()].encode())
+            end = start + len(match[0].encode())
+            raise SourceProblem(
+                f'unknown escape `{match[0]}`; a string knows \\" \\\\ \\n \\r \\t', (start, end)
+            )
+        return _ESCAPES[match[1]]
+
+    return _ESCAPE.sub(unescape, token[1:-1])
