@@ -268,7 +268,7 @@ class Terminal:
         return found[0]
 
     def end(self) -> int:
-        return self._shell.wait(60)
+        return self._shell.wait(20)
 
     def close(self) -> None:
         self._shell.kill()
@@ -299,6 +299,7 @@ def test_a_conversation(cli: Cli, terminal: Terminal) -> None:
     terminal.see("main@v1>")
     terminal.type(f"{OLDEST}\r")
     terminal.see("0 rows")
+    terminal.see("main@v1>")
     terminal.type("\x04")  # Ctrl-D
     assert terminal.end() == 0
     history = (cli.folder / "state" / "omnigraph" / "history").read_text()

@@ -30,6 +30,7 @@ ENDINGS = (
     "ate iti ous ive ize less ness"
 )
 
+
 class TableIndex:
     """What Lance finds in the same column."""
 
