@@ -90,7 +90,10 @@ def show(invocation: Invocation, name: str, at: str) -> None:
 @actor_option
 @pass_invocation
 def remove(invocation: Invocation, name: str, branch: str, actor: str | None) -> None:
-    """Remove a stored query from a branch; older moments still have it."""
+    """Remove a stored query from a branch.
+
+    Older moments, and branches forked earlier, still have it.
+    """
     invocation.graph().remove_query(name, branch=branch, actor=actor)
     if invocation.json:
         output.write_json({"branch": branch, "removed": name})

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.query.lint import Finding
 
 FORMATS = ("table", "json", "jsonl", "csv", "arrow")
+LINES_AT_ONCE = 500
 NAMELESS = "<text>"
 """How errors call a text that came from no file."""
 
@@ -178,9 +179,7 @@ def write_result(result: QueryResult, form: str) -> None:
         case "table":
             _write_table(result)
         case "jsonl":
-            for rows in result.json_batches():
-                lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
-                click.echo("".join(f"{line}\n" for line in lines).encode(), nl=False)
+            _write_lines(result)
         case "csv":
             _write_csv(result)
         case _:
@@ -208,6 +207,15 @@ def _shown(value: Any) -> str | None:  # noqa: ANN401
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def _write_lines(result: QueryResult) -> None:
+    dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    for rows in result.json_batches():
+        # In small parts, so that a reader who has seen enough is noticed soon.
+        for start in range(0, len(rows), LINES_AT_ONCE):
+            lines = [dump(row) + "\n" for row in rows[start : start + LINES_AT_ONCE]]
+            click.echo("".join(lines).encode(), nl=False)
 
 
 def _write_csv(result: QueryResult) -> None:

@@ -47,11 +47,15 @@ def compile_query(
     return compile_tree(tree, query, catalog)
 
 
-@lru_cache(maxsize=32)  # a caller that looks before it compiles parses once
 def choose_query(
     source: str, name: str | None = None, file: str | None = None
 ) -> tuple[QueryFile, QueryTree]:
     """One query of a text as it is written, which needs no catalog; and the text it is part of."""
+    return _choose(source, name, file)
+
+
+@lru_cache(maxsize=32)  # a caller that looks before it compiles parses once
+def _choose(source: str, name: str | None, file: str | None) -> tuple[QueryFile, QueryTree]:
     tree = parse(source, file)
     return tree, _chosen(tree, name)
 

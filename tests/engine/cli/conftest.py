@@ -35,6 +35,23 @@ PEOPLE = """\
 {"edge":"Knows","from":"ada","to":"bob","data":{"id":"k1","since":1840}}
 """
 
+QUERIES = """\
+// Whom somebody knows; { and } may stand in comments.
+query friends($name: String) @description("Whom somebody knows") {
+  match { $p: Person { name: $name }  $p knows $f }
+  return { $f.name, $f.age }
+  order { $f.name }
+}
+
+query oldest() {
+  match { $p: Person } return { $p.name, $p.age } order { $p.age desc } limit 1
+}
+
+query grow($name: String, $age: I32) {
+  update Person set { age: $age } where name = $name
+}
+"""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -99,6 +116,7 @@ def bare(
     Path("social.pg").write_text(SCHEMA)
     Path("social-v2.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n  nick: String?"))
     Path("people.ndjson").write_text(PEOPLE)
+    Path("people.gq").write_text(QUERIES)
     return Cli(tmp_path, capsysbinary.readouterr, monkeypatch)
 
 

@@ -38,6 +38,7 @@ def test_help_has_a_purpose_and_an_example(bare: Cli, name: str) -> None:
 def test_every_example_runs(columnar: Cli, example: str) -> None:
     if "s3://" in example:
         pytest.skip("needs a bucket")
+    columnar.ok("queries", "register", "people.gq")
     columnar.ok("branch", "create", "draft")
     command = _SOME_COMMIT.sub(columnar.head(), example)
     before, pipe, rest = command.partition(" | ")

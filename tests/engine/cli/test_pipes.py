@@ -63,7 +63,7 @@ def test_export_feeds_load(cli: Cli) -> None:
     assert loaded.stderr == b""
 
 
-def on_a_terminal(*arguments: str, stdout: bool) -> tuple[str, str]:
+def on_a_terminal(*arguments: str, stdout: bool, code: int = 0) -> tuple[str, str]:
     """Run a command with stderr, and stdout if asked, on a terminal; what it wrote to each."""
     controller, terminal = pty.openpty()
     try:
@@ -85,7 +85,7 @@ def on_a_terminal(*arguments: str, stdout: bool) -> tuple[str, str]:
                 break
             shown += data
         piped, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, shown
+        assert process.returncode == code, shown
         return (piped or b"").decode(), shown.decode()
     finally:
         os.close(controller)
