@@ -204,9 +204,10 @@ def _check_endpoints(image: FinalImage, staged: Staged, edge: EdgeType) -> None:
     """Both ends of every written edge must be there."""
     ends = (("src", edge.src), ("dst", edge.dst))
     named = [partial(_written_values, staged, end) for end, _ in ends]
+    count = sum(write.buffer.rows for write in staged.written)
     # Set membership runs without the interpreter's lock: the two ends are checked side by side.
     with ThreadPoolExecutor(2) as pool:
-        absent = list(pool.map(partial(_absent, image), (name for _, name in ends), named))
+        absent = list(pool.map(partial(_absent, image, count), (n for _, n in ends), named))
     for (end, node_name), candidates in zip(ends, absent, strict=True):
         for missing in candidates:
             edge_id = _edge_with(image, staged.version, end, missing)
@@ -221,11 +222,13 @@ def _written_values(staged: Staged, column: str) -> Iterator[pa.ChunkedArray]:
 
 
 def _absent(
-    image: FinalImage, node_name: str, named: Callable[[], Iterator[pa.ChunkedArray]]
+    image: FinalImage,
+    count: int,
+    node_name: str,
+    named: Callable[[], Iterator[pa.ChunkedArray]],
 ) -> list[str]:
-    """Ids among those named that a node type does not hold, in order; in bounded memory."""
+    """Ids among the `count` named that a node type does not hold, in order; in bounded memory."""
     version, rows = image.table(f"node:{node_name}")
-    count = sum(len(column) for column in named())
     if count <= PROBE_LIMIT:
         ids = pa.chunked_array([c for column in named() for c in column.chunks], pa.string())
         return _missing_nodes(image, node_name, ids.unique())
