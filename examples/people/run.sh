@@ -1,5 +1,5 @@
 #!/bin/sh
-# Create a graph, load it, branch it, and show that the branch alone has changed.
+# Create a graph, load it, branch it, show that the branch alone has changed, and ask it.
 set -eu
 here=$(dirname "$0")
 work=$(mktemp -d)
@@ -17,5 +17,7 @@ say omnigraph branch list
 say omnigraph snapshot --at main
 say omnigraph snapshot --at hiring
 say omnigraph snapshot Person --at hiring --columns name,age --filter "age > 30"
+say omnigraph query reach --file "$here/people.gq" --params '{"name": "Ada"}' --at hiring
+say omnigraph query staff --file "$here/people.gq" --at hiring
 say omnigraph commit list --branch hiring
 say omnigraph verify

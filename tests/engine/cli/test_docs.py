@@ -1,9 +1,13 @@
-"""docs/cli.md covers every command and option, is up to date, and its console blocks run."""
+"""The pages for users are complete and up to date, and every block on them runs as shown."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -12,8 +16,13 @@ from engine.cli.conftest import Cli
 from engine.cli.reference import PAGE, commands, with_help
 
 TEXT = PAGE.read_text("utf-8")
-_FILE = re.compile(r"<!-- file: (\S+) -->\n```\w*\n(.*?)```", re.S)
-_RUN = re.compile(r"<!-- run -->\n```console\n(.*?)```", re.S)
+QUERIES = PAGE.with_name("queries.md")
+README = PAGE.parents[1] / "README.md"
+_BLOCK = re.compile(
+    r"<!-- (?P<kind>\w+)(?:: (?P<name>\S+))? -->\n```\w*\n(?P<body>.*?)```"
+    r"(?:\n```text\n(?P<shown>.*?)```)?",
+    re.S,
+)
 
 
 def test_the_generated_parts_are_up_to_date() -> None:
@@ -36,20 +45,70 @@ def test_the_table_of_exit_codes_is_the_one_in_force() -> None:
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.M)} == codes
 
 
-def test_the_walk_through_runs_as_shown(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, content in _FILE.findall(TEXT):
-        (bare.folder / name).write_text(content)
-    steps = [step for block in _RUN.findall(TEXT) for step in block.split("$ ")[1:]]
-    assert steps
-    for step in steps:
+def as_shown(shown: str, actual: str) -> bool:
+    """Whether an output is what a page shows; `…` stands for anything."""
+    return bool(re.fullmatch(re.escape(shown).replace("…", ".+"), actual))
+
+
+@pytest.mark.parametrize("page", [PAGE, QUERIES], ids=lambda page: page.name)
+def test_a_page_runs_as_shown(bare: Cli, monkeypatch: pytest.MonkeyPatch, page: Path) -> None:
+    for block in _BLOCK.finditer(page.read_text("utf-8")):
+        body, shown = block["body"], block["shown"] or ""
+        match block["kind"]:
+            case "file":
+                (bare.folder / block["name"]).write_text(body)
+            case "run":
+                for line, expected in steps(body):
+                    actual = run_line(bare, monkeypatch.setenv, line)
+                    assert as_shown(expected, actual), (line, actual)
+            case "query" | "mutate" as verb:
+                actual = bare.ok(verb, "-e", body).out
+                assert as_shown(shown, actual), (body, actual)
+            case "python":
+                done = subprocess.run(
+                    [sys.executable, "-c", body], capture_output=True, text=True, check=True
+                )
+                assert as_shown(shown, done.stdout), done.stdout
+
+
+def steps(console: str) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with what it shows."""
+    for step in re.split(r"^\$ ", console, flags=re.M)[1:]:
         line, _, shown = step.partition("\n")
-        words = shlex.split(line)
-        if words[0] == "export":
-            monkeypatch.setenv(*words[1].split("=", 1))
-            continue
-        stdin = ""
-        if words[0] == "echo":
-            stdin, words = words[1], words[3:]
-        assert words[0] == "omnigraph"
-        pattern = re.escape(shown).replace("…", ".+")
-        assert re.fullmatch(pattern, bare.ok(*words[1:], stdin=stdin).out), line
+        yield line, shown
+
+
+def run_line(cli: Cli, set_variable: Callable[[str, str], None], line: str) -> str:
+    """What one line of a console writes."""
+    words = shlex.split(line)
+    if words[0] == "export":
+        name, _, value = words[1].partition("=")
+        set_variable(name, value)
+        return ""
+    stdin = ""
+    if words[0] == "echo":
+        stdin, words = words[1], words[3:]
+    elif words[0] == "cat":
+        stdin, words = (cli.folder / words[1]).read_text(), words[3:]
+    assert words[0] == "omnigraph"
+    return cli.ok(*words[1:], stdin=stdin).out
+
+
+def test_every_block_about_queries_is_run() -> None:
+    left = _BLOCK.sub("", QUERIES.read_text("utf-8"))
+    assert "```" not in left
+
+
+def test_the_readme_asks_what_it_says(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = README.read_text("utf-8").partition("## Ask it")[2].partition("\n## ")[0]
+    assert section
+    examples = Path(__file__).parents[3] / "examples"
+    (bare.folder / "examples").symlink_to(examples)
+    bare.ok("init", "examples/people/people.pg", "people.omni")
+    monkeypatch.setenv("OMNIGRAPH_STORE", "people.omni")
+    bare.ok("load", "examples/people/people.jsonl")
+    console, shown = re.findall(r"```(?:console|text)\n(.*?)```", section, re.S)[:2]
+    assert as_shown(shown, run_line(bare, monkeypatch.setenv, console))
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.S)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout
