@@ -1,4 +1,5 @@
-"""Measurements: what a small write costs (`cost`), and how fast much data goes in (`load`).
+"""Measurements: what a small write costs (`cost`), how fast much data goes in (`load`), and how
+fast queries are answered (`query`).
 
 They use the stores and the counting proxy of the tests.
 """

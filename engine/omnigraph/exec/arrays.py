@@ -60,10 +60,18 @@ def spread(starts: AnyArray, counts: AnyArray) -> Ints:
     return numbers
 
 
+def ascending(keys: AnyArray) -> AnyArray:
+    """The distinct numbers, ascending; numpy itself would hash them, ten times slower."""
+    ordered = np.sort(keys)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
 def distinct(keys: AnyArray, limit: int) -> AnyArray:
     """The distinct numbers below the limit, ascending."""
     if len(keys) * 8 < limit:
-        return np.unique(keys)
+        return ascending(keys)
     seen = np.zeros(limit, np.bool_)
     seen[keys] = True
     return np.flatnonzero(seen).astype(keys.dtype, copy=False)

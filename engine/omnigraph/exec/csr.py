@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from omnigraph.exec.arrays import AnyArray, Handles, Mask, index_dtype, spread
+from omnigraph.exec.arrays import AnyArray, Handles, Mask, ascending, index_dtype, spread
 
 FEW = 64
 """Up to this many pairs are looked up one by one, without numbering every edge."""
@@ -184,7 +184,7 @@ def union(first: Csr, second: Csr, columns: int) -> Csr:
     owners = np.concatenate([first.owners, second.owners])
     targets = np.concatenate([first.targets, second.targets])
     width = max(columns, 1)
-    keys = np.unique(owners.astype(np.int64) * width + targets)
+    keys = ascending(owners.astype(np.int64) * width + targets)
     return Csr(_starts(rows, keys // width), (keys % width).astype(first.targets.dtype))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.arrays import AnyArray, Floats, Handles
+from omnigraph.exec.arrays import AnyArray, Floats, Handles, distinct
 from omnigraph.exec.evaluate import Evaluator, text_index
 from omnigraph.exec.order import id_ranks
 from omnigraph.exec.view import Entities
@@ -103,7 +103,7 @@ class Scores:
             self._found[rank] = np.full(entities.size, np.nan)
             self._known[rank] = np.zeros(entities.size, np.bool_)
         found, known = self._found[rank], self._known[rank]
-        fresh = np.unique(handles[~known[handles]])
+        fresh = distinct(handles[~known[handles]], entities.size)
         if len(fresh):
             query = self._vector(rank)
             if query is not None:
