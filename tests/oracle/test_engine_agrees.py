@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
+from omnigraph.exec.context import ExecContext, Mode
+from omnigraph.exec.run import run_read
 from omnigraph.query import CompiledQuery, coerce_params, compile_query
 from omnigraph.query.ir import ReadPlan
 from omnigraph.storage.snapshot import Snapshot
@@ -28,14 +29,8 @@ from oracle.random_queries import RandomQuery, queries, rankings
 from oracle.test_oracle import EXAMPLES, Example, examples
 from support.graphs import ndjson
 
-run = pytest.importorskip("omnigraph.exec.run", reason="the engine cannot run reads yet")
-context = pytest.importorskip("omnigraph.exec.context", reason="the engine cannot run reads yet")
-
 QUERIES_PER_GRAPH = 8
-needs_search = pytest.mark.skipif(
-    find_spec("omnigraph.exec.search") is None, reason="the engine cannot search texts yet"
-)
-MODES = ["indexed", "csr"]
+MODES: tuple[Mode, ...] = ("indexed", "csr")
 
 
 @contextmanager
@@ -47,15 +42,15 @@ def engine(schema: str, records: bytes) -> Iterator[Snapshot]:
         yield graph.snapshot()
 
 
-def ask(snapshot: Snapshot, query: CompiledQuery, params: dict[str, Any], mode: str) -> list[Row]:
-    result = run.run_read(snapshot, query, params, context=context.ExecContext(mode=mode))
+def ask(snapshot: Snapshot, query: CompiledQuery, params: dict[str, Any], mode: Mode) -> list[Row]:
+    result = run_read(snapshot, query, params, context=ExecContext(mode=mode))
     batches = list(result.batches())
     columns = range(len(query.ir.columns)) if isinstance(query.ir, ReadPlan) else range(0)
     return [row for b in batches for row in zip(*(b.column(n).to_pylist() for n in columns))]  # noqa: B905
 
 
 def check(
-    snapshot: Snapshot, plain: PlainGraph, query: CompiledQuery, params: dict[str, Any], mode: str
+    snapshot: Snapshot, plain: PlainGraph, query: CompiledQuery, params: dict[str, Any], mode: Mode
 ) -> None:
     """The same sequence with an order, the same bag without, any part of it with only a limit."""
     plan = query.ir
@@ -94,10 +89,10 @@ def _comparable(value: Any) -> Any:  # noqa: ANN401
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(e, marks=[needs_search] if e.schema == "notes" else []) for e in examples()],
+    examples(),
     ids=lambda e: f"{e.schema}: {e.title}",
 )
-def test_the_engine_gives_what_the_reference_says(example: Example, mode: str) -> None:
+def test_the_engine_gives_what_the_reference_says(example: Example, mode: Mode) -> None:
     schema = (EXAMPLES / f"{example.schema}.pg").read_text("utf-8")
     records = (EXAMPLES / f"{example.schema}.jsonl").read_bytes()
     with engine(schema, records) as snapshot:
@@ -145,7 +140,6 @@ def test_reads_agree(scene: tuple[RandomGraph, list[RandomQuery]]) -> None:
     check_scene(*scene)
 
 
-@needs_search
 @pytest.mark.slow
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(ranked_scenes())

@@ -101,7 +101,7 @@ class Entities(EntitySet):
         return self.rows
 
     def find(self, ids: Iterable[str]) -> Handles:
-        raise NotImplementedError("edges are not looked up by id")
+        raise AssertionError("no query names an edge by its id")
 
     def all(self) -> Handles:
         if self._all is None:

@@ -16,8 +16,6 @@ from omnigraph.errors import InvalidInput
 from omnigraph.exec.context import ExecContext
 from omnigraph.graph import Graph
 
-pytest.importorskip("omnigraph.exec.search.vector")
-
 
 @dataclass(frozen=True)
 class Table:

@@ -35,8 +35,6 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Graph
 
 @pytest.mark.parametrize("case", READS, ids=lambda case: f"{case.schema}: {case.title}")
 def test_an_example_gives_the_rows_written(case: Case, graphs: dict[str, Graph]) -> None:
-    if case.schema == "notes":
-        pytest.importorskip("omnigraph.exec.search.text")
     query = case.compile()
     assert isinstance(query.ir, ReadPlan)
     params = json.loads(case.expectations.get("params", "null"))
