@@ -97,7 +97,7 @@ def test_text_is_embedded_once_in_a_run(graph: Graph) -> None:
         f"match {{ $p: Place }} return {{ nearest($p.at, $v) as d }} {RANKED}",
         {"v": "here"},
         declare="$v: String",
-        context=ExecContext(embedder_for=lambda dimension: Counting()),
+        context=ExecContext(embedder=lambda dimension: Counting()),
     )
     assert values(found) == [0.0] * 7
     assert asked == ["here"]
