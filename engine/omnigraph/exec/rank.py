@@ -12,7 +12,7 @@ from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.order import SortKey, id_ranks, sorted_places
 from omnigraph.exec.rows import Rows, concat
 from omnigraph.exec.scores import Scores
-from omnigraph.query.expressions import Bm25, Ranking, Rrf, ranked_variable
+from omnigraph.query.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
 from omnigraph.query.ir import ReadPlan
 
 
@@ -37,6 +37,9 @@ class Ranker:
         """Take in some rows of the match."""
         if self._plan.limit == 0:
             return
+        if isinstance(self._rank, Nearest) and self._plan.limit is not None:
+            entities = rows[self._variable]
+            rows = rows.take(self._scores.near(self._rank, entities, self._plan.limit))
         if not isinstance(self._rank, Rrf):
             # A distance or a score depends on nothing but the entity: most rows can go at once.
             costs = self._costs(rows[self._variable])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.arrays import AnyArray, Floats, Handles, distinct
+from omnigraph.exec.arrays import AnyArray, Floats, Handles, Mask, distinct
 from omnigraph.exec.evaluate import Evaluator, text_index
 from omnigraph.exec.order import id_ranks
 from omnigraph.exec.view import Entities
@@ -26,6 +26,7 @@ class Scores:
         self._found: dict[Ranking, Floats] = {}
         self._known: dict[Ranking, AnyArray] = {}
         self._places: dict[Ranking, AnyArray] = {}
+        self._targets: dict[Nearest, Any] = {}
 
     def of(self, rank: Ranking, handles: Handles) -> Floats:
         """The scores of some entities."""
@@ -105,12 +106,24 @@ class Scores:
         found, known = self._found[rank], self._known[rank]
         fresh = distinct(handles[~known[handles]], entities.size)
         if len(fresh):
-            query = self._vector(rank)
+            query = self._target(rank)
             if query is not None:
                 matrix = self._matrix(entities, rank.field.property)
                 found[fresh] = matrix.distances(query, entities.positions(fresh).astype(np.int64))
             known[fresh] = True
         return found[handles]
+
+    def near(self, rank: Nearest, handles: Handles, count: int) -> Mask:
+        """Which of some entities are, or tie with, the nearest ones; measures few of them."""
+        entities = self._entities(rank)
+        query = self._target(rank)
+        found = np.zeros(entities.rows, np.bool_)
+        if query is not None:
+            matrix = self._matrix(entities, rank.field.property)
+            among = entities.positions(distinct(handles, entities.size)).astype(np.int64)
+            whole = None if len(among) == entities.rows else among
+            found[matrix.top(query, count, whole, ties=True)[0]] = True
+        return found[entities.positions(handles)]
 
     def _matrix(self, entities: Entities, name: str) -> Any:  # noqa: ANN401
         try:
@@ -125,6 +138,12 @@ class Scores:
 
         table = entities.table
         return table.columns.derived(table, entities.source.stored(name), "vectors", make)
+
+    def _target(self, rank: Nearest) -> Any:  # noqa: ANN401
+        """The vector to measure from; text is embedded once in a run."""
+        if rank not in self._targets:
+            self._targets[rank] = self._vector(rank)
+        return self._targets[rank]
 
     def _vector(self, rank: Nearest) -> Any:  # noqa: ANN401
         query = self._evaluator.constant(rank.query)
