@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stack.enter_context(Worker(system, HOME, options.scale, folder / system.name))
             for system in chosen
         ]
-        measured(lines, workers, options.repeat)
+        if lines:
+            measured(lines, workers, options.repeat)
     graph = folder / "omnigraph" / "graph"
     if not options.only or "cold" in options.only:
         cold_start(graph, data, folder / "apart", options.repeat)
