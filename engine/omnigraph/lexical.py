@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from lark import Token
+from lark.exceptions import UnexpectedToken
 
 from omnigraph.errors import ParseError
 
@@ -67,6 +69,21 @@ def no_token(data: bytes, at: int) -> SourceProblem:
     return SourceProblem(
         f"unexpected character {data[at:end].decode(errors='replace')!r}", (at, end)
     )
+
+
+def explain(
+    unexpected: UnexpectedToken,
+    data: bytes,
+    expected: Callable[[set[str]], str],
+    special: Callable[[Token, set[str]], str | None],
+) -> tuple[str, Span]:
+    """What is wrong at a token that the grammar does not take, in a language's own words."""
+    token, accepts = unexpected.token, unexpected.accepts or set()
+    if token.type == "$END":
+        end = len(data.rstrip(b" \t\r\n"))
+        return f"the file ends too early: expected {expected(accepts)}", (max(end - 1, 0), end)
+    span = (token.start_pos or 0, token.end_pos or 0)
+    return special(token, accepts) or f"expected {expected(accepts)}, found `{token}`", span
 
 
 def string_value(token: Token) -> str:

@@ -66,7 +66,6 @@ def test_results_are_arrow_pandas_and_polars(graph: Graph) -> None:
     assert result.to_arrow().cast(expected.schema) == expected
     assert result.schema == result.to_arrow().schema
     assert result.to_pandas()["crew"].tolist() == [2, 3]
-    pytest.importorskip("polars")
     assert result.to_polars()["b.name"].to_list() == ["Ada", "Bly"]
 
 
@@ -95,7 +94,6 @@ def test_columns_of_one_name_are_fine_in_arrow_only(graph: Graph) -> None:
     for unique in (result.rows, result.to_json):
         with pytest.raises(InvalidInput, match="two columns are called 'n'"):
             unique()
-    pytest.importorskip("polars")
     with pytest.raises(InvalidInput, match="two columns are called 'n'"):
         result.to_polars()
 

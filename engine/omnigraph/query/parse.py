@@ -9,10 +9,10 @@ from typing import Any
 from lark import Lark, Token, UnexpectedToken
 
 from omnigraph.errors import ParseError
-from omnigraph.lexical import SourceProblem, encode
+from omnigraph.lexical import SourceProblem, encode, explain
 from omnigraph.query.build import TreeBuilder
 from omnigraph.query.lexer import QueryLexer
-from omnigraph.query.tree import QueryFile, Span
+from omnigraph.query.tree import QueryFile
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
@@ -70,7 +70,7 @@ def parse(source: str, file: str | None = None) -> QueryFile:
     except SourceProblem as problem:
         raise ParseError(problem.problem, source=source, span=problem.span, file=file) from None
     except UnexpectedToken as unexpected:
-        text, span = _explain(unexpected, data)
+        text, span = explain(unexpected, data, _expected, _special)
         raise ParseError(text, source=source, span=span, file=file) from None
     return QueryFile(source, file, queries)
 
@@ -79,15 +79,6 @@ def parse(source: str, file: str | None = None) -> QueryFile:
 def _parser() -> Lark:
     grammar = files("omnigraph.query").joinpath("grammar.lark").read_text("utf-8")
     return Lark(grammar, parser="lalr", lexer=QueryLexer, transformer=TreeBuilder())
-
-
-def _explain(unexpected: UnexpectedToken, data: bytes) -> tuple[str, Span]:
-    token, accepts = unexpected.token, unexpected.accepts or set()
-    if token.type == "$END":
-        end = len(data.rstrip(b" \t\r\n"))
-        return f"the file ends too early: expected {_expected(accepts)}", (max(end - 1, 0), end)
-    span = (token.start_pos or 0, token.end_pos or 0)
-    return _special(token, accepts) or f"expected {_expected(accepts)}, found `{token}`", span
 
 
 def _special(token: Token, accepts: set[str]) -> str | None:

@@ -9,10 +9,10 @@ from typing import Any
 from lark import Lark, Token, UnexpectedToken
 
 from omnigraph.errors import ParseError, did_you_mean
-from omnigraph.lexical import SourceProblem, encode
+from omnigraph.lexical import SourceProblem, encode, explain
 from omnigraph.schema.build import TreeBuilder, unknown_type
 from omnigraph.schema.lexer import SchemaLexer
-from omnigraph.schema.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree, Span
+from omnigraph.schema.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
@@ -58,7 +58,7 @@ def parse(source: str, file: str | None = None) -> SchemaTree:
     except SourceProblem as problem:
         raise ParseError(problem.problem, source=source, span=problem.span, file=file) from None
     except UnexpectedToken as unexpected:
-        text, span = _explain(unexpected, data)
+        text, span = explain(unexpected, data, _expected, _special)
         raise ParseError(text, source=source, span=span, file=file) from None
     return SchemaTree(
         source,
@@ -73,15 +73,6 @@ def parse(source: str, file: str | None = None) -> SchemaTree:
 def _parser() -> Lark:
     grammar = files("omnigraph.schema").joinpath("grammar.lark").read_text("utf-8")
     return Lark(grammar, parser="lalr", lexer=SchemaLexer, transformer=TreeBuilder())
-
-
-def _explain(unexpected: UnexpectedToken, data: bytes) -> tuple[str, Span]:
-    token, accepts = unexpected.token, unexpected.accepts or set()
-    if token.type == "$END":
-        end = len(data.rstrip(b" \t\r\n"))
-        return f"the file ends too early: expected {_expected(accepts)}", (max(end - 1, 0), end)
-    span = (token.start_pos or 0, token.end_pos or 0)
-    return _special(token, accepts) or f"expected {_expected(accepts)}, found `{token}`", span
 
 
 def _special(token: Token, accepts: set[str]) -> str | None:
