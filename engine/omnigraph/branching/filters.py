@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from omnigraph.errors import InvalidInput, did_you_mean
 
 KINDS = ("node", "edge", "table")
+ENTITY_KINDS = ("node", "edge")
 OPS = ("insert", "update", "delete")
 
 
@@ -44,11 +45,15 @@ class Filter:
 
 
 def make_filter(
-    kinds: Iterable[str] | None, types: Iterable[str] | None, ops: Iterable[str] | None
+    kinds: Iterable[str] | None,
+    types: Iterable[str] | None,
+    ops: Iterable[str] | None,
+    *,
+    known_kinds: Sequence[str] = KINDS,
 ) -> Filter:
     """A checked filter."""
     return Filter(
-        _known("kind", kinds, KINDS),
+        _known("kind", kinds, known_kinds),
         None if types is None else _names("type", types),
         _known("operation", ops, OPS),
     )
