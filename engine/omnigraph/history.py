@@ -83,7 +83,7 @@ class History:
             return self._feed.resume(name, cursor, wanted, size)
         if page_token is not None:
             return self._feed.next_page(name, page_token, wanted, size)
-        return self._feed.start(name, start or "now", wanted, size)
+        return self._feed.start(name, "now" if start is None else start, wanted, size)
 
     def baseline(
         self,
