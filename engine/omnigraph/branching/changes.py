@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.branching.entries import ENTRY_SCHEMA, entry_batches
 from omnigraph.branching.filters import Filter
 from omnigraph.branching.pairs import Pair, pair_changes, pairs
+from omnigraph.branching.stats import Stats, count_changes
 from omnigraph.branching.texts import change_texts
 from omnigraph.errors import ParentlessCommit, SchemaBoundary
 from omnigraph.schema import Catalog
@@ -113,6 +114,10 @@ class CommitChanges:
                 continue
             for changes in pair_changes(self._store, pair):
                 yield from entry_batches(changes, pair.type.name, self._wanted.ops)
+
+    def stats(self) -> Stats:
+        """Counts per operation, and the types that are affected."""
+        return count_changes(self._store, self._pairs, self._wanted)
 
     def to_json(self) -> dict[str, Any]:
         """The whole block; for commits that are known to be small."""

@@ -38,6 +38,10 @@ class Filter:
             return wanted.lower() in {name.lower() for name in names}
         return wanted in names
 
+    def admits_op(self, op: str) -> bool:
+        """Whether an operation is wanted."""
+        return self.ops is None or op in self.ops
+
     def text(self) -> str:
         """The filter as one text; equal filters have equal texts."""
         parts = (self.kinds, self.types, self.ops)

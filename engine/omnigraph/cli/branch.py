@@ -6,6 +6,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
+from omnigraph.cli.diff import diff
 
 
 @group(
@@ -16,7 +17,10 @@ from omnigraph.cli.command import Invocation, group, pass_invocation
     """,
 )
 def branch() -> None:
-    """Create, list and delete branches of the whole graph."""
+    """Create, list, compare and delete branches of the whole graph."""
+
+
+branch.add_command(diff)
 
 
 @branch.command(
