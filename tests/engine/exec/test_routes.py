@@ -145,8 +145,5 @@ def test_conditions_are_pushed_into_the_table_on_the_way_of_look_ups(tmp_path: P
         '$p.n = 1 $p.s starts_with "it"',
     ):
         body = f"match {{ $p: P {condition} }} return {{ $p.k }}"
-        found = [
-            sorted(values(read(graph, body, context=ExecContext(mode=mode))))
-            for mode in BOTH
-        ]
+        found = [sorted(values(read(graph, body, context=ExecContext(mode=mode)))) for mode in BOTH]
         assert found[0] == found[1], condition
