@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, LoadError, NotFound
+from omnigraph.history import History
 from omnigraph.loading.columnar import read_columnar
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
@@ -52,11 +53,11 @@ class Branch:
         }
 
 
-class Graph:
+class Graph(History):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
-        self._store = store
+        super().__init__(store)
         self._queries = Queries(store)
 
     @property
