@@ -44,7 +44,7 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
                 incarnation=new_ulid(),
                 fork=source.commit,
                 tables=source.tables,
-                queries=source.queries,
+                definitions=source.definitions,
                 retired=origin.retired if origin and origin.commit == source.commit else {},
                 properties={k: origin.properties[k] for k in INHERITED if k in origin.properties}
                 if origin

@@ -23,10 +23,11 @@ from omnigraph.errors import (
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.definitions import Definition, DefinitionKind, definition_key
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
-from omnigraph.storage.values import QueryRecord, TablePointer
+from omnigraph.storage.values import TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
@@ -80,15 +81,19 @@ class Snapshot:
                 raise
             return then
 
-    def stored_queries(self) -> Mapping[str, QueryRecord]:
-        """The stored queries of this moment, by name."""
-        found = sorted(self.moment.queries.items())
-        return {name: self._store.stored_query(name, source_hash) for name, source_hash in found}
+    def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
+        """The stored queries (`query`), views, … of this moment, by name."""
+        names = sorted(
+            key.partition(":")[2] for key in self.moment.definitions if key.startswith(f"{kind}:")
+        )
+        found = {name: self.definition(kind, name) for name in names}
+        return {name: definition for name, definition in found.items() if definition is not None}
 
-    def stored_query(self, name: str) -> QueryRecord | None:
+    def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         """One of them, or none."""
-        source_hash = self.moment.queries.get(name)
-        return self._store.stored_query(name, source_hash) if source_hash else None
+        key = definition_key(kind, name)
+        content_hash = self.moment.definitions.get(key)
+        return self._store.definition(key, content_hash) if content_hash else None
 
     def count(self, type_name: str) -> int:
         """How many entities a type has."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.errors import Corruption, OmniGraphError
 from omnigraph.schema import Catalog
 from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.definitions import definition_id, parse_definition
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import TABLE_FOLDERS
 from omnigraph.storage.manifest import ManifestView
@@ -29,8 +30,6 @@ from omnigraph.storage.values import (
     commit_id,
     parse_commit,
     parse_head,
-    parse_query,
-    query_id,
     schema_id,
 )
 
@@ -129,8 +128,8 @@ def _head_findings(
         yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
     if schema_id(head.schema) not in view.named:
         yield Finding(where, f"its schema {head.schema} is missing")
-    if dict(tip.queries) != dict(head.queries):
-        yield Finding(where, f"its stored queries differ from those of its commit {head.commit}")
+    if dict(tip.definitions) != dict(head.definitions):
+        yield Finding(where, f"its definitions differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
     if head.fork and fork is None:
         yield Finding(where, f"the commit {head.fork} it was forked from is missing")
@@ -144,7 +143,7 @@ def _head_findings(
         if commit is None:
             yield Finding(where, f"commit {current} of its history is missing")
             return
-        yield from _query_findings(view, commit)
+        yield from _definition_findings(view, commit)
         parent = commits.get(commit.parent) if commit.parent else None
         if parent is not None and parent.version != commit.version - 1:
             yield Finding(
@@ -155,18 +154,19 @@ def _head_findings(
         current = commit.parent
 
 
-def _query_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
-    """Every stored query of a commit must have its text."""
-    for name, source_hash in commit.queries.items():
-        row = view.row(query_id(name, source_hash))
+def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
+    """Every definition of a commit must have its content."""
+    for key, content_hash in commit.definitions.items():
+        object_id = definition_id(key, content_hash)
+        row = view.row(object_id)
         try:
-            record = parse_query(row) if row else None
+            found = parse_definition(row) if row else None
         except Corruption as error:
-            yield Finding(query_id(name, source_hash), error.message)
+            yield Finding(object_id, error.message)
             continue
-        if record is None or (record.name, record.hash) != (name, source_hash):
-            problem = "is missing" if record is None else "is not the one that was stored"
-            yield Finding(commit_id(commit.id), f"the text of its stored query {name} {problem}")
+        if found is None or (found.key, found.hash) != (key, content_hash):
+            problem = "is missing" if found is None else "is not the one that was stored"
+            yield Finding(commit_id(commit.id), f"the content of its {key} {problem}")
 
 
 def _readable_versions(
