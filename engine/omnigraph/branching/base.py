@@ -10,9 +10,7 @@ Parents = Mapping[str, Sequence[str]]
 """The parents of every commit: the head it was built on and, of a merge, the merged one."""
 
 
-def merge_base(
-    parents: Parents, source: str, target: str, version: Callable[[str], int]
-) -> str:
+def merge_base(parents: Parents, source: str, target: str, version: Callable[[str], int]) -> str:
     """The common ancestor with the smallest sum of distances to both heads.
 
     Of several, the one with the highest version. Looks no further back than it has to: once both

@@ -97,7 +97,7 @@ def merge_schemas(base: Catalog, source: SchemaVersion, target: SchemaVersion) -
 
 def _three_way(base: Any, source: Any, target: Any, path: Any, conflicts: list[Any]) -> Any:  # noqa: ANN401
     """Who changed something alone has it; what both have equally is one; else branch by branch."""
-    if source == base or source == target:
+    if source in (base, target):
         return target
     if target == base:
         return source
@@ -106,9 +106,7 @@ def _three_way(base: Any, source: Any, target: Any, path: Any, conflicts: list[A
         return target
     merged = {}
     for key in dict.fromkeys((*target, *source)):
-        value = _three_way(
-            base.get(key), source.get(key), target.get(key), (*path, key), conflicts
-        )
+        value = _three_way(base.get(key), source.get(key), target.get(key), (*path, key), conflicts)
         if value is not None:
             merged[key] = value
     return merged
@@ -185,7 +183,7 @@ class _Sides:
         name = next(type_.name for type_ in reversed(found) if type_)
         entity = f"{kind}:{name}"
         if prop is not None:
-            named = [type_.by_identity[prop].name for type_ in found if _has(type_, prop)]
+            named = [p.name for t in found if t and (p := t.by_identity.get(prop))]
             entity += f".{named[-1]}"
         return SchemaConflict(entity, f"{entity} {_verdict(*texts)}", *texts)
 
@@ -201,16 +199,12 @@ class _Sides:
 
 
 def _find(catalog: Catalog, kind: Kind, identity: int) -> TypeDeclaration | None:
-    types: Mapping[str, TypeDeclaration] = {
+    types: dict[str, Mapping[str, TypeDeclaration]] = {
         "interface": catalog.interfaces,
         "node": catalog.nodes,
         "edge": catalog.edges,
-    }[kind]  # type: ignore[assignment]
-    return next((type_ for type_ in types.values() if type_.identity == identity), None)
-
-
-def _has(type_: TypeDeclaration | None, prop: int) -> bool:
-    return type_ is not None and prop in type_.by_identity
+    }
+    return next((type_ for type_ in types[kind].values() if type_.identity == identity), None)
 
 
 def _text(catalog: Catalog, type_: TypeDeclaration | None, prop: int | None) -> str | None:

@@ -7,7 +7,7 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.moments import KEPT_FROM, PURGED, branch_name, reclaimed, resolve
-from omnigraph.storage.plan import read_head
+from omnigraph.storage.plan import HeadMoved, read_head
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
 
 INHERITED = (KEPT_FROM, PURGED)
@@ -58,8 +58,11 @@ def create_branch(store: GraphStore, name: str, from_: str = MAIN) -> Head:
     return made[-1]
 
 
-def delete_branch(store: GraphStore, name: str) -> None:
-    """Remove a branch; others that were forked from it hold their own pointers."""
+def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> None:
+    """Remove a branch; others that were forked from it hold their own pointers.
+
+    With `only`, it must still be exactly that; raises `HeadMoved` otherwise.
+    """
     name = branch_name(name)
     if name == MAIN:
         raise InvalidInput("main cannot be deleted", hint="Delete other branches only.")
@@ -76,16 +79,14 @@ def delete_branch(store: GraphStore, name: str) -> None:
                 f"there is no branch {name!r}{did_you_mean(name, known)}",
                 hint="List branches with `omnigraph branch list`.",
             )
+        head = read_head(view, name)
+        if only is not None and head is not None and head != only:
+            raise HeadMoved(head, head_id(name))
         started = True
-        # Its version rows go with it: a later branch of the name starts numbering again.
-        own = store.manifest.history(
-            view,
-            f"table_branch = '{name}' AND object_type IN ('table_version', 'table_tombstone')",
-        )
         return Swap(
             replace=[view.named[ALLOCATOR_ID].row],
             remove=[head_id(name)],
-            remove_addresses=[address for _, address in own],
+            remove_addresses=store.manifest.own_rows(view, name),
         )
 
     store.publisher.refresh()

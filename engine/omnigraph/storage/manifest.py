@@ -230,6 +230,15 @@ class Manifest:
             for row in rows.select(columns).to_pylist()
         }
 
+    def own_rows(self, view: ManifestView, branch: str) -> list[int]:
+        """Addresses of a branch's version rows, which go with it: a later branch of the name
+        starts numbering again."""
+        kinds = "object_type IN ('table_version', 'table_tombstone')"
+        condition = f"table_branch = '{_quote(branch)}' AND {kinds}"
+        rows = _read(view.dataset, condition, None, ["object_id"])
+        found: list[int] = rows.column("_rowaddr").to_pylist()
+        return found
+
     def find(self, view: ManifestView, object_id: str) -> Row | None:
         """One row by its id, history included."""
         located = view.named.get(object_id)

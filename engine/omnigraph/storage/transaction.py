@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Literal
 
 import pyarrow as pa
@@ -35,9 +35,9 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
+from omnigraph.storage.registration import register, unregister
 from omnigraph.storage.snapshot import check_columns, explained
 from omnigraph.storage.staging import (
     Operation,
@@ -49,10 +49,11 @@ from omnigraph.storage.staging import (
     remove_rows,
     stage,
 )
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row
+from omnigraph.storage.values import Commit, Head
 
 
 class WriteTxn:
@@ -295,8 +296,7 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            image = FinalImage(self._store.tables, self.catalog, touched, self._rely_on)
-            validate(image)
+            validate(FinalImage(self.catalog, touched, self._final))
             work.validated = True
         failpoint(AFTER_VALIDATION)
         return PublishPlan(
@@ -311,10 +311,15 @@ class WriteTxn:
             registration=self._registration,
         )
 
-    def _rely_on(self, table_key: str) -> tuple[TableVersion, int]:
+    def _final(self, table_key: str) -> StoredTable:
+        """A table as it will be; one that is not staged is relied on to stay."""
+        staged = self._work.staged.get(table_key)
+        if staged is not None and staged.changed:
+            return StoredTable(self._store.tables, staged.version, staged.rows)
         self._work.relied_on.add(table_key)
         pointer = self.pin.tables[table_key]
-        return TableVersion(pointer.location, pointer.lance), pointer.rows
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(self._store.tables, version, pointer.rows)
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
@@ -370,38 +375,15 @@ class WriteTxn:
 
     def _register(self) -> None:
         """Before the first spilled file: ask collections to spare this graph's tables."""
-        if self._registration is not None:
-            return
-        locations = {pointer.location for pointer in self.pin.tables.values()}
-        row = registration_row(self.commit_id, locations, self._actor)
-
-        def build(view: ManifestView) -> Swap | None:
-            if row["object_id"] in view.named:
-                return None
-            head = read_head(view, self.pin.branch)
-            if head is None or head.epoch != self.pin.epoch:
-                raise TransactionExpired(
-                    "a collection ran while this transaction was open",
-                    hint="Start the transaction again.",
-                )
-            return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
-
-        self._store.publisher.change_names(build)
-        self._registration = row["object_id"]
+        if self._registration is None:
+            locations = {pointer.location for pointer in self.pin.tables.values()}
+            self._registration = register(
+                self._store.publisher, self.pin, self.commit_id, locations, self._actor
+            )
 
     def _unregister(self) -> None:
-        name = self._registration
-        if name is None or name not in self._store.publisher.view.named:
-            return
-        # What the caller must hear is how the commit ended; a collection forgets the row in time.
-        with suppress(StorageError, PublishContention):
-            self._store.publisher.change_names(
-                lambda view: (
-                    Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
-                    if name in view.named
-                    else None
-                )
-            )
+        if self._registration is not None:
+            unregister(self._store.publisher, self._registration)
 
 
 class _Work:
