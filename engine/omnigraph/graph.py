@@ -10,6 +10,9 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.branching.conflicts import OnConflict
+from omnigraph.branching.entities import Granularity
+from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
 from omnigraph.errors import InvalidInput, LoadError, NotFound
 from omnigraph.loading.columnar import read_columnar
 from omnigraph.loading.dump import export_snapshot
@@ -80,6 +83,36 @@ class Graph:
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
         delete_branch(self._store, name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        on_conflict: OnConflict = "fail",
+        granularity: Granularity = "entity",
+        delete_source: bool = False,
+        plan_only: bool = False,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what a branch changed to another one, in one commit or not at all.
+
+        Conflicts raise `MergeConflict`, which lists them; `on_conflict` decides those between
+        entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
+        `property`, changes to different properties of one entity go together. `plan_only` says
+        what would happen and writes nothing.
+        """
+        request = merge_request(
+            source,
+            into,
+            on_conflict=on_conflict,
+            granularity=granularity,
+            delete_source=delete_source,
+            actor=actor,
+            message=message,
+        )
+        return (plan_merge if plan_only else merge)(self._store, request)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""

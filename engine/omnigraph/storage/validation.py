@@ -136,10 +136,13 @@ def unique_everywhere(view: TableView, type_: GraphType, members: Sequence[str])
 def unique_violations(image: FinalImage, change: Changed) -> Violations:
     """Tuples that a written row shares with another row."""
     for rule in change.type.uniques:
-        yield from _unique(image, change, rule.members)
+        yield from unique_rule_violations(image, change, rule.members)
 
 
-def _unique(image: FinalImage, change: Changed, members: Sequence[str]) -> Violations:
+def unique_rule_violations(
+    image: FinalImage, change: Changed, members: Sequence[str]
+) -> Violations:
+    """The same for one rule."""
     texts, ids = [], []
     for write in change.written:
         for rows in write.buffer.scan(_columns(members)):
