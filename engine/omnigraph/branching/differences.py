@@ -16,7 +16,13 @@ from omnigraph.branching.images import differing
 from omnigraph.branching.layout import Layout, lay_out
 from omnigraph.branching.ranges import by_ranges
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.fragments import RowSet, all_rows, differing_rows, read_rows
+from omnigraph.storage.fragments import (
+    RowSet,
+    all_rows,
+    differing_rows,
+    read_rows,
+    with_blobs,
+)
 from omnigraph.storage.tables import Tables, TableVersion
 
 
@@ -44,26 +50,37 @@ class Changes:
         """The type as declared after, or before if it is gone."""
         return self.layout.type
 
+    def counts(self) -> dict[str, int]:
+        """How many entities changed, by operation."""
+        return {
+            "insert": self.inserted.num_rows,
+            "update": self.updated_after.num_rows,
+            "delete": self.deleted.num_rows,
+        }
+
     @property
     def count(self) -> int:
         """How many entities changed."""
-        parts = (self.inserted, self.deleted, self.updated_after)
-        return sum(part.num_rows for part in parts)
+        return sum(self.counts().values())
 
 
 def table_changes(
-    tables: Tables, before: TableImage | None, after: TableImage | None
+    tables: Tables,
+    before: TableImage | None,
+    after: TableImage | None,
+    today: GraphType | None = None,
 ) -> Iterator[Changes]:
     """The entities that differ between two versions of a table; none stands for no table.
 
     Many come in several parts, each with greater ids than the one before it; no change in none.
+    `today` gives properties that it still has their names.
     """
     if before is None and after is None:
         return
-    layout = lay_out(before.type if before else None, after.type if after else None)
+    layout = lay_out(before.type if before else None, after.type if after else None, today)
     old, new = _candidates(tables, layout, before, after)
-    left = _Side(tables, layout.stored(after=False), old)
-    right = _Side(tables, layout.stored(after=True), new)
+    left = _side(tables, layout, old, after=False)
+    right = _side(tables, layout, new, after=True)
     for rows_before, rows_after in by_ranges(layout.schema, left, right):
         changes = compared(layout, rows_before, rows_after)
         if changes.count:
@@ -97,6 +114,14 @@ def _candidates(
         all_rows(tables, before.version) if before else None,
         all_rows(tables, after.version) if after else None,
     )
+
+
+def _side(tables: Tables, layout: Layout, rows: RowSet | None, *, after: bool) -> _Side:
+    stored = layout.stored(after=after)
+    if rows is not None:
+        blobs = [stored[c.name] for c in layout.columns if c.type.is_blob and c.name in stored]
+        rows = with_blobs(tables, rows, blobs)
+    return _Side(tables, stored, rows)
 
 
 class _Side:

@@ -1,13 +1,13 @@
 """Two declarations of one type side by side: which column holds which property.
 
-Properties pair by identity, so that a rename is no change. Columns carry the names of the later
-declaration; a property that only the earlier one has keeps its name, with its identity appended
-(`flag@12`) where another property has taken that name over.
+Properties pair by identity, so that a rename is no change. Columns carry the names of today where
+the property still exists, else those of the later declaration, else those of the earlier one; where
+two properties would share a name, the one that is gone has its identity appended (`flag@12`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,14 +59,16 @@ class Layout:
         return names | {name: stored for name, stored in sided.items() if stored is not None}
 
 
-def lay_out(before: GraphType | None, after: GraphType | None) -> Layout:
-    """The layout of a type between two declarations; at least one is there."""
+def lay_out(
+    before: GraphType | None, after: GraphType | None, today: GraphType | None = None
+) -> Layout:
+    """The layout of a type between two declarations, of which at least one is there."""
     type_ = after or before
     assert type_ is not None
     old, new = _by_identity(before), _by_identity(after)
-    columns = [_paired(old.get(p.identity), p) for p in new.values()]
-    taken = {column.name for column in columns}
-    columns += [_gone(p, taken) for i, p in old.items() if i not in new]
+    names = _names((_by_identity(today), new, old))
+    identities = (*new, *(i for i in old if i not in new))
+    columns = (_column(names[i], old.get(i), new.get(i)) for i in identities)
     return Layout(type_, tuple(columns))
 
 
@@ -74,15 +76,22 @@ def _by_identity(type_: GraphType | None) -> dict[int, Property]:
     return {p.identity: p for p in type_.properties} if type_ else {}
 
 
-def _paired(old: Property | None, new: Property) -> Column:
-    if old is None:
-        return Column(new.name, new.type, None, new.name)
-    return Column(new.name, _wider(old.type, new.type), old.name, new.name)
+def _names(declarations: Iterable[Mapping[int, Property]]) -> dict[int, str]:
+    """A name for every property, of the first declaration that has it."""
+    names: dict[int, str] = {}
+    for declared in declarations:
+        taken = set(names.values())
+        for identity, prop in declared.items():
+            free = prop.name not in taken
+            names.setdefault(identity, prop.name if free else f"{prop.name}@{identity}")
+    return names
 
 
-def _gone(old: Property, taken: Iterable[str]) -> Column:
-    name = f"{old.name}@{old.identity}" if old.name in taken else old.name
-    return Column(name, old.type, old.name, None)
+def _column(name: str, old: Property | None, new: Property | None) -> Column:
+    shown = new or old
+    assert shown is not None
+    type_ = _wider(old.type, new.type) if old and new else shown.type
+    return Column(name, type_, old.name if old else None, new.name if new else None)
 
 
 def _wider(old: PropertyType, new: PropertyType) -> PropertyType:

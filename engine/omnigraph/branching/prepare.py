@@ -19,13 +19,11 @@ from omnigraph.branching.wholes import WholeChanges, merge_wholes
 from omnigraph.errors import Corruption
 from omnigraph.schema.merge import MergedSchema, SchemaConflict, SchemaVersion, merge_schemas
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.moments import DEFERRED_CHECKS
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Commit, Head, SchemaRecord, schema_record
 
 Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
-
-DEFERRED_CHECKS = "deferred_checks"
-"""A head property: writes to the branch skip the checks between entities until it is merged."""
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,20 @@ only the rows that are live in one version alone can differ.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 
-from omnigraph.storage.tables import (
-    NO_ADDRESSES,
-    Addresses,
-    Tables,
-    TableVersion,
-    guarded,
-    read_error,
-    split_by_fragment,
-)
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.tables import Tables, TableVersion, guarded, read_error
 
 TAKE_ROWS = 4096
 """Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""
+BATCH_ROWS = 8192
+BATCH_BYTES = 16 << 20
 
 _Files = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -40,7 +35,7 @@ class RowSet:
     addresses: Addresses
     rows: int
     bytes: int
-    """About how much reading them takes; contents of Blobs are not counted."""
+    """About how much reading them takes."""
 
 
 def differing_rows(
@@ -64,6 +59,17 @@ def differing_rows(
     )
 
 
+def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
+    """The same rows with the contents of some Blob columns counted among their bytes."""
+    if not columns or not rows.rows:
+        return rows
+    size = 0
+    for batch in _selected(tables, rows, columns, "blobs_descriptions"):
+        for column in batch.columns:
+            size += pc.sum(pc.struct_field(column, "size")).as_py() or 0
+    return replace(rows, bytes=rows.bytes + size)
+
+
 def all_rows(tables: Tables, version: TableVersion) -> RowSet:
     """Every row of a version."""
     return _row_set(version, tables.open(version).get_fragments(), [], {})
@@ -71,40 +77,45 @@ def all_rows(tables: Tables, version: TableVersion) -> RowSet:
 
 def read_rows(tables: Tables, rows: RowSet, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Some columns of a set of rows, in no particular order; Blobs come as their bytes."""
+    return _selected(tables, rows, columns, "all_binary")
+
+
+def _selected(
+    tables: Tables, rows: RowSet, columns: Sequence[str], blobs: str
+) -> Iterator[pa.RecordBatch]:
+    per_row = rows.bytes // max(rows.rows, 1)
+    batch_rows = min(max(BATCH_BYTES // max(per_row, 1), 1), BATCH_ROWS)
+
+    def scan(
+        fragments: list[LanceFragment], condition: str | None = None, addresses: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            reader = dataset.scanner(
+                columns=list(columns),
+                filter=condition,
+                fragments=fragments,
+                with_row_address=addresses,
+                batch_size=batch_rows,
+                blob_handling=blobs,
+            ).to_reader()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise read_error(rows.version, error) from error
+        return guarded(reader, rows.version)
+
     dataset = tables.open(rows.version)
     if rows.fragments:
-        whole = [dataset.get_fragment(i) for i in rows.fragments]
-        yield from _scan(dataset, rows.version, whole, columns)
+        yield from scan([dataset.get_fragment(i) for i in rows.fragments])
     for fragment_id, addresses in split_by_fragment(rows.addresses):
-        fragment = dataset.get_fragment(fragment_id)
+        fragment = [dataset.get_fragment(fragment_id)]
         if len(addresses) <= TAKE_ROWS:
             listed = ", ".join(map(str, addresses.tolist()))
-            yield from _scan(dataset, rows.version, [fragment], columns, f"_rowaddr IN ({listed})")
+            yield from scan(fragment, f"_rowaddr IN ({listed})")
             continue
         wanted = pa.array(addresses, pa.uint64())
-        for batch in _scan(dataset, rows.version, [fragment], [*columns, "_rowaddr"]):
+        for batch in scan(fragment, addresses=True):
             kept = batch.filter(pc.is_in(batch.column("_rowaddr"), wanted))
             if kept.num_rows:
                 yield kept.select(list(columns))
-
-
-def _scan(
-    dataset: LanceDataset,
-    version: TableVersion,
-    fragments: list[LanceFragment],
-    columns: Sequence[str],
-    condition: str | None = None,
-) -> Iterator[pa.RecordBatch]:
-    try:
-        reader = dataset.scanner(
-            columns=list(columns),
-            filter=condition,
-            fragments=fragments,
-            blob_handling="all_binary",
-        ).to_reader()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise read_error(version, error) from error
-    yield from guarded(reader, version)
 
 
 def _by_files(dataset: LanceDataset) -> dict[_Files, LanceFragment]:

@@ -19,6 +19,7 @@ MAX_BRANCH_NAME = 255
 
 KEPT_FROM = "kept_from"
 PURGED = "purged"
+DEFERRED_CHECKS = "deferred_checks"
 """Names of head properties."""
 
 Predicate = Callable[[Commit], bool]

@@ -54,6 +54,8 @@ class PublishPlan:
     """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
     relies_on: frozenset[str]
     """Tables whose contents the plan was validated against, besides those it moves."""
+    relies_on_schema: bool = True
+    """Whether it matters that the schema stays; it does not to plain tables and views."""
     actor: str | None = None
     message: str | None = None
     time: datetime = field(default_factory=now)
@@ -115,7 +117,7 @@ def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
     spared = plan.registration is not None and plan.registration in view.named
     if head.epoch != plan.base.epoch and not spared:
         raise HeadMoved(head, "collection", expired=True)
-    if head.schema != plan.base.schema:
+    if plan.relies_on_schema and head.schema != plan.base.schema:
         raise HeadMoved(head, "schema")
     for key in sorted(plan.relies_on | plan.tables.keys()):
         if head.tables.get(key) != plan.base.tables.get(key):

@@ -15,11 +15,15 @@ from omnigraph.storage.values import ALLOCATOR_ID, Head, registration_row
 def register(
     publisher: Publisher, pin: Head, transaction: str, locations: Iterable[str], actor: str | None
 ) -> str:
-    """Before the first file: the name of the row that makes collections leave tables alone."""
+    """Before the first file: the name of the row that makes collections leave tables alone.
+
+    A row that is there already gets the locations as they are now.
+    """
     row = registration_row(transaction, locations, actor)
 
     def build(view: ManifestView) -> Swap | None:
-        if row["object_id"] in view.named:
+        known = view.row(row["object_id"])
+        if known == row:
             return None
         head = read_head(view, pin.branch)
         if head is None or head.epoch != pin.epoch:
@@ -27,6 +31,8 @@ def register(
                 "a collection ran while this transaction was open",
                 hint="Start the transaction again.",
             )
+        if known is not None:
+            return Swap(replace=[view.named[ALLOCATOR_ID].row, row])
         return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
 
     publisher.change_names(build)

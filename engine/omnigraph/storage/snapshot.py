@@ -26,6 +26,14 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.definitions import Definition, DefinitionKind, definition_key
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
+from omnigraph.storage.plain_tables import (
+    PREFIX,
+    PlainTable,
+    declaration_of,
+    no_table,
+    plain_names,
+)
+from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
 from omnigraph.storage.values import TablePointer
 
@@ -80,6 +88,20 @@ class Snapshot:
             if then is None or self.catalog.by_identity(then.identity) is not None:
                 raise
             return then
+
+    def plain_tables(self) -> list[PlainTable]:
+        """The plain tables of this moment, by name."""
+        return [self.plain_table(name) for name in plain_names(self.moment.tables)]
+
+    def plain_table(self, name: str) -> PlainTable:
+        """One of them, by `<schema>.<name>`."""
+        pointer = self.moment.tables.get(PREFIX + name)
+        if pointer is None:
+            raise no_table(name, plain_names(self.moment.tables))
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        declared = declaration_of(self.definition("table", name))
+        return PlainTable(self._store.tables, name, pointer, declared)
 
     def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
         """The stored queries (`query`), views, … of this moment, by name."""
@@ -144,6 +166,19 @@ class Snapshot:
             raise self._explained(error, filter) from error
         return pa.RecordBatchReader.from_batches(
             target, self._batches(reader, version, target, filter)
+        )
+
+    def readable(self, type_name: str) -> ReadableTable:
+        """A type's table for a query engine that reads by itself."""
+        type_ = self.find_type(type_name)
+        names = self._names_then(type_, self._existing(type_))
+        schema = self.schema(type_name)
+        return ReadableTable(
+            self._store.tables,
+            self._version(type_),
+            schema,
+            {name: names[name] for name in schema.names},
+            self.pointer(type_).rows,
         )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.addresses import NO_ADDRESSES
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.tables import NO_ADDRESSES, PROBE_LIMIT, Tables, TableVersion
+from omnigraph.storage.tables import PROBE_LIMIT, Tables, TableVersion
 
 
 def take_over(

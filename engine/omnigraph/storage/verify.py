@@ -13,12 +13,14 @@ import pyarrow as pa
 from omnigraph.errors import Corruption, OmniGraphError
 from omnigraph.schema import Catalog
 from omnigraph.schema.arrow import table_schema
-from omnigraph.storage.definitions import definition_id, parse_definition
+from omnigraph.storage.definitions import definition_id, definition_key, parse_definition
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import TABLE_FOLDERS
 from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
 from omnigraph.storage.moments import KEPT_FROM, PURGED
+from omnigraph.storage.plain_checks import check_declared, check_required
+from omnigraph.storage.plain_tables import PREFIX, declaration_of, plain_names
 from omnigraph.storage.reconstruct import reconstruct
 from omnigraph.storage.staging import duplicated
 from omnigraph.storage.table_views import StoredTable
@@ -129,6 +131,9 @@ def _head_findings(
         yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
     if schema_id(head.schema) not in view.named:
         yield Finding(where, f"its schema {head.schema} is missing")
+    for key in head.definitions:
+        if key.startswith(PREFIX) and key not in head.tables:
+            yield Finding(where, f"it has a declaration of {key}, which is not there")
     if dict(tip.definitions) != dict(head.definitions):
         yield Finding(where, f"its definitions differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
@@ -230,6 +235,22 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
             )
     check_everything(_image(store, head, catalog))
+    for name in plain_names(head.tables):
+        _check_plain(store, head, name)
+
+
+def _check_plain(store: GraphStore, head: Head, name: str) -> None:
+    """A plain table keeps what was declared about it."""
+    pointer = head.tables[PREFIX + name]
+    version = TableVersion(pointer.location, pointer.lance)
+    content_hash = head.definitions.get(definition_key("table", name))
+    known = store.definition(definition_key("table", name), content_hash) if content_hash else None
+    schema = store.tables.open(version).schema
+    required = [field.name for field in schema if not field.nullable]
+    if required:
+        for rows in chunks(guarded(store.tables.scan(version, columns=required), version)):
+            check_required(pa.schema([schema.field(column) for column in required]), rows)
+    check_declared(store.tables, name, declaration_of(known), version, pointer.rows, None, None)
 
 
 def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
