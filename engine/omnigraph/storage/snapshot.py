@@ -33,6 +33,7 @@ from omnigraph.storage.plain_tables import (
     no_table,
     plain_names,
 )
+from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
 from omnigraph.storage.values import TablePointer
 
@@ -165,6 +166,19 @@ class Snapshot:
             raise self._explained(error, filter) from error
         return pa.RecordBatchReader.from_batches(
             target, self._batches(reader, version, target, filter)
+        )
+
+    def readable(self, type_name: str) -> ReadableTable:
+        """A type's table for a query engine that reads by itself."""
+        type_ = self.find_type(type_name)
+        names = self._names_then(type_, self._existing(type_))
+        schema = self.schema(type_name)
+        return ReadableTable(
+            self._store.tables,
+            self._version(type_),
+            schema,
+            {name: names[name] for name in schema.names},
+            self.pointer(type_).rows,
         )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
