@@ -69,14 +69,26 @@ class Graph(History):
 
     # ------------------------------------------------------------------ branches and history
 
-    def create_branch(self, name: str, from_: str = MAIN) -> Branch:
-        """Create a branch at the head of another one, or at any moment of it; copies nothing."""
-        if is_hidden(name.strip()):
+    def create_branch(
+        self,
+        name: str,
+        from_: str = MAIN,
+        *,
+        deferred_checks: bool = False,
+        hidden: bool = False,
+    ) -> Branch:
+        """Create a branch at the head of another one, or at any moment of it; copies nothing.
+
+        With `deferred_checks`, writes to it leave endpoints, references and cardinality to its
+        merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
+        `__` and is not listed.
+        """
+        if is_hidden(name.strip()) != hidden:
             raise InvalidInput(
                 f"names that begin with {HIDDEN!r} are not for branches of users",
                 hint="Choose another name.",
             )
-        return _branch(create_branch(self._store, name, from_))
+        return _branch(create_branch(self._store, name, from_, deferred_checks=deferred_checks))
 
     def branches(self) -> list[Branch]:
         """All branches, by name."""

@@ -96,7 +96,7 @@ def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
     current, schema = scope.pins.current, scope.schema
     scope.pins.current, scope.schema = view.catalog, view.schema
     try:
-        tree = parse_one(view.sql, "postgres").tree.copy()
+        tree = parse_one(view.sql, view.dialect).tree.copy()
         resolve_tables(tree, scope)
     except OmniGraphError as error:
         raise InvalidInput(
