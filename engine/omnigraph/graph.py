@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+import pyarrow as pa
+
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.exec.reach import Direction
 from omnigraph.history import History
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
@@ -143,10 +146,27 @@ class Graph(History):
         text: str | None = None,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
+        at: str | Snapshot = MAIN,
     ) -> QueryResult:
         """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
         return self._queries.read(text, name, params, at)
+
+    def reach(
+        self,
+        edge: str,
+        node: str,
+        seeds: Sequence[str] | None = None,
+        *,
+        min_steps: int = 1,
+        max_steps: int = 1,
+        direction: Direction | None = None,
+        at: str | Snapshot = MAIN,
+    ) -> pa.RecordBatchReader:
+        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
+
+        Without seeds, from every node of the type. `direction` is out, in or both.
+        """
+        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
 
     def mutate(
         self,

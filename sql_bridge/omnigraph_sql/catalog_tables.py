@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
@@ -38,7 +39,8 @@ class CatalogTable:
     schema: str
     name: str
     kind: Kind
-    columns: pa.Schema
+    read_columns: Callable[[], pa.Schema] = field(repr=False, compare=False)
+    """A plain table is opened to know them, so not before somebody asks."""
     rows: int | None = None
     comment: str | None = None
     column_comments: Mapping[str, str] = field(default_factory=dict)
@@ -46,6 +48,11 @@ class CatalogTable:
     uniques: tuple[tuple[str, ...], ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     definition: str | None = None
+
+    @cached_property
+    def columns(self) -> pa.Schema:
+        """Its columns."""
+        return self.read_columns()
 
     @property
     def table_type(self) -> str:
@@ -84,7 +91,7 @@ def _plain_table(table: PlainTable) -> CatalogTable:
         schema=schema,
         name=name,
         kind="table",
-        columns=table.schema,
+        read_columns=lambda: table.schema,
         rows=table.rows,
         comment=declared.comment,
         column_comments=declared.column_comments,
@@ -101,7 +108,9 @@ def _view(definition: Definition) -> CatalogTable:
         schema=schema,
         name=name,
         kind="view",
-        columns=pa.schema([pa.field(c["name"], _declared(c.get("type"))) for c in columns]),
+        read_columns=lambda: pa.schema(
+            [pa.field(c["name"], _declared(c.get("type"))) for c in columns]
+        ),
         comment=body.get("comment"),
         column_comments={c["name"]: c["comment"] for c in columns if c.get("comment")},
         definition=body["sql"],
@@ -127,7 +136,7 @@ def _type_table(snapshot: Snapshot, type_: GraphType) -> CatalogTable:
         schema=EDGES if isinstance(type_, EdgeType) else NODES,
         name=type_.name,
         kind="edge" if isinstance(type_, EdgeType) else "node",
-        columns=snapshot.schema(type_.table_key),
+        read_columns=lambda: snapshot.schema(type_.table_key),
         rows=snapshot.count(type_.table_key),
         comment=type_.description,
         column_comments=comments,
