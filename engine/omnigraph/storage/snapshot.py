@@ -25,6 +25,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
+from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
 from omnigraph.storage.values import QueryRecord, TablePointer
 
@@ -139,6 +140,19 @@ class Snapshot:
             raise self._explained(error, filter) from error
         return pa.RecordBatchReader.from_batches(
             target, self._batches(reader, version, target, filter)
+        )
+
+    def readable(self, type_name: str) -> ReadableTable:
+        """A type's table for a query engine that reads by itself."""
+        type_ = self.find_type(type_name)
+        names = self._names_then(type_, self._existing(type_))
+        schema = self.schema(type_name)
+        return ReadableTable(
+            self._store.tables,
+            self._version(type_),
+            schema,
+            {name: names[name] for name in schema.names},
+            self.pointer(type_).rows,
         )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
