@@ -38,13 +38,13 @@ class Outgoing:
         self,
         batches: Iterable[pa.RecordBatch],
         *,
+        stopped: Callable[[], Exception | None],
         most_bytes: int,
         most_in_all: int,
         ended: Ended,
     ) -> None:
-        self._pieces = (
-            piece for batch in batches for piece in pieces(batch, most_bytes)
-        )
+        self._stopped = stopped
+        self._pieces = (piece for batch in batches for piece in pieces(batch, most_bytes))
         self._most_in_all = most_in_all
         self._ended: Ended | None = ended
         self._rows = self._bytes = 0
@@ -55,6 +55,8 @@ class Outgoing:
     def __next__(self) -> pa.RecordBatch:
         try:
             piece = next(self._pieces)
+            if (problem := self._stopped()) is not None:
+                raise problem
             self._rows += piece.num_rows
             self._bytes += piece.nbytes
             if self._most_in_all and self._bytes > self._most_in_all:

@@ -29,7 +29,12 @@ class Call:
     """One running statement. `stop` may be called from any thread, any number of times."""
 
     def __init__(
-        self, id_: str, user: str, context: Context, deadline: float | None, stop: Callable[[], None]
+        self,
+        id_: str,
+        user: str,
+        context: Context,
+        deadline: float | None,
+        stop: Callable[[], None],
     ) -> None:
         self.id = id_
         self.user = user

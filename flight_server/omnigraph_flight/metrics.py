@@ -13,7 +13,10 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.calls = Counter(
-            "omnigraph_calls", "Flight calls.", ["method", "command", "code"], registry=self.registry
+            "omnigraph_calls",
+            "Flight calls.",
+            ["method", "command", "code"],
+            registry=self.registry,
         )
         self.seconds = Histogram(
             "omnigraph_call_seconds",
@@ -43,3 +46,13 @@ class Metrics:
         self.prepared = Gauge(
             "omnigraph_prepared_statements", "Prepared statements.", registry=self.registry
         )
+
+    def sent(self, rows: int, size: int, seconds: float, problem: Exception | None) -> None:  # noqa: ARG002
+        """A result has gone out, or as much of it as was read."""
+        self.rows_sent.inc(rows)
+        self.bytes_sent.inc(size)
+        self.seconds.labels("DoGet").observe(seconds)
+
+    def changed(self, rows: int) -> None:
+        """A statement has changed rows."""
+        self.rows_changed.inc(max(rows, 0))

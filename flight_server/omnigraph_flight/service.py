@@ -41,6 +41,10 @@ class Request:
     def settings(self) -> Settings:
         return self.session.settings(self.headers)
 
+    def slices(self, most: int) -> int:
+        """Into how many slices the client wants results at most."""
+        return most
+
 
 @dataclass
 class Prepared:
@@ -140,12 +144,16 @@ class Service:
         self.prepared = Kept(PREPARED_KEPT)
         self.waiting = Waiting()
 
+    def observe(self) -> None:
+        """Bring the gauges up to date."""
+        self.metrics.running.set(len(self.calls))
+        self.metrics.sessions.set(len(self.sessions))
+        self.metrics.prepared.set(len(self.prepared))
+
     def require_short(self, text: str) -> str:
         """A statement's text, unless it is longer than texts may be."""
         if len(text) > self.limits.statement_bytes:
-            raise ResourceLimit(
-                "the length of a statement", self.limits.statement_bytes, len(text)
-            )
+            raise ResourceLimit("the length of a statement", self.limits.statement_bytes, len(text))
         return text
 
     def reading_place(self, request: Request, settings: Settings) -> Place:
@@ -155,11 +163,13 @@ class Service:
     def transaction(self, request: Request, id_: bytes | None) -> Transaction | None:
         return self.sessions.transaction(id_, request.caller) if id_ else None
 
-    def place_of(self, request: Request, transaction: Transaction | None) -> Place:
-        """Where a statement of this call is checked: its transaction, else the session."""
+    def place_of(
+        self, request: Request, transaction: Transaction | None, settings: Settings | None = None
+    ) -> Place:
+        """Where a read of this call runs: in its transaction, else on a connection of its own."""
         if transaction is not None:
             return transaction.place
-        settings = request.settings
+        settings = settings or request.settings
         home = request.session.home(settings)
         if home.connection.in_transaction:
             return home

@@ -227,6 +227,13 @@ class Sessions:
             hint="It has ended, or its session was idle for too long: begin a new one.",
         )
 
+    def ended(self, transaction: Transaction) -> None:
+        """Forget a transaction that was committed or rolled back."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.ended(transaction)
+
     def savepoint(self, id_: bytes, caller: Caller) -> tuple[Transaction, str]:
         """The transaction of a savepoint, and the savepoint's id."""
         wanted = id_.decode(errors="replace")

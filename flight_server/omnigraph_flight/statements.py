@@ -70,6 +70,13 @@ def _is_stored(connection: omnigraph_sql.Connection, name: str) -> bool:
     return True
 
 
+def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
+    """Run a text of any number of SQL statements, or one of `.gq`; how many rows it changed."""
+    if _GQ.match(text) or _NAME.fullmatch(text):
+        return prepare(connection, text).update(None)
+    return _count(connection.execute(text))
+
+
 def branch_of(connection: omnigraph_sql.Connection) -> str:
     """Where a connection reads and writes: inside a transaction, its own branch."""
     return connection.branch_of(connection.catalog)
@@ -123,9 +130,7 @@ class GqStatement:
 
     language: Language = "gq"
 
-    def __init__(
-        self, connection: omnigraph_sql.Connection, text: str, stored: str | None
-    ) -> None:
+    def __init__(self, connection: omnigraph_sql.Connection, text: str, stored: str | None) -> None:
         self.text = text
         self._graph = connection.graph
         self._user = connection.user

@@ -167,4 +167,3 @@ def told_to_client() -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001 - this is the edge: everything is mapped here
         raise to_flight(error) from None
-

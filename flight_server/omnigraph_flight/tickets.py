@@ -23,7 +23,7 @@ from omnigraph_flight.statuses import Forbidden
 _MAC = hashlib.sha256().digest_size
 _LENGTH = struct.Struct(">I")
 
-Language = Literal["sql", "gq"]
+Language = Literal["sql", "gq", "count"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,10 @@ class Ticket:
     expires: float = 0.0
     """Seconds since the epoch."""
     params: pa.RecordBatch | None = field(default=None, compare=False)
+
+    def slice(self, index: int, of: int) -> Ticket:
+        """The same for one of several slices."""
+        return replace(self, index=index, of=of)
 
 
 class TicketKey:

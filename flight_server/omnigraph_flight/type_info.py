@@ -63,9 +63,7 @@ def _number(name: str, code: int, size: int, *, unsigned: bool = False) -> dict[
 
 
 def _float(name: str, code: int, bits: int) -> dict[str, Any]:
-    return _type(
-        name, code, bits, unsigned_attribute=False, auto_increment=False, num_prec_radix=2
-    )
+    return _type(name, code, bits, unsigned_attribute=False, auto_increment=False, num_prec_radix=2)
 
 
 def _quoted(name: str, code: int, size: int | None, **facts: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -96,7 +94,9 @@ _TYPES = (
     _quoted(
         "VARCHAR", 12, None, create_params=["length"], case_sensitive=True, searchable=_ANY_OPERATOR
     ),
-    _quoted("CHAR", 1, None, create_params=["length"], case_sensitive=True, searchable=_ANY_OPERATOR),
+    _quoted(
+        "CHAR", 1, None, create_params=["length"], case_sensitive=True, searchable=_ANY_OPERATOR
+    ),
     _type("VARBINARY", -3, None, literal_prefix="x'", literal_suffix="'"),
     _quoted("DATE", 91, 10, sql_data_type=_DATETIME, datetime_subcode=1),
     _quoted("TIME", 92, 18, sql_data_type=_DATETIME, datetime_subcode=2),
