@@ -10,7 +10,7 @@ import pyarrow as pa
 from datafusion import DataFrame
 from sqlglot import exp
 
-from omnigraph_sql.datafusion_dialect import to_engine
+from omnigraph_sql.engine_sql import to_engine
 from omnigraph_sql.failures import engine_failures
 from omnigraph_sql.parsing import too_deep
 from omnigraph_sql.rewriting import rewrite
