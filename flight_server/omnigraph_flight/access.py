@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph_flight.authentication import Caller
-from omnigraph_flight.policies import Policies, Resource
+from omnigraph_flight.policies import Action, Policies, Resource
 from omnigraph_flight.sessions import Settings
 from omnigraph_flight.statements import Statement
 
@@ -13,7 +13,7 @@ def require_access(
 ) -> None:
     """Refuse a statement that its caller may not run."""
     branch = settings.catalog.partition("@")[0]
-    action = "write" if statement.is_update else "read"
+    action: Action = "write" if statement.is_update else "read"
     policies.require(caller, action, Resource(settings.graph, branch))
 
 
@@ -36,7 +36,7 @@ def require_upload(
 ) -> None:
     """Refuse an upload that its caller may not make."""
     branch = (catalog or settings.catalog).partition("@")[0]
-    action = "write" if mode == "append" else "define"
+    action: Action = "write" if mode == "append" else "define"
     policies.require(
         caller, action, Resource(settings.graph, branch, schema or settings.schema, table)
     )

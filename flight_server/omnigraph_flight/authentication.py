@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import secrets
@@ -137,7 +136,7 @@ def _basic(encoded: str) -> tuple[str, str]:
     """Name and password of a Basic header; some clients leave out base64's padding."""
     try:
         text = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # of base64 or of UTF-8
         return "", ""
     name, _, password = text.partition(":")
     return name, password

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
 @pass_invocation
 def serve(
     invocation: Invocation,
+    /,
     uri: str | None,
     graphs: tuple[str, ...],
     config_file: str | None,

@@ -112,11 +112,12 @@ def _config(given: dict[str, Any], folder: Path) -> Config:
     for name in ("tls_cert", "tls_key", "tls_client_ca"):
         if name in values:
             values[name] = str(folder / str(values[name]))
-    return _known(Config, values, "")
+    config: Config = _known(Config, values, "")
+    return config
 
 
 def _user(given: Mapping[str, Any]) -> User:
-    user = _known(User, {**given, "roles": tuple(given.get("roles", ()))}, "users.")
+    user: User = _known(User, {**given, "roles": tuple(given.get("roles", ()))}, "users.")
     if not _SHA256.fullmatch(user.token_sha256):
         raise InvalidInput(
             f"token_sha256 of {user.name!r} is no SHA-256 in lower-case hex",

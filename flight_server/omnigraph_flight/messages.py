@@ -189,4 +189,4 @@ def encoded(name: str, **fields: Any) -> bytes:  # noqa: ANN401
 def wrapped(name: str, **fields: Any) -> bytes:  # noqa: ANN401
     """The bytes of a Flight SQL message in the `Any` in which commands and tickets travel."""
     held = any_pb2.Any(type_url=_TYPE_PREFIX + name, value=encoded(name, **fields))
-    return held.SerializeToString()
+    return bytes(held.SerializeToString())

@@ -113,7 +113,7 @@ def _ingest(
         service.writing_place(request, transaction, settings) as place,
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
-        count = place.connection.ingest(
+        count: int = place.connection.ingest(
             body.table,
             _incoming(service, reader),
             mode,

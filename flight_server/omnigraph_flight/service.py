@@ -53,7 +53,7 @@ class Prepared:
     text: str
     user: str
     settings: Settings
-    transaction: str | None
+    transaction: bytes | None
     params: pa.RecordBatch | None = None
     session: str = ""
 

@@ -27,7 +27,7 @@ from omnigraph.errors import (
     OmniGraphError,
     StorageError,
 )
-from omnigraph_sql.streams import Cancelled
+from omnigraph_sql.streams import Cancelled as Cancelled
 
 log = logging.getLogger("omnigraph.flight")
 
@@ -100,7 +100,7 @@ _PLAIN: tuple[tuple[type[OmniGraphError], Callable[[str], Exception]], ...] = (
     (NotFound, NoSuchThing),
     (Unsupported, NotSupported),
 )
-_FLIGHT: tuple[tuple[type[OmniGraphError], type[fl.FlightError]], ...] = (
+_FLIGHT: tuple[tuple[type[OmniGraphError], Callable[..., Exception]], ...] = (
     (Unauthenticated, fl.FlightUnauthenticatedError),
     (Forbidden, fl.FlightUnauthorizedError),
     (Busy, fl.FlightUnavailableError),
@@ -116,9 +116,9 @@ LONGEST_MESSAGE = 4000
 _PATH = re.compile(r"(?:file://)?(?<![\w.<])/(?:[\w.@+-]+/)+[\w.@+-]*")
 
 
-def to_flight(error: BaseException) -> Exception:
+def to_flight(error: Exception) -> Exception:
     """What to raise towards the client for any error; never a traceback, never a path."""
-    if isinstance(error, fl.FlightError | _Untraceable):
+    if isinstance(error, (_Untraceable, fl.FlightError)):
         return error
     if isinstance(error, OmniGraphError):
         return _known(error)
@@ -127,10 +127,11 @@ def to_flight(error: BaseException) -> Exception:
         return InvalidArgument(_text("bad_request", str(error).split("\n")[0], None))
     incident = uuid.uuid4().hex[:12]
     log.error("internal error", exc_info=error, extra={"incident": incident})
-    return fl.FlightInternalError(
+    told: Exception = fl.FlightInternalError(
         f"[internal] something went wrong inside the server (incident {incident})\n"
         "Give the incident to whoever runs the server: its log has the cause."
     )
+    return told
 
 
 def _known(error: OmniGraphError) -> Exception:
@@ -144,7 +145,8 @@ def _known(error: OmniGraphError) -> Exception:
     for kind, flight in _FLIGHT:
         if isinstance(error, kind):
             return flight(text, without_paths(facts.decode()).encode()[:LONGEST_MESSAGE])
-    return fl.FlightServerError(text)
+    other: Exception = fl.FlightServerError(text)
+    return other
 
 
 def _text(code: str, message: str, hint: str | None) -> str:

@@ -103,7 +103,7 @@ def _ipc(params: pa.RecordBatch | None) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, params.schema) as writer:
         writer.write_batch(params)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _batch(data: bytes) -> pa.RecordBatch | None:
