@@ -31,8 +31,8 @@ class Limits:
     """The most that one upload may bring; 0 is no limit."""
     batch_bytes: int = 3 * 1024 * 1024
     """The size to which batches are cut: many clients refuse messages over 4 MiB."""
-    slices: int = 8
-    """Into how many slices a result is offered."""
+    slices: int = 64
+    """Into how many slices a result is offered at most."""
 
 
 class Admission:

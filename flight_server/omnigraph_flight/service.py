@@ -43,7 +43,7 @@ class Request:
 
     def slices(self, most: int) -> int:
         """Into how many slices the client wants results at most."""
-        return most
+        return self.session.slices(self.headers, most)
 
 
 @dataclass

@@ -33,7 +33,7 @@ class Settings:
     dialect: str = "postgres"
 
 
-OPTIONS = ("graph", "catalog", "schema", "dialect")
+OPTIONS = ("graph", "catalog", "schema", "dialect", "slices")
 _ALIASES = {"branch": "catalog", "database": "graph", "db_schema": "schema"}
 
 
@@ -94,6 +94,18 @@ class Session:
             dialect=chosen.get("dialect") or "postgres",
         )
 
+    def slices(self, headers: Mapping[str, str], most: int) -> int:
+        """Into how many slices results are offered: one, unless the client asks for more.
+
+        Some clients read only the first slice and believe that it is all.
+        """
+        wanted = self.options.get("slices") or headers.get("slices") or "1"
+        if not wanted.isdecimal() or not int(wanted):
+            raise InvalidInput(
+                f"{wanted!r} is no number of slices", hint=f"Ask for 1 to {most} slices."
+            )
+        return min(int(wanted), most)
+
     def choose(self, name: str, value: str | None, headers: Mapping[str, str]) -> None:
         """Set an option, or go back to its default."""
         option = _ALIASES.get(name, name)
@@ -107,6 +119,7 @@ class Session:
             wanted[option] = value
         before, self.options = self.options, wanted
         try:
+            self.slices(headers, 1)
             settings = self.settings(headers)
             place = self.home(settings)
             with place.lock:
@@ -288,7 +301,7 @@ def chosen_by_headers(headers: Mapping[str, list[str]]) -> dict[str, str]:
             if option not in OPTIONS:
                 raise InvalidInput(
                     f"there is no option {name!r}",
-                    hint="There are x-omnigraph-graph, -branch, -schema and -dialect.",
+                    hint="There are x-omnigraph-graph, -branch, -schema, -dialect and -slices.",
                 )
             chosen[option] = str(values[0])
     return chosen
