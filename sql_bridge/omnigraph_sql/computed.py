@@ -32,19 +32,27 @@ class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
     def schema(self) -> pa.Schema:
         return self._rows.schema
 
-    def get_fragments(self, filter: Any = None) -> Iterator[_StreamedDataset]:  # noqa: ANN401, A002
-        yield self
+    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
+        yield _Stream(self._rows)
+
+    def scanner(self, **options: Any) -> pads.Scanner:  # noqa: ANN401
+        return _Stream(self._rows).scanner(self._rows.schema, **options)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    rows: ComputedRows
 
     def scanner(
         self,
+        schema: pa.Schema,
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: ANN401, A002
         batch_size: int | None = None,
-        schema: pa.Schema | None = None,
     ) -> pads.Scanner:
         return pads.Scanner.from_batches(
-            iter(self._rows.batches()),
-            schema=self._rows.schema,
+            iter(self.rows.batches()),
+            schema=self.rows.schema,
             columns=None if columns is None else list(columns),
             filter=filter,
         )

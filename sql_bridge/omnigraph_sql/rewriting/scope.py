@@ -20,9 +20,10 @@ class Scope:
     """One statement while it is rewritten."""
 
     pins: Pins
-    schema: str | None
+    schema: str
     dialect: str
     engine: Engine
+    user: str | None = None
     addresses_of: str | None = None
     """The alias whose rows carry their address, for statements that change them."""
     part: slice | None = None
@@ -35,6 +36,8 @@ class Scope:
     """The type of each column, by folded name; for typing parameters."""
     sources: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns by folded alias."""
+    target: pa.Schema | None = None
+    """The columns of the table that a statement inserts into."""
     lent: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None
