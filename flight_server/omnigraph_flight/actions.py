@@ -11,8 +11,9 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
 from omnigraph_flight.access import require_access
 from omnigraph_flight.commands import decode, decode_command, optional
+from omnigraph_flight.keeping import Prepared
 from omnigraph_flight.messages import encoded, message, wrapped
-from omnigraph_flight.service import Prepared, Request, Service
+from omnigraph_flight.service import Request, Service
 from omnigraph_flight.statements import prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Ticket
@@ -50,6 +51,7 @@ def _create_prepared(service: Service, request: Request, body: bytes) -> list[by
         require_access(service.policies, request.caller, settings, statement)
         rows = b"" if statement.is_update else _schema_bytes(statement.result_schema)
         parameters = _schema_bytes(statement.parameter_schema)
+    service.done(request, place)
     handle = secrets.token_bytes(16)
     prepared = Prepared(text, request.caller.name, settings, id_, session=request.session.key)
     service.prepared.put(handle, prepared)

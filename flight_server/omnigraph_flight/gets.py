@@ -39,7 +39,9 @@ def _metadata(service: Service, request: Request, command: Command) -> pa.Table:
         return fixed_answer(command)
     place = service.place_of(request, None)
     with place.lock:
-        return answer(command, place.connection)
+        found = answer(command, place.connection)
+    service.done(request, place)
+    return found
 
 
 def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
@@ -56,6 +58,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     def ended(rows: int, size: int, problem: Exception | None) -> Exception | None:
         service.calls.end(call)
         service.admission.leave(user)
+        service.done(request, place)
         service.metrics.sent(rows, size, time.perf_counter() - began, problem)
         return call.error
 

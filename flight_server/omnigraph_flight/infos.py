@@ -48,6 +48,7 @@ def flight_info(
         if not statement.is_update:
             tickets = _tickets(service, request, asked, place, statement)
     if statement.is_update:
+        service.done(request, place)
         # A client that takes every statement for a query: it runs here, once.
         count = run_update(
             service, request, asked.transaction, asked.settings, asked.text, asked.params
@@ -74,7 +75,9 @@ def result_schema(
     with place.lock:
         statement = prepare(place.connection, asked.text)
         require_access(service.policies, request.caller, asked.settings, statement)
-        return fl.SchemaResult(statement.result_schema)
+        schema = statement.result_schema
+    service.done(request, place)
+    return fl.SchemaResult(schema)
 
 
 def _asked(service: Service, request: Request, command: Command) -> Asked:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
-from omnigraph.errors import NotFound, ResourceLimit
+from omnigraph.errors import ResourceLimit
 from omnigraph_flight.admission import Admission, Limits
 from omnigraph_flight.authentication import Authentication, Caller
 from omnigraph_flight.calls import Calls
 from omnigraph_flight.graphs import Graphs
+from omnigraph_flight.keeping import Idle, Kept, Waiting
 from omnigraph_flight.metrics import Metrics
 from omnigraph_flight.policies import Policies
 from omnigraph_flight.sessions import Place, Session, Sessions, Settings, Transaction, connected
-from omnigraph_flight.statements import Statement
 from omnigraph_flight.tickets import TicketKey
 
 PREPARED_KEPT = 10_000
-WAITING_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,80 +41,6 @@ class Request:
 
 
 @dataclass
-class Prepared:
-    """A prepared statement that a client holds a handle of."""
-
-    text: str
-    user: str
-    settings: Settings
-    transaction: bytes | None
-    params: pa.RecordBatch | None = None
-    session: str = ""
-
-
-class Kept:
-    """Things by handle, the longest unused given up first. The lock protects them."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._things: OrderedDict[bytes, Prepared] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._things)
-
-    def put(self, handle: bytes, thing: Prepared) -> None:
-        with self._lock:
-            self._things[handle] = thing
-            while len(self._things) > self._most:
-                self._things.popitem(last=False)
-
-    def get(self, handle: bytes, caller: Caller) -> Prepared:
-        with self._lock:
-            found = self._things.get(handle)
-            if found is not None and found.user == caller.name:
-                self._things.move_to_end(handle)
-                return found
-        raise NotFound(
-            "there is no such prepared statement", hint="It was closed: prepare it again."
-        )
-
-    def drop(self, handle: bytes) -> None:
-        with self._lock:
-            self._things.pop(handle, None)
-
-    def drop_session(self, key: str) -> None:
-        with self._lock:
-            for handle in [h for h, p in self._things.items() if p.session == key]:
-                del self._things[handle]
-
-
-class Waiting:
-    """Statements that were prepared for a ticket which is about to come back. Has its own lock."""
-
-    def __init__(self, seconds: float = WAITING_SECONDS, most: int = 1000) -> None:
-        self._seconds = seconds
-        self._most = most
-        self._lock = threading.Lock()
-        self._held: OrderedDict[str, tuple[float, Place, Statement]] = OrderedDict()
-
-    def put(self, call: str, place: Place, statement: Statement) -> None:
-        now = time.monotonic()
-        with self._lock:
-            self._held[call] = (now + self._seconds, place, statement)
-            while self._held:
-                oldest = next(iter(self._held))
-                if self._held[oldest][0] > now and len(self._held) <= self._most:
-                    break
-                del self._held[oldest]
-
-    def take(self, call: str) -> tuple[Place, Statement] | None:
-        with self._lock:
-            found = self._held.pop(call, None)
-        return None if found is None else found[1:]
-
-
-@dataclass
 class Service:
     """The parts of one server."""
 
@@ -136,6 +56,7 @@ class Service:
     calls: Calls = field(init=False)
     prepared: Kept = field(init=False)
     waiting: Waiting = field(init=False)
+    idle: Idle = field(init=False)
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.graphs, self.idle_seconds)
@@ -143,6 +64,7 @@ class Service:
         self.calls = Calls(self.limits.statement_seconds)
         self.prepared = Kept(PREPARED_KEPT)
         self.waiting = Waiting()
+        self.idle = Idle()
 
     def observe(self) -> None:
         """Bring the gauges up to date."""
@@ -158,7 +80,14 @@ class Service:
 
     def reading_place(self, request: Request, settings: Settings) -> Place:
         """Where a read runs: a connection of its own, so that reads run side by side."""
-        return Place(connected(self.graphs, request.caller.name, settings), settings)
+        user = request.caller.name
+        found = self.idle.take(user, settings)
+        return found or Place(connected(self.graphs, user, settings), settings, shared=True)
+
+    def done(self, request: Request, place: Place) -> None:
+        """Keep the connection of a read for the next one."""
+        if place.shared:
+            self.idle.give(request.caller.name, place)
 
     def transaction(self, request: Request, id_: bytes | None) -> Transaction | None:
         return self.sessions.transaction(id_, request.caller) if id_ else None

@@ -40,9 +40,13 @@ _ALIASES = {"branch": "catalog", "database": "graph", "db_schema": "schema"}
 class Place:
     """A connection of the SQL facade and the lock that lets one thread at a time use it."""
 
-    def __init__(self, connection: omnigraph_sql.Connection, settings: Settings) -> None:
+    def __init__(
+        self, connection: omnigraph_sql.Connection, settings: Settings, *, shared: bool = False
+    ) -> None:
         self.connection = connection
         self.settings = settings
+        self.shared = shared
+        """Whether it belongs to no session and serves one read after the other."""
         self.lock = threading.RLock()
 
     def move(self, settings: Settings) -> None:

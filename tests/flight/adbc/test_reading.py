@@ -14,7 +14,6 @@ from omnigraph import Graph
 from omnigraph_flight.running import Server
 
 
-
 def test_a_query_streams_its_rows(client: dbapi.Connection) -> None:
     with client.cursor() as cursor:
         cursor.execute('SELECT name, age FROM "Person" ORDER BY name')
@@ -103,7 +102,7 @@ def test_one_slice_unless_asked(client: dbapi.Connection) -> None:
         ("SELECT * FRM Person", "parse_error"),
         ("SELECT nope FROM Person", "nope"),
         ("SELECT * FROM Nobody", "Nobody"),
-        ("", "statement"),
+        ("-- nothing", "statement"),
     ],
 )
 def test_a_wrong_statement_is_explained(client: dbapi.Connection, sql: str, told: str) -> None:
