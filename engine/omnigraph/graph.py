@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+import pyarrow as pa
+
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.exec.reach import Direction
 from omnigraph.history import History
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
@@ -69,14 +72,26 @@ class Graph(History):
 
     # ------------------------------------------------------------------ branches and history
 
-    def create_branch(self, name: str, from_: str = MAIN) -> Branch:
-        """Create a branch at the head of another one, or at any moment of it; copies nothing."""
-        if is_hidden(name.strip()):
+    def create_branch(
+        self,
+        name: str,
+        from_: str = MAIN,
+        *,
+        deferred_checks: bool = False,
+        hidden: bool = False,
+    ) -> Branch:
+        """Create a branch at the head of another one, or at any moment of it; copies nothing.
+
+        With `deferred_checks`, writes to it leave endpoints, references and cardinality to its
+        merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
+        `__` and is not listed.
+        """
+        if is_hidden(name.strip()) != hidden:
             raise InvalidInput(
                 f"names that begin with {HIDDEN!r} are not for branches of users",
                 hint="Choose another name.",
             )
-        return _branch(create_branch(self._store, name, from_))
+        return _branch(create_branch(self._store, name, from_, deferred_checks=deferred_checks))
 
     def branches(self) -> list[Branch]:
         """All branches, by name."""
@@ -131,10 +146,27 @@ class Graph(History):
         text: str | None = None,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
+        at: str | Snapshot = MAIN,
     ) -> QueryResult:
         """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
         return self._queries.read(text, name, params, at)
+
+    def reach(
+        self,
+        edge: str,
+        node: str,
+        seeds: Sequence[str] | None = None,
+        *,
+        min_steps: int = 1,
+        max_steps: int = 1,
+        direction: Direction | None = None,
+        at: str | Snapshot = MAIN,
+    ) -> pa.RecordBatchReader:
+        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
+
+        Without seeds, from every node of the type. `direction` is out, in or both.
+        """
+        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
 
     def mutate(
         self,

@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from omnigraph.errors import OmniGraphError
+from omnigraph_sql.failures import carried
+
 
 @dataclass(frozen=True)
 class ComputedRows:
@@ -51,8 +54,15 @@ class _Stream:
         batch_size: int | None = None,
     ) -> pads.Scanner:
         return pads.Scanner.from_batches(
-            iter(self.rows.batches()),
+            self._batches(),
             schema=self.rows.schema,
             columns=None if columns is None else list(columns),
             filter=filter,
         )
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches; an error of ours passes through the engine and comes out as it was."""
+        try:
+            yield from self.rows.batches()
+        except OmniGraphError as error:
+            raise carried(error) from error

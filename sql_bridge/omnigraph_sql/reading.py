@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import pyarrow as pa
@@ -49,9 +49,15 @@ class Planned:
     """With parameters, a plan of nulls: it knows the schema and is never run."""
     schema: pa.Schema
     moments: Moments
+    pins: Pins = field(repr=False)
+    calls_with_parameters: bool
+    """Whether table functions need values before there is a plan."""
     lasting: bool
     """Whether the plan gives the right answer again while the moments stay."""
     tree: exp.Expr = field(repr=False)
+    """As it was rewritten."""
+    written: exp.Expr = field(repr=False)
+    lent: list[str] = field(repr=False)
 
     def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
         """The rows, made while they are read; of each row of parameters, one after the other."""
@@ -65,6 +71,9 @@ class Planned:
     def _bound(self, values: Bound) -> DataFrame:
         if not values:
             return self.plan
+        if self.calls_with_parameters:
+            bound = plan_query(self.connection, self.written, self.pins, values=values)
+            return self.connection.engine.plan(bound.text, values)
         return self.connection.engine.plan(self.text, values)
 
 
@@ -76,6 +85,7 @@ def plan_query(
     addresses_of: str | None = None,
     part: slice | None = None,
     prefix: str = "",
+    values: Bound | None = None,
 ) -> Planned:
     """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed."""
     scope = Scope(
@@ -86,6 +96,8 @@ def plan_query(
         connection.user,
         addresses_of=addresses_of,
         part=part,
+        values=values,
+        first_column=lambda query: _first_column(connection, query, pins),
     )
     engine = connection.engine
     try:
@@ -110,12 +122,23 @@ def plan_query(
         plan,
         plain_schema(schema, names),
         pins.moments(),
+        pins,
+        scope.calls_with_parameters,
         lasting,
         rewritten,
+        tree,
+        scope.lent,
     )
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)
     return planned
+
+
+def _first_column(connection: Connection, query: exp.Expr, pins: Pins) -> list[Any]:
+    """What a query gives in its first column, in memory; for arguments of table functions."""
+    found = plan_query(connection, query, pins).run(None, Running()).read_all()
+    values: list[Any] = found.column(0).to_pylist()
+    return values
 
 
 def give_back(engine: Engine, lent: list[str]) -> None:

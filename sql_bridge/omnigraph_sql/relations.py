@@ -24,7 +24,7 @@ class ViewText:
     sql: str
     catalog: str
     schema: str
-    columns: tuple[str, ...] = ()
+    dialect: str = "postgres"
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,11 @@ def _picked(catalog: str, schema: str, name: Name, known: Iterable[str]) -> str:
 
 
 def _table_relation(snapshot: Snapshot, catalog: str, table: CatalogTable) -> Relation:
-    if table.kind == "view":
-        text = ViewText(table.definition or "", catalog, table.schema, tuple(table.columns.names))
-        return Relation(table.name, text)
-    key = table.name if table.kind in ("node", "edge") else f"{table.schema}.{table.name}"
-    return Relation(table.name, snapshot.readable(f"{table.kind}:{key}"))
+    if table.kind in ("node", "edge"):
+        return Relation(table.name, snapshot.readable(f"{table.kind}:{table.name}"))
+    full = f"{table.schema}.{table.name}"
+    view = snapshot.definition("view", full)
+    if view is None:
+        return Relation(table.name, snapshot.plain_table(full).readable())
+    body = view.body
+    return Relation(table.name, ViewText(body["sql"], catalog, body["schema"], body["dialect"]))

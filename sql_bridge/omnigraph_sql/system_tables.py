@@ -54,8 +54,8 @@ def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _queries(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
-    for name, record in snapshot.stored_queries().items():
-        yield {"name": name, "source": record.source}
+    for name, definition in snapshot.definitions("query").items():
+        yield {"name": name, "source": definition.text}
 
 
 Rows = Callable[[Graph, Snapshot], Iterator[Row]]

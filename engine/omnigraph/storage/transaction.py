@@ -36,12 +36,12 @@ from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.moments import DEFERRED_CHECKS
+from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
-from omnigraph.storage.snapshot import check_columns, explained
+from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
     Operation,
     Remove,
@@ -175,6 +175,14 @@ class WriteTxn:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
         return self._staged(table_key).version
+
+    def snapshot(self) -> Snapshot:
+        """The graph as it was when this transaction began."""
+        return Snapshot(self._store, present(self.pin))
+
+    def expect_unmoved(self, type_: GraphType) -> None:
+        """What is written was decided on the rows of a type: refuse it if they move."""
+        self._read.add(type_.table_key)
 
     def scan(
         self, type_: GraphType, columns: Sequence[str] | None, condition: str | None

@@ -19,6 +19,7 @@ class DataFusion(Dialect):
     TYPED_DIVISION = True
     CONCAT_COALESCE = True
     NULL_ORDERING = "nulls_are_large"
+    NORMALIZE_FUNCTIONS = False
 
     class Generator(generator.Generator):
         """Writes it."""

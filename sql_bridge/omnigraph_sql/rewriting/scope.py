@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph.errors import InvalidInput
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.pins import Pins
 
 MAX_EXPANSION = 32
 """How many views deep a statement may go."""
+
+
+def _nothing(query: exp.Expr) -> list[Any]:
+    raise InvalidInput("a query cannot be an argument here")
 
 
 @dataclass
@@ -42,6 +48,12 @@ class Scope:
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where the engine knows better."""
+    first_column: Callable[[exp.Expr], list[Any]] = _nothing
+    """Runs a query at the same moments, for arguments of table functions."""
+    values: Mapping[str, pa.Scalar] | None = None
+    """The values of parameters, where there are any yet."""
+    calls_with_parameters: bool = False
+    """Whether a table function depends on them."""
     expansions: int = 0
     cacheable: bool = True
 
