@@ -357,6 +357,35 @@ class PublishContention(Conflict):
     code = "contention"
 
 
+class MergeConflict(Conflict):
+    """Two branches want different things; nothing was merged.
+
+    `details["merge_conflicts"]` lists the first conflicts as
+    `{entity_kind, type_name, entity_id, kind, message}`; `conflict_counts` has all, by kind.
+    """
+
+    code = "merge_conflicts"
+
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        conflicts: Sequence[Mapping[str, Any]],
+        counts: Mapping[str, int],
+        hint: str,
+    ) -> None:
+        self.conflicts = [dict(conflict) for conflict in conflicts]
+        self.counts = dict(counts)
+        total = sum(counts.values())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        super().__init__(
+            f"{source} cannot be merged into {target}: "
+            f"{total} conflict{'' if total == 1 else 's'} ({kinds})",
+            hint=hint,
+            details={"merge_conflicts": self.conflicts, "conflict_counts": self.counts},
+        )
+
+
 class TransactionExpired(Conflict):
     """A collection ran since the transaction began; its staged files may be gone."""
 
