@@ -31,5 +31,5 @@ class Statement:
     def execute(self, params: object = None) -> pa.RecordBatchReader | int:
         """Its rows, or how many rows it changed."""
         if self.is_update:
-            return writing.run(self.connection, self.parsed.tree.copy(), params)
+            return writing.run(self.connection, self.parsed.tree.copy(), params, self.sql)
         return read(self.connection, self.parsed.tree, params)
