@@ -90,7 +90,7 @@ def interval_of(months: pa.Array, days: pa.Array, nanos: pa.Array) -> pa.Array:
 def last_day(dates: pa.Array) -> pa.Array:
     """The last day of each date's month."""
     next_month = pc.ceil_temporal(dates, unit="month", ceil_is_strictly_greater=True)
-    return pc.subtract(next_month.cast(pa.int32()), 1).cast(pa.date32())
+    return pc.subtract(next_month.cast(pa.date32()).cast(pa.int32()), 1).cast(pa.date32())
 
 
 def month_name(dates: pa.Array) -> pa.Array:
@@ -125,7 +125,9 @@ def regexp_extract(texts: pa.Array, pattern: pa.Array, group: pa.Array) -> pa.Ar
 
 def _named_groups(pattern: str) -> tuple[str, list[str]]:
     """A pattern whose plain groups have names, which is how Arrow gives them out."""
-    written, names, in_class, place = [], [], False, 0
+    written: list[str] = []
+    names: list[str] = []
+    in_class, place = False, 0
     while place < len(pattern):
         char = pattern[place]
         if char == "\\":
@@ -156,9 +158,7 @@ def register_functions(context: SessionContext) -> None:
     for made in (
         _scalar("boundaries", boundaries, [text, _MICROS, _MICROS], number),
         _scalar("elapsed", elapsed, [text, _MICROS, _MICROS], number),
-        _scalar(
-            "interval_of", interval_of, [number, number, number], pa.month_day_nano_interval()
-        ),
+        _scalar("interval_of", interval_of, [number, number, number], pa.month_day_nano_interval()),
         _scalar("last_day", last_day, [date], date),
         _scalar("month_name", month_name, [date], text),
         _scalar("day_name", day_name, [date], text),

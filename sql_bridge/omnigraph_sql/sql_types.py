@@ -93,7 +93,10 @@ def arrow_type(declared: exp.DataType) -> pa.DataType:
         return pa.list_(item) if length is None else pa.list_(item, length)
     if kind in (T.STRUCT, T.OBJECT):
         return pa.struct(
-            [pa.field(member.name, arrow_type(member.args["kind"])) for member in _members(declared)]
+            [
+                pa.field(member.name, arrow_type(member.args["kind"]))
+                for member in _members(declared)
+            ]
         )
     if kind is T.MAP and len(declared.expressions) == 2:
         key, value = declared.expressions
@@ -107,7 +110,9 @@ def arrow_type(declared: exp.DataType) -> pa.DataType:
 def _members(declared: exp.DataType) -> list[exp.ColumnDef]:
     members = [m for m in declared.expressions if isinstance(m, exp.ColumnDef)]
     if not members or len(members) != len(declared.expressions):
-        raise InvalidInput(f"{declared.sql()} names no members", hint="Write STRUCT(a INT, b TEXT).")
+        raise InvalidInput(
+            f"{declared.sql()} names no members", hint="Write STRUCT(a INT, b TEXT)."
+        )
     return members
 
 
@@ -127,9 +132,7 @@ def _decimal(numbers: list[int], wide: bool) -> pa.DataType:
         raise InvalidInput(
             f"DECIMAL({precision}, {scale}) cannot be kept", hint="At most 76 digits are."
         )
-    return (
-        pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
-    )
+    return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
 
 
 # --------------------------------------------------------------------------- the engine's names

@@ -20,8 +20,7 @@ def _listed(self: generator.Generator, expression: exp.GroupConcat) -> str:
         value = value.expressions[0]
     separator = expression.args.get("separator") or exp.Literal.string(",")
     text = f"CAST({self.sql(value)} AS VARCHAR)"
-    made = f"string_agg({distinct}{text}, {self.sql(separator)}{order})"
-    return made
+    return f"string_agg({distinct}{text}, {self.sql(separator)}{order})"
 
 
 def _picked(descending: bool) -> Writer:
@@ -35,8 +34,15 @@ def _picked(descending: bool) -> Writer:
     return write
 
 
+def _any_value(self: generator.Generator, expression: exp.AnyValue) -> str:
+    value = self.sql(expression, "this")
+    return f"first_value({value}) FILTER (WHERE {value} IS NOT NULL)"
+
+
 AGGREGATES: dict[type[exp.Expr], Writer] = {
-    exp.AnyValue: lambda self, e: f"first_value({self.sql(e, 'this')}) FILTER (WHERE {self.sql(e, 'this')} IS NOT NULL)",
+    exp.AnyValue: lambda self, e: (
+        f"first_value({self.sql(e, 'this')}) FILTER (WHERE {self.sql(e, 'this')} IS NOT NULL)"
+    ),
     exp.ApproxDistinct: _named("approx_distinct", "this"),
     exp.ApproxQuantile: lambda self, e: (
         f"approx_percentile_cont({self.sql(e, 'quantile')}) "

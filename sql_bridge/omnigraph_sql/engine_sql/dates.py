@@ -58,9 +58,11 @@ def _added(sign: int) -> Writer:
         moment, number = self.sql(expression, "this"), self.sql(count)
         if isinstance(count, exp.Literal) and count.is_string:
             number = count.name
-        if isinstance(expression.this, exp.Literal):
-            moment = f"CAST({moment} AS TIMESTAMP(6))"
-        elif unit not in _DATE_UNITS and _is_date(expression.this):
+        if (
+            isinstance(expression.this, exp.Literal)
+            or unit not in _DATE_UNITS
+            and _is_date(expression.this)
+        ):
             moment = f"CAST({moment} AS TIMESTAMP(6))"
         interval = times_interval(number, unit)
         return f"({moment} {'+' if sign > 0 else '-'} {interval})"
@@ -85,23 +87,18 @@ def _difference(function: str) -> Writer:
 
 def _truncated(self: generator.Generator, expression: exp.Expr) -> str:
     unit, value = unit_of(expression), self.sql(expression, "this")
-    if isinstance(expression, exp.DateTrunc) or _is_date(expression.this):
-        if isinstance(expression.this, exp.Cast) and not _is_date(expression.this):
-            return f"date_trunc('{unit}', {value})"
-        return f"CAST(date_trunc('{unit}', {value}) AS DATE)" if _is_date(expression.this) else (
-            f"date_trunc('{unit}', {value})"
-        )
     if isinstance(expression.this, exp.Literal):
         value = f"CAST({value} AS TIMESTAMP(6))"
-    return f"date_trunc('{unit}', {value})"
+    found = f"date_trunc('{unit}', {value})"
+    return f"CAST({found} AS DATE)" if _is_date(expression.this) else found
 
 
-def _part(name: str, after: str = "") -> Writer:
+def _part(name: str) -> Writer:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
         value = self.sql(expression, "this")
         if isinstance(expression.this, exp.Literal):
             value = f"CAST({value} AS TIMESTAMP(6))"
-        return f"(date_part('{name}', {value}){after})" if after else f"date_part('{name}', {value})"
+        return f"date_part('{name}', {value})"
 
     return write
 
@@ -185,9 +182,7 @@ def _multiplied(self: generator.Generator, expression: exp.Mul) -> str:
 
 def _months_between(self: generator.Generator, expression: exp.MonthsBetween) -> str:
     later, earlier = self.sql(expression, "this"), self.sql(expression, "expression")
-    months = (
-        f"boundaries('month', CAST({earlier} AS TIMESTAMP(6)), CAST({later} AS TIMESTAMP(6)))"
-    )
+    months = f"boundaries('month', CAST({earlier} AS TIMESTAMP(6)), CAST({later} AS TIMESTAMP(6)))"
     days = f"(date_part('day', {later}) - date_part('day', {earlier})) / CAST(31 AS DOUBLE)"
     return f"({months} + {days})"
 
@@ -219,9 +214,7 @@ DATES: dict[type[exp.Expr], Writer] = {
     exp.Day: _part("day"),
     exp.DayOfMonth: _part("day"),
     exp.DayOfWeek: _part("dow"),
-    exp.DayOfWeekIso: lambda self, e: (
-        f"((date_part('dow', {self.sql(e, 'this')}) + 6) % 7 + 1)"
-    ),
+    exp.DayOfWeekIso: lambda self, e: f"((date_part('dow', {self.sql(e, 'this')}) + 6) % 7 + 1)",
     exp.DayOfYear: _part("doy"),
     exp.Dayname: lambda self, e: self.func("day_name", exp.cast(e.this, "date")),
     exp.Extract: _extract,
@@ -238,7 +231,7 @@ DATES: dict[type[exp.Expr], Writer] = {
     exp.Second: _part("second"),
     exp.StrToDate: _to_date,
     exp.StrToTime: _to_time,
-    exp.Systimestamp: lambda self, e: self.currenttimestamp_sql(exp.CurrentTimestamp()),
+    exp.Systimestamp: lambda self, e: self.sql(exp.CurrentTimestamp()),
     exp.TimeStrToTime: _timestamp,
     exp.TimeToStr: _to_text,
     exp.TimeToUnix: lambda self, e: f"date_part('epoch', {self.sql(e, 'this')})",

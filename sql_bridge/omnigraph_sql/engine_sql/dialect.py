@@ -19,6 +19,7 @@ class DataFusion(Dialect):
     TYPED_DIVISION = True
     CONCAT_COALESCE = True
     NULL_ORDERING = "nulls_are_large"
+    NORMALIZE_FUNCTIONS = False
 
     class Generator(generator.Generator):
         """Writes it."""
@@ -61,7 +62,7 @@ class DataFusion(Dialect):
             return super().div_sql(expression)
 
         def bitwisexor_sql(self, expression: exp.BitwiseXor) -> str:
-            return self.binary(expression, "BIT_XOR" if False else "^")
+            return self.binary(expression, "^")
 
         def pow_sql(self, expression: exp.Pow) -> str:
             return self.func("power", expression.this, expression.expression)
@@ -75,9 +76,7 @@ class DataFusion(Dialect):
             for place, member in enumerate(expression.expressions):
                 name = member.name if isinstance(member, exp.PropertyEQ | exp.Alias) else ""
                 value = (
-                    member.expression
-                    if isinstance(member, exp.PropertyEQ)
-                    else member.unalias()
+                    member.expression if isinstance(member, exp.PropertyEQ) else member.unalias()
                 )
                 parts.append(self.sql(exp.Literal.string(name or f"c{place}")))
                 parts.append(self.sql(value))
@@ -90,7 +89,8 @@ class DataFusion(Dialect):
             return "arrow_cast(now(), 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
         def equalnull_sql(self, expression: exp.EqualNull) -> str:
-            return self.binary(expression, "IS NOT DISTINCT FROM")
+            same = exp.NullSafeEQ(this=expression.this, expression=expression.expression)
+            return self.sql(same)
 
         def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
             return self.binary(expression, "IS NOT DISTINCT FROM")

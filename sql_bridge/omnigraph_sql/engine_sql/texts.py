@@ -74,10 +74,11 @@ def _stuffed(self: generator.Generator, expression: exp.Stuff) -> str:
 
 def _hashed(self: generator.Generator, expression: exp.Anonymous) -> str:
     parts = [f"CAST({self.sql(part)} AS VARCHAR)" for part in expression.expressions]
-    return f"hash_of({parts[0] if len(parts) == 1 else 'concat_ws(chr(31), ' + ', '.join(parts) + ')'})"
+    whole = parts[0] if len(parts) == 1 else f"concat_ws(chr(31), {', '.join(parts)})"
+    return f"hash_of({whole})"
 
 
-_ANONYMOUS = {
+_ANONYMOUS: dict[str, Writer] = {
     "hash": _hashed,
     "farm_fingerprint": _hashed,
     "every": lambda self, e: self.func("bool_and", *e.expressions),
@@ -103,7 +104,9 @@ def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
 
 TEXTS: dict[type[exp.Expr], Writer] = {
     exp.Anonymous: _anonymous,
-    exp.Base64DecodeString: lambda self, e: f"arrow_cast(decode({self.sql(e, 'this')}, 'base64'), 'Utf8')",
+    exp.Base64DecodeString: lambda self, e: (
+        f"arrow_cast(decode({self.sql(e, 'this')}, 'base64'), 'Utf8')"
+    ),
     exp.Base64Encode: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",
     exp.Concat: _concat,
     exp.FromBase64: lambda self, e: f"decode({self.sql(e, 'this')}, 'base64')",

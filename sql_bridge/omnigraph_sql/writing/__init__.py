@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.parameters import Params
 from omnigraph_sql.writing import branches
 from omnigraph_sql.writing.alter import alter
 from omnigraph_sql.writing.bulk import run_for_each
@@ -46,7 +47,7 @@ _COMMANDS: dict[str, Callable[[Connection, str], int]] = {
 }
 
 
-def run(connection: Connection, expression: exp.Expr, params: object, text: str = "") -> int:
+def run(connection: Connection, expression: exp.Expr, params: Params, text: str = "") -> int:
     """Run a statement that writes; how many rows it changed."""
     match expression:
         case exp.Transaction() | exp.Commit() | exp.Rollback():

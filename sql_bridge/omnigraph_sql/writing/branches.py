@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
-from omnigraph_sql.relations import Name, schema_names
+from omnigraph_sql.information_schema import schema_names
+from omnigraph_sql.relations import Name
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection

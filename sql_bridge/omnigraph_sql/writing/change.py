@@ -18,7 +18,8 @@ from sqlglot import exp
 from omnigraph.errors import PublishContention, ReadSetConflict, TransactionExpired
 from omnigraph.graph import Transaction
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph_sql.reading import plan, read
+from omnigraph_sql.parameters import Params
+from omnigraph_sql.reading import plan_query, read
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -35,7 +36,7 @@ class Change:
     connection: Connection
     catalog: str
     txn: Transaction
-    params: object
+    params: Params
     snapshot: Snapshot = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,14 +54,14 @@ class Change:
 
     def schema_of(self, query: exp.Expr) -> pa.Schema:
         """What a query would give, without running it."""
-        return plan(self.connection, query).schema
+        return plan_query(self.connection, query, self.connection.pins()).schema
 
 
 def change(
     connection: Connection,
     catalog: str,
     text: str,
-    params: object,
+    params: Params,
     work: Callable[[Change], int],
     *,
     attempts: int = ATTEMPTS,

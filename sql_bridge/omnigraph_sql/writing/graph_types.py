@@ -14,7 +14,8 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput, UnsupportedSchemaChange
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.render import to_source
-from omnigraph_sql.relations import EDGES, NODES, Name
+from omnigraph_sql.catalog_tables import EDGES, NODES
+from omnigraph_sql.relations import Name
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked, typed
 from omnigraph_sql.writing.graph_columns import TypeText, property_type, quote, type_text

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph.storage.plain_rows import conformed
-from omnigraph_sql.relations import EDGES, NODES, Name
+from omnigraph_sql.catalog_tables import EDGES, NODES
+from omnigraph_sql.relations import Name
 from omnigraph_sql.writing.change import Change, change
 from omnigraph_sql.writing.columns import columns_of, picked
 from omnigraph_sql.writing.schemas import require_schema

@@ -6,17 +6,19 @@ from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph.storage.definitions import define
-from omnigraph_sql.relations import EDGES, NODES, PUBLIC, Name, names_in, schema_names
+from omnigraph_sql.catalog_tables import EDGES, NODES
+from omnigraph_sql.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
+from omnigraph_sql.relations import Name
 from omnigraph_sql.writing.change import Change
-from omnigraph_sql.writing.targets import RESERVED_SCHEMAS
+from omnigraph_sql.writing.targets import names_in
 
-_FIXED = frozenset({NODES, EDGES, *RESERVED_SCHEMAS})
+_FIXED = frozenset({NODES, EDGES, INFORMATION_SCHEMA, SYSTEM})
 
 
 def create_schema(work: Change, statement: exp.Create) -> int:
     """Make a schema."""
     name = schema_part(statement.this)
-    known = name.pick([*schema_names(work.snapshot), *RESERVED_SCHEMAS])
+    known = name.pick(schema_names(work.snapshot))
     if known is not None:
         if statement.args.get("exists"):
             return 0
@@ -67,7 +69,7 @@ def schema_part(table: exp.Expr) -> Name:
 
 def require_schema(work: Change, schema: str) -> None:
     """A schema that is there: tables and views do not make theirs by themselves."""
-    if schema not in schema_names(work.snapshot) and schema != PUBLIC:
+    if schema not in schema_names(work.snapshot):
         raise NotFound(
             f"there is no schema {schema!r}", hint=f'Make it with CREATE SCHEMA "{schema}".'
         )

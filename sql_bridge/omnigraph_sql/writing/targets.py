@@ -11,13 +11,14 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph_sql.relations import EDGES, NODES, Name, names_in, schema_names
+from omnigraph_sql.catalog_tables import EDGES, NODES, catalog_tables
+from omnigraph_sql.information_schema import schema_names
+from omnigraph_sql.relations import Name
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
 
 TargetKind = Literal["node", "edge", "table", "view", "absent"]
-RESERVED_SCHEMAS = frozenset({"information_schema", "system", "pg_catalog"})
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class Target:
     def type(self, snapshot: Snapshot) -> GraphType:
         """The node or edge type."""
         return snapshot.find_type(self.type_name)
+
+
+def names_in(snapshot: Snapshot, schema: str) -> list[str]:
+    """The tables and views of a schema."""
+    return [table.name for table in catalog_tables(snapshot) if table.schema == schema]
 
 
 def target_name(connection: Connection, table: exp.Expr) -> TargetName:
