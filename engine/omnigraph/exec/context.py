@@ -31,7 +31,7 @@ from omnigraph.exec.space import NodeSpace
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.caches import BoundedCache
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30

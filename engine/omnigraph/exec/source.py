@@ -16,8 +16,9 @@ from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.exec.arrays import one_array
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.storage.reading import TableVersion, drain
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph.storage.tables import Tables, TableVersion, drain
+from omnigraph.storage.tables import Tables
 
 GraphType = NodeType | EdgeType
 

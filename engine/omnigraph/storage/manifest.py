@@ -14,6 +14,7 @@ annotation, but reads every fragment that its index does not cover yet (docs/inv
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,13 +25,13 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import LanceDataset, LanceFragment, LanceOperation
+from lance import LanceDataset, LanceFragment, LanceOperation, Transaction
 from lance.commit import CommitConflictError
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.caches import BoundedCache, rows_key
-from omnigraph.storage.folding import choose_fold
+from omnigraph.storage.folding import choose_fold, tier
 from omnigraph.storage.layout import MANIFEST, is_local
 from omnigraph.storage.migrations import require_readable, stamped
 from omnigraph.storage.store import RawStore
@@ -38,8 +39,9 @@ from omnigraph.storage.values import MANIFEST_SCHEMA, Row, rows_table
 
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 KEPT_VERSIONS = 16
-"""Manifest versions that stay listed. More would make every commit's listing longer."""
-TRIM_EVERY = 16
+"""Manifest versions that are never trimmed. More would make every commit's listing longer."""
+TRIMMED_VERSIONS = 64
+"""How far below those a trim reaches, so that one that failed is made up for."""
 VERSIONS = "_versions"
 SMALL_ROWS_CACHE_BYTES = 16 << 20
 MEETING_POINT = (1 << 32) - 1
@@ -49,6 +51,11 @@ Lance finds conflicts only in version files that it can still list. A writer tha
 version that moved its row was trimmed would otherwise land next to it. With a claim that all swaps
 share, any swap since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
 """
+
+NAMED_FILES = "omnigraph:named_files"
+"""Where a swap notes which data files hold named rows, so that opening reads no others."""
+FEW_FRAGMENTS = 2
+"""Reading so many is no more work than finding out which to read."""
 
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
@@ -116,10 +123,11 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A swap whose files are written: the Lance operation, and the view it will lead to."""
+    """A swap whose files are written: the Lance transaction, and the view it will lead to."""
 
-    operation: Any
+    transaction: Transaction
     known: NamedRows
+    folds: bool
 
 
 class Manifest:
@@ -190,11 +198,15 @@ class Manifest:
     def _view(self, dataset: LanceDataset, known: NamedRows) -> ManifestView:
         require_readable(dataset)
         fragments = {_key(fragment): fragment for fragment in dataset.get_fragments()}
-        unseen = [fragment for key, fragment in fragments.items() if key not in known]
-        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {_key(f): [] for f in unseen}
+        unseen = {key: fragment for key, fragment in fragments.items() if key not in known}
+        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {key: [] for key in unseen}
+        if len(unseen) > FEW_FRAGMENTS:
+            holders = _named_files(dataset)
+            if holders is not None:
+                unseen = {key: f for key, f in unseen.items() if key[0] in holders}
         if unseen:
-            key_of = {fragment.fragment_id: key for key, fragment in fragments.items()}
-            for row, address in self._scan(dataset, _NAMED, unseen):
+            key_of = {fragment.fragment_id: key for key, fragment in unseen.items()}
+            for row, address in self._scan(dataset, _NAMED, list(unseen.values())):
                 fresh[key_of[address >> 32]].append((row["object_id"], row, address & 0xFFFFFFFF))
         by_fragment = {key: known[key] if key in known else tuple(fresh[key]) for key in fragments}
         named = {
@@ -262,11 +274,12 @@ class Manifest:
                 f"cannot write to the manifest: {error}",
                 hint="Check that the store is writable and has room; nothing was changed.",
             ) from error
-        committed = _commit(
-            lambda: LanceDataset.commit(view.dataset, prepared.operation, read_version=view.version)
-        )
+        committed = _commit(lambda: LanceDataset.commit(view.dataset, prepared.transaction))
         landed = self._landed(self._view(committed, prepared.known), change)
-        self._trim(landed)
+        if prepared.folds:
+            # Every few swaps; and such a swap has no deletion mark to write, so that it does not
+            # take more requests than the others.
+            self._trim(landed)
         return landed
 
     def _prepare(self, view: ManifestView, change: Swap) -> _Prepared:
@@ -288,6 +301,7 @@ class Manifest:
                 removed.append(fragment_id)
             else:
                 updated.append(left)
+        self._see(dataset, [by_id[i] for i in folded])
         carried = self._carried(dataset, [by_id[i] for i in folded], gone)
         rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *carried])
         written = write_fragments(rows, dataset)
@@ -302,7 +316,15 @@ class Manifest:
             new_fragments=written,
             fields_modified=[],
         )
-        return _Prepared(operation, known)
+        left = [_key(f) for i, f in by_id.items() if i not in {*removed, *(m.id for m in updated)}]
+        holders = [key[0] for key in (*left, *map(rows_key, updated)) if known[key]]
+        holders += [fragment.files[0].path for fragment in written]
+        transaction = Transaction(
+            read_version=view.version,
+            operation=operation,
+            transaction_properties={NAMED_FILES: json.dumps(holders)},
+        )
+        return _Prepared(transaction, known, bool(folded))
 
     def _remembered(self, written: FragmentMetadata, rows: pa.Table) -> NamedRows:
         """Keep what was just written, so that nobody has to read it back."""
@@ -338,15 +360,25 @@ class Manifest:
         """Live rows of fragments about to be folded, without those that go."""
         tables = []
         for fragment in fragments:
-            rows = self._small.get(_key(fragment))
-            if rows is None:
-                rows = _read(dataset, None, [fragment])
-                offsets = pc.bit_wise_and(rows.column("_rowaddr"), 0xFFFFFFFF).cast(pa.int64())
-                rows = rows.append_column("offset", offsets)
+            rows = self._small.get(_key(fragment)) or self._seen(dataset, fragment)
             lost = [a & 0xFFFFFFFF for a in gone if a >> 32 == fragment.fragment_id]
             stays = pc.invert(pc.is_in(rows.column("offset"), pa.array(lost, pa.int64())))
             tables.append(rows.filter(stays).select(MANIFEST_SCHEMA.names).cast(MANIFEST_SCHEMA))
         return tables
+
+    def _see(self, dataset: LanceDataset, wanted: Iterable[LanceFragment]) -> None:
+        """If one of these was not seen yet, read all that were not: later folds read nothing."""
+        if any(self._small.get(_key(fragment)) is None for fragment in wanted):
+            for fragment in dataset.get_fragments():
+                if tier(fragment.physical_rows) is not None and not self._small.get(_key(fragment)):
+                    self._seen(dataset, fragment)
+
+    def _seen(self, dataset: LanceDataset, fragment: LanceFragment) -> pa.Table:
+        rows = _read(dataset, None, [fragment])
+        offsets = pc.bit_wise_and(rows.column("_rowaddr"), 0xFFFFFFFF).cast(pa.int64())
+        rows = rows.append_column("offset", offsets)
+        self._small.put(_key(fragment), rows, rows.nbytes)
+        return rows
 
     def _landed(self, view: ManifestView, change: Swap) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.
@@ -375,22 +407,33 @@ class Manifest:
         return bool(history) and self.find(view, history[0]["object_id"]) is not None
 
     def _trim(self, view: ManifestView) -> None:
-        """Now and then delete the files of manifest versions that nobody resolves any more."""
-        if view.version % TRIM_EVERY:
-            return
+        """Delete the files of manifest versions that nobody resolves any more, by their names."""
         horizon = view.version - KEPT_VERSIONS
         with suppress(StorageError):  # the swap has landed; the next trim deletes what is left
             self._raw.delete(
-                file.path
-                for file in list(self._raw.list("_versions"))
-                if (number := version_of(file.path)) is not None and number < horizon
+                f"{VERSIONS}/{_LAST - number:020}.manifest"
+                for number in range(max(1, horizon - TRIMMED_VERSIONS), horizon)
             )
+
+
+def _named_files(dataset: LanceDataset) -> set[str] | None:
+    """Data files that hold named rows, if the newest version was made by a swap that says so."""
+    try:
+        made_by = dataset.read_transaction(dataset.version)
+    except (OSError, ValueError):
+        return None
+    listed = made_by.transaction_properties.get(NAMED_FILES) if made_by else None
+    return set(json.loads(listed)) if listed else None
 
 
 def version_of(path: str) -> int | None:
     """The number of an ordinary version file, none for any other file."""
     name = path.rpartition("/")[2].removesuffix(".manifest")
-    return (1 << 64) - 1 - int(name) if len(name) == 20 and name.isdigit() else None
+    return _LAST - int(name) if len(name) == 20 and name.isdigit() else None
+
+
+_LAST = (1 << 64) - 1
+"""Version files are named so that the newest is listed first: by their distance from this."""
 
 
 def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -25,7 +25,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
-from omnigraph.storage.tables import TableVersion, guarded, in_condition
+from omnigraph.storage.reading import TableVersion, guarded, in_condition
 from omnigraph.storage.values import QueryRecord, TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")

@@ -24,15 +24,9 @@ from omnigraph.storage import violations
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.tables import (
-    NO_ADDRESSES,
-    NOTHING_FOUND,
-    PROBE_LIMIT,
-    Addresses,
-    Tables,
-    TableVersion,
-    drain,
-)
+from omnigraph.storage.lookup import NO_ADDRESSES, NOTHING_FOUND, Addresses
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, drain
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import TablePointer
 

@@ -38,6 +38,7 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
 from omnigraph.storage.publish import PAUSE_SECONDS
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.snapshot import check_columns, explained
 from omnigraph.storage.staging import (
     Operation,
@@ -49,7 +50,6 @@ from omnigraph.storage.staging import (
     remove_rows,
     stage,
 )
-from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row

@@ -21,16 +21,16 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text, tuple_text
 from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage import violations
-from omnigraph.storage.staging import PARTITION_ROWS, Staged, part_of
-from omnigraph.storage.tables import (
+from omnigraph.storage.reading import (
     PROBE_LIMIT,
-    Tables,
     TableVersion,
     chunks,
     guarded,
     in_condition,
     one_array,
 )
+from omnigraph.storage.staging import PARTITION_ROWS, Staged, part_of
+from omnigraph.storage.tables import Tables
 
 _ENDPOINT = PropertyType("scalar", Scalar.STRING)
 

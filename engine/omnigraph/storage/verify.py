@@ -18,9 +18,9 @@ from omnigraph.storage.layout import TABLE_FOLDERS
 from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
 from omnigraph.storage.moments import KEPT_FROM, PURGED
+from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.reconstruct import reconstruct
 from omnigraph.storage.staging import duplicated
-from omnigraph.storage.tables import TableVersion, chunks, guarded
 from omnigraph.storage.validation import FinalImage, check_everything
 from omnigraph.storage.values import (
     Commit,

@@ -10,7 +10,8 @@ import pytest
 
 from omnigraph.errors import CommitUnknown, StorageError
 from omnigraph.storage import manifest as manifest_module
-from omnigraph.storage.manifest import TRIM_EVERY, Manifest, ManifestView
+from omnigraph.storage.folding import FANOUT
+from omnigraph.storage.manifest import KEPT_VERSIONS, Manifest, ManifestView
 from omnigraph.storage.store import RawStore
 from support.social import add_person, assert_sound, people, persons, social_graph
 from support.waiting import wait_until
@@ -23,7 +24,7 @@ def unavailable(*_: Any) -> Any:  # noqa: ANN401
 def test_when_old_versions_cannot_be_trimmed(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = social_graph(root)
     monkeypatch.setattr(RawStore, "delete", unavailable)
-    written = [f"p{i:02}" for i in range(TRIM_EVERY + 2)]
+    written = [f"p{i:02}" for i in range(KEPT_VERSIONS + 2 * FANOUT)]
     for name in written:
         add_person(graph, name)
     assert people(graph) == written
