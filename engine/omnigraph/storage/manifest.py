@@ -31,7 +31,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.caches import BoundedCache, rows_key
-from omnigraph.storage.folding import choose_fold, tier
+from omnigraph.storage.folding import FANOUT, choose_fold, tier
 from omnigraph.storage.layout import MANIFEST, is_local
 from omnigraph.storage.migrations import require_readable, stamped
 from omnigraph.storage.store import RawStore
@@ -127,7 +127,9 @@ class _Prepared:
 
     transaction: Transaction
     known: NamedRows
-    folds: bool
+    trims: bool
+    """Whether it should delete old versions: every few swaps do, those that fold or leave no marks,
+    so that it does not take more requests than the others."""
 
 
 class Manifest:
@@ -276,9 +278,7 @@ class Manifest:
             ) from error
         committed = _commit(lambda: LanceDataset.commit(view.dataset, prepared.transaction))
         landed = self._landed(self._view(committed, prepared.known), change)
-        if prepared.folds:
-            # Every few swaps; and such a swap has no deletion mark to write, so that it does not
-            # take more requests than the others.
+        if prepared.trims:
             self._trim(landed)
         return landed
 
@@ -324,7 +324,8 @@ class Manifest:
             operation=operation,
             transaction_properties={NAMED_FILES: json.dumps(holders)},
         )
-        return _Prepared(transaction, known, bool(folded))
+        trims = bool(folded) or (not updated and view.version % FANOUT == 0)
+        return _Prepared(transaction, known, trims)
 
     def _remembered(self, written: FragmentMetadata, rows: pa.Table) -> NamedRows:
         """Keep what was just written, so that nobody has to read it back."""

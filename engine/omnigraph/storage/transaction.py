@@ -211,6 +211,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
+            self._store.publisher.forget(self.commit_id)
             self._unregister()
 
     def _publish(self) -> Commit | None:

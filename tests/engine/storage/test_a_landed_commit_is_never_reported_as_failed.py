@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -51,6 +52,17 @@ def test_when_one_look_fails_the_next_one_finds_the_commit(
         add_person(graph, "Ann")
     assert people(graph) == ["Ann"]
     assert_sound(graph)
+
+
+def test_what_is_settled_is_forgotten(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it is settled that nobody knows: nobody will publish that commit again."""
+    graph = social_graph(root)
+    for failures in (1, 1_000):
+        with monkeypatch.context() as patched:
+            _break_after_the_swap(patched, failures)
+            with nullcontext() if failures == 1 else pytest.raises(CommitUnknown):
+                add_person(graph, f"Ann {failures}")
+        assert not graph._store.publisher._in_doubt
 
 
 def test_a_failure_that_nobody_expected_leaves_no_commit_without_an_answer(
