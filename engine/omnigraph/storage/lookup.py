@@ -12,13 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.addresses import (
+    NO_ADDRESSES,
+    Addresses,
+    address_condition,
+    with_addresses,
+    with_offsets,
+)
 from omnigraph.storage.caches import BoundedCache, rows_key
 from omnigraph.storage.folding import tier
 from omnigraph.storage.reading import (
@@ -43,9 +49,6 @@ PROBED_ROWS = 50_000
 """So many rows without an index cost a small write more than building one does."""
 KEYS = ("id", "src", "dst")
 """Columns that rows are looked up by."""
-
-Addresses = npt.NDArray[np.uint64]
-NO_ADDRESSES: Addresses = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class Lookup:
             hit = pc.is_in(rows.column(column), values)
             if pc.any(hit).as_py():
                 names = [name for name in (*KEYS, "_rowaddr") if name in rows.column_names]
-                yield _with_addresses(rows.select(names).filter(hit), fragment.fragment_id)
+                yield with_addresses(rows.select(names).filter(hit), fragment.fragment_id)
 
     def _in_table(
         self,
@@ -194,13 +197,13 @@ class Lookup:
         key = _probe_key(version.location, "id", fragment.fragment_id, fragment.metadata)
         probe = self._probes.get(key)
         if probe is None or not len(probe.gone):
-            return fragment.delete(_address_condition(addresses))
+            return fragment.delete(address_condition(addresses))
         earlier = probe.dataset.get_fragment(fragment.fragment_id)
         try:
-            left = earlier.delete(_address_condition(np.union1d(probe.gone, addresses)))
+            left = earlier.delete(address_condition(np.union1d(probe.gone, addresses)))
         except OSError:
             self._forget(version, "id", [fragment])
-            return fragment.delete(_address_condition(addresses))
+            return fragment.delete(address_condition(addresses))
         return replace(fragment.metadata, deletion_file=left.deletion_file)
 
     def _forget(
@@ -234,7 +237,7 @@ class Lookup:
         self, version: TableVersion, dataset: LanceDataset, fragment: LanceFragment
     ) -> pa.Table:
         """All live rows of a small fragment, with their addresses."""
-        return _with_addresses(self._kept(version, dataset, fragment), fragment.fragment_id)
+        return with_addresses(self._kept(version, dataset, fragment), fragment.fragment_id)
 
     def _kept(
         self, version: TableVersion, dataset: LanceDataset, fragment: LanceFragment
@@ -247,7 +250,7 @@ class Lookup:
             names = dataset.schema.names
             columns = names if whole else [name for name in KEYS if name in names]
             reader = _reader(version, dataset, [fragment], None, columns)
-            kept = _with_offsets(drain(reader, version))
+            kept = with_offsets(drain(reader, version))
             self._rows.put(key, kept, kept.nbytes + 1)
         return kept
 
@@ -332,23 +335,6 @@ def _probed(
     if known is not None:
         found = found.append_column(known, pa.repeat(values[0], found.num_rows))
     return found
-
-
-def _address_condition(addresses: Addresses) -> str:
-    return f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
-
-
-def _with_offsets(rows: pa.Table) -> pa.Table:
-    """Rows with their offset in the fragment instead of an address, which depends on its number."""
-    mask = pa.scalar(0xFFFFFFFF, pa.uint64())
-    offsets = pc.bit_wise_and(rows.column("_rowaddr"), mask)
-    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", offsets)
-
-
-def _with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
-    base = pa.scalar(fragment_id << 32, pa.uint64())
-    addresses = pc.add(rows.column("_rowaddr"), base)
-    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", addresses)
 
 
 def without(rows: pa.Table, gone: Addresses) -> pa.Table:

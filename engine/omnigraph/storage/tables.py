@@ -6,7 +6,7 @@ A table version is a detached Lance version: durable and addressable by number, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lance
@@ -17,9 +17,10 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
 from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.folding import choose_fold
-from omnigraph.storage.lookup import NO_ADDRESSES, Addresses, Found, Lookup, without
+from omnigraph.storage.lookup import Found, Lookup, without
 from omnigraph.storage.reading import SCAN_ROWS, TableVersion, drain, read_error
 
 HANDLE_CACHE = 512
@@ -150,6 +151,22 @@ class Tables:
         """Rows whose id or end is one of the values: some of those columns, and addresses."""
         return self._lookup.matching(version, self.open(version), column, values, columns)
 
+    def first_where(
+        self, version: TableVersion, condition: str, *, since: TableVersion | None = None
+    ) -> dict[str, Any] | None:
+        """The first row that meets a condition; with `since`, among fragments it does not have."""
+        dataset = self.open(version)
+        known = {f.data_files()[0].path for f in self.open(since).get_fragments()} if since else ()
+        fragments = [f for f in dataset.get_fragments() if f.data_files()[0].path not in known]
+        if not fragments:
+            return None
+        try:
+            found = dataset.scanner(filter=condition, fragments=fragments, limit=1).to_table()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise read_error(version, error) from error
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows[0] if rows else None
+
     def may_be_uncovered(self, version: TableVersion, column: str) -> bool:
         """Whether looking a few values up may read whole fragments, for all that is known."""
         return self._lookup.uncovered(version, self.open(version), column)
@@ -274,17 +291,6 @@ class Tables:
 
 
 # --------------------------------------------------------------------------- pure parts
-
-
-def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:
-    """Addresses grouped by the fragment they are in."""
-    ordered = np.unique(addresses)
-    if not len(ordered):
-        return
-    owners = (ordered >> np.uint64(32)).astype(np.int64)
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(ordered)], strict=True):
-        yield int(owners[start]), ordered[start:stop]
 
 
 def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
