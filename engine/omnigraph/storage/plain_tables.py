@@ -17,7 +17,8 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
 from omnigraph.storage.definitions import Definition, define
 from omnigraph.storage.providers import ReadableTable
-from omnigraph.storage.tables import Tables, TableVersion, guarded
+from omnigraph.storage.reading import TableVersion, guarded
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Pointers, TablePointer
 
 PREFIX = "table:"

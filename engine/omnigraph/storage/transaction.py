@@ -39,6 +39,7 @@ from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.registration import register, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
@@ -53,7 +54,6 @@ from omnigraph.storage.staging import (
     stage,
 )
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers
@@ -248,6 +248,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
+            self._store.publisher.forget(self.commit_id)
             self._unregister()
 
     def _publish(self) -> Commit | None:
