@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.graph import Graph
+from omnigraph_sql.dbapi import Cursor
 from omnigraph_sql.engine import engine_of
 from omnigraph_sql.parameters import Params
 from omnigraph_sql.parsing import parse, parse_one, require_dialect
@@ -58,6 +59,10 @@ class Connection:
     def prepare(self, sql: str) -> Statement:
         """Parse and resolve the only statement of a text, without running it."""
         return Statement(self, parse_one(sql, self.dialect))
+
+    def cursor(self) -> Cursor:
+        """A cursor of Python's database interface."""
+        return Cursor(self)
 
     def cancel(self) -> None:
         """Stop the statement that is running."""
