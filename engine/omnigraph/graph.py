@@ -9,6 +9,9 @@ from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.branching.conflicts import OnConflict
+from omnigraph.branching.entities import Granularity
+from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.exec.reach import Direction
 from omnigraph.history import History
@@ -100,6 +103,36 @@ class Graph(History):
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
         delete_branch(self._store, name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        on_conflict: OnConflict = "fail",
+        granularity: Granularity = "entity",
+        delete_source: bool = False,
+        plan_only: bool = False,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what a branch changed to another one, in one commit or not at all.
+
+        Conflicts raise `MergeConflict`, which lists them; `on_conflict` decides those between
+        entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
+        `property`, changes to different properties of one entity go together. `plan_only` says
+        what would happen and writes nothing.
+        """
+        request = merge_request(
+            source,
+            into,
+            on_conflict=on_conflict,
+            granularity=granularity,
+            delete_source=delete_source,
+            actor=actor,
+            message=message,
+        )
+        return (plan_merge if plan_only else merge)(self._store, request)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Literal
 
 import pyarrow as pa
@@ -35,11 +35,11 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
+from omnigraph.storage.registration import register, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
@@ -52,10 +52,11 @@ from omnigraph.storage.staging import (
     remove_rows,
     stage,
 )
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, Pointers, registration_row
+from omnigraph.storage.values import Commit, Head, Pointers
 from omnigraph.storage.work import Work
 
 
@@ -334,8 +335,8 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            image = FinalImage(self._store.tables, self.catalog, touched, self._rely_on)
-            validate(image, deferred=bool(self.pin.properties.get(DEFERRED_CHECKS)))
+            deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
+            validate(FinalImage(self.catalog, touched, self._final), deferred=deferred)
             work.validated = True
         self.plain.settle()
         failpoint(AFTER_VALIDATION)
@@ -355,10 +356,15 @@ class WriteTxn:
         )
         return self._schema_change.on(plan) if self._schema_change else plan
 
-    def _rely_on(self, table_key: str) -> tuple[TableVersion, int]:
+    def _final(self, table_key: str) -> StoredTable:
+        """A table as it will be; one that is not staged is relied on to stay."""
+        staged = self._work.staged.get(table_key)
+        if staged is not None and staged.changed:
+            return StoredTable(self._store.tables, staged.version, staged.rows)
         self._work.relied_on.add(table_key)
         pointer = self._bases[table_key]
-        return TableVersion(pointer.location, pointer.lance), pointer.rows
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(self._store.tables, version, pointer.rows)
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
@@ -416,41 +422,15 @@ class WriteTxn:
         """Before the first spilled file: ask collections to spare this graph's tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
         locations = {pointer.location for pointer in bases} | self.plain.locations()
-        if locations <= self._spared:
-            return
-        row = registration_row(self.commit_id, locations, self._actor)
-
-        def build(view: ManifestView) -> Swap | None:
-            known = view.row(row["object_id"])
-            if known == row:
-                return None
-            head = read_head(view, self.pin.branch)
-            if head is None or head.epoch != self.pin.epoch:
-                raise TransactionExpired(
-                    "a collection ran while this transaction was open",
-                    hint="Start the transaction again.",
-                )
-            if known is not None:
-                return Swap(replace=[view.named[ALLOCATOR_ID].row, row])
-            return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
-
-        self._store.publisher.change_names(build)
-        self._spared = locations
-        self._registration = row["object_id"]
+        if not locations <= self._spared:
+            self._registration = register(
+                self._store.publisher, self.pin, self.commit_id, locations, self._actor
+            )
+            self._spared = locations
 
     def _unregister(self) -> None:
-        name = self._registration
-        if name is None or name not in self._store.publisher.view.named:
-            return
-        # What the caller must hear is how the commit ended; a collection forgets the row in time.
-        with suppress(StorageError, PublishContention):
-            self._store.publisher.change_names(
-                lambda view: (
-                    Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
-                    if name in view.named
-                    else None
-                )
-            )
+        if self._registration is not None:
+            unregister(self._store.publisher, self._registration)
 
 
 def _typed_batches(
