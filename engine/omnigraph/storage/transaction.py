@@ -102,15 +102,18 @@ class WriteTxn:
     def apply_schema(self, source: str, *, allow_data_loss: bool = False) -> SchemaPlan:
         """Change the schema; rows that are written after it go into the types it makes."""
         self._require_open()
-        if self._operations or self._schema_change is not None:
+        if self._operations:
             raise InvalidInput(
-                "a transaction changes its schema once, before its rows",
+                "a transaction changes its schema before its rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
-        change = stage_schema(self._store, self.pin, source, allow_data_loss=allow_data_loss)
+        change = stage_schema(
+            self._store, self.catalog, self._bases, source, allow_data_loss=allow_data_loss
+        )
         if change.plan.steps:
-            self._schema_change = change
-            self._bases = change.after(self.pin.tables)
+            before = self._schema_change
+            self._schema_change = before.then(change, self.pin.tables) if before else change
+            self._bases = self._schema_change.after(self.pin.tables)
             self.catalog = change.desired
         return change.plan
 
