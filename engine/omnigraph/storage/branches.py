@@ -16,13 +16,13 @@ from omnigraph.storage.moments import (
     reclaimed,
     resolve,
 )
-from omnigraph.storage.plan import HeadMoved, read_head
+from omnigraph.storage.plan import UNIFIED, HeadMoved, read_head
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
 
 HIDDEN = "__"
 """So begin the names of branches that users neither make nor see: those of SQL transactions."""
-INHERITED = (KEPT_FROM, PURGED)
-"""Head properties that say what of the shared history is gone; a fork has the same history."""
+INHERITED = (KEPT_FROM, PURGED, UNIFIED)
+"""Head properties that say something of the shared history; a fork has the same history."""
 
 
 def is_hidden(branch: str) -> bool:

@@ -30,6 +30,9 @@ from omnigraph.storage.values import (
     version_row,
 )
 
+UNIFIED = "unified"
+"""A head property: identities that merges found to be one thing, each to the one that was kept."""
+
 
 class HeadMoved(Exception):
     """The branch moved in a way that the plan must not be rebased on by itself."""
@@ -72,6 +75,8 @@ class PublishPlan:
     """Whether it was decided on everything the head shows, and holds on no other commit."""
     deletes: Head | None = None
     """A branch that goes with this commit, which must still be exactly this."""
+    unified: Mapping[int, int] = field(default_factory=dict)
+    """Identities of declarations that a merge found to be one thing."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
 
@@ -173,7 +178,9 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
         tables=tables,
         retired=retired,
         definitions=definitions,
-        properties=_with_purged(head.properties, plan.purge, commit.version),
+        properties=_with_unified(
+            _with_purged(head.properties, plan.purge, commit.version), plan.unified
+        ),
     )
     return Judged(after, commit, (commit_row(commit), *rows))
 
@@ -185,6 +192,11 @@ def _with_purged(
         return properties
     purged = dict(properties.get("purged", {})) | {str(i): version for i in identities}
     return dict(properties) | {"purged": purged}
+
+
+def _with_unified(properties: Mapping[str, Any], unified: Mapping[int, int]) -> Mapping[str, Any]:
+    known = dict(properties.get(UNIFIED, {})) | {str(i): kept for i, kept in unified.items()}
+    return dict(properties) | {UNIFIED: known} if known else properties
 
 
 def read_head(view: ManifestView, branch: str) -> Head | None:
