@@ -63,7 +63,7 @@ class MergeMachine(RuleBasedStateMachine):
             genesis.id: Version((), 1, State(BASE.types)),
             newest.id: Version((genesis.id,), 2, BASE),
         }
-        self.heads = {name: newest.id for name in ("main", "a", "b")}
+        self.heads = dict.fromkeys(("main", "a", "b"), newest.id)
         for name in ("a", "b"):
             self.graph.create_branch(name)
 
@@ -76,13 +76,13 @@ class MergeMachine(RuleBasedStateMachine):
         self.graph.create_branch(name, source)
         self.heads[name] = self.heads[source]
 
-    @rule(name=BRANCHES, operation=OPERATIONS)
-    def do(self, name: str, operation: Operation) -> None:
-        if name not in self.heads:
-            return
-        after = operation.run(self.graph, name, self.state(name))
-        if after is not None:
-            self.advance(name, after)
+    @rule(several=st.lists(st.tuples(BRANCHES, OPERATIONS), min_size=2, max_size=6))
+    def do(self, several: list[tuple[str, Operation]]) -> None:
+        for name, operation in several:
+            if name in self.heads:
+                after = operation.run(self.graph, name, self.state(name))
+                if after is not None:
+                    self.advance(name, after)
 
     @rule(source=BRANCHES, into=BRANCHES, side=SIDES, delete=st.booleans(), plan=st.booleans())
     def merge(self, source: str, into: str, side: str, delete: bool, plan: bool) -> None:
