@@ -24,11 +24,11 @@ def test_every_merge_is_there_exactly_once(
     root = str(tmp_path / "graph")
     graph = ledger_graph(root)
     asked = [{"root": root, "name": f"w{i:02}", "merges": MERGES} for i in range(PROCESSES)]
-    began = time.monotonic()
     with workers("merger", asked) as mergers:
+        began = time.monotonic()
         run_together(mergers, seconds=900)
+        took = time.monotonic() - began
         outcomes = Outcomes.of(mergers)
-    took = time.monotonic() - began
     with capsys.disabled():
         rate = 2 * PROCESSES * MERGES / took
         print(f"\n{PROCESSES} processes, {took:.1f} s: {rate:.1f} commits per second")  # noqa: T201
