@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from omnigraph.storage.plan import HeadMoved, PublishPlan, read_allocator
 from omnigraph.storage.tables import TableVersion, chunks, guarded
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import Commit, Head, TablePointer, schema_record
+from omnigraph.storage.values import Commit, Head, Pointers, TablePointer, schema_record
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,65 @@ class SchemaApplied:
         }
 
 
+@dataclass(frozen=True)
+class SchemaChange:
+    """A schema that a head can be brought to: the steps, and the tables already moved."""
+
+    plan: SchemaPlan
+    source: str
+    desired: Catalog
+    tables: Mapping[str, TablePointer | None]
+    purge: tuple[int, ...]
+
+    def on(self, plan: PublishPlan) -> PublishPlan:
+        """A plan that also makes this change; what it moves itself goes over what is moved here."""
+        return replace(
+            plan,
+            tables={**self.tables, **plan.tables},
+            relies_on=plan.relies_on | _graph_tables(plan.base),
+            relies_on_schema=True,
+            schema=schema_record(self.source, self.desired),
+            next_identity=self.desired.next_identity,
+            purge=self.purge,
+        )
+
+    def after(self, pointers: Pointers) -> Pointers:
+        """A pointer map with the tables moved."""
+        moved = {**pointers, **self.tables}
+        return {key: pointer for key, pointer in moved.items() if pointer is not None}
+
+
+def _graph_tables(head: Head) -> frozenset[str]:
+    return frozenset(key for key in head.tables if not key.startswith("table:"))
+
+
+def stage_schema(
+    store: GraphStore,
+    head: Head,
+    source: str,
+    *,
+    file: str | None = None,
+    allow_data_loss: bool = False,
+) -> SchemaChange:
+    """Plan the way of a head to a schema, and move its data; nothing is visible yet."""
+    accepted = store.catalog(head.schema)
+    desired = compile_schema(
+        source,
+        accepted=accepted,
+        first_identity=read_allocator(store.publisher.view),
+        file=file,
+    )
+    plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
+    plan.raise_unsupported()
+    return SchemaChange(
+        plan,
+        source,
+        desired,
+        _moved_tables(store, head, accepted, desired) if plan.steps else {},
+        _purged(accepted, desired) if allow_data_loss and plan.steps else (),
+    )
+
+
 def apply_schema(
     store: GraphStore,
     source: str,
@@ -54,35 +113,24 @@ def apply_schema(
     commit_id = new_ulid()
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
-        accepted = store.catalog(head.schema)
-        desired = compile_schema(
-            source,
-            accepted=accepted,
-            first_identity=read_allocator(store.publisher.view),
-            file=file,
-        )
-        plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
-        plan.raise_unsupported()
-        if not plan.steps:
-            return SchemaApplied(False, plan)
+        change = stage_schema(store, head, source, file=file, allow_data_loss=allow_data_loss)
+        if not change.plan.steps:
+            return SchemaApplied(False, change.plan)
         publish = PublishPlan(
             commit=commit_id,
             base=head,
-            tables=_moved_tables(store, head, accepted, desired),
-            relies_on=frozenset(head.tables),
+            tables={},
+            relies_on=frozenset(),
             actor=actor,
             message=message or "apply a schema",
-            schema=schema_record(source, desired),
-            next_identity=desired.next_identity,
-            purge=_purged(accepted, desired) if allow_data_loss else (),
         )
         try:
-            commit = store.publisher.publish(publish)
+            commit = store.publisher.publish(change.on(publish))
         except HeadMoved:
             continue
-        if publish.purge:
+        if change.purge:
             collect(store)
-        return SchemaApplied(True, plan, commit)
+        return SchemaApplied(True, change.plan, commit)
     raise PublishContention(
         f"other writers of {branch} were faster every time; nothing was changed",
         hint="Try again when fewer writers are busy.",
