@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+from omnigraph.bulk import Bulk
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.history import History
 from omnigraph.loading.dump import export_snapshot
@@ -52,7 +53,7 @@ class Branch:
         }
 
 
-class Graph(History):
+class Graph(History, Bulk):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:

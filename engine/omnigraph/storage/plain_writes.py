@@ -5,10 +5,11 @@ Part of `WriteTxn`, which publishes what is collected here together with the row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
 from omnigraph.storage.addresses import Addresses
@@ -142,6 +143,13 @@ class PlainWrites:
         if name not in self._open:
             self._open[name] = self._buffer(self._existing(name))
         self._open[name].append(rows)
+        self._validated = False
+
+    def adopt(self, name: str, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+        """Add rows that are in data files of the table already."""
+        if name not in self._open:
+            self._open[name] = self._buffer(self._existing(name))
+        self._open[name].adopt(fragments, rows)
         self._validated = False
 
     def exchange(self, name: str, gone: Addresses, rows: Iterable[pa.Table] = ()) -> None:

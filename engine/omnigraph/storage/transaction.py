@@ -12,11 +12,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
     Conflict,
@@ -35,13 +36,13 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.moments import DEFERRED_CHECKS
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import check_columns, explained
+from omnigraph.storage.sparing import Sparing
 from omnigraph.storage.staging import (
     Operation,
     Remove,
@@ -55,7 +56,7 @@ from omnigraph.storage.staging import (
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, Pointers, registration_row
+from omnigraph.storage.values import Commit, Head, Pointers
 from omnigraph.storage.work import Work
 
 
@@ -72,7 +73,10 @@ class WriteTxn:
         if_commit: str | None = None,
         expected_table_versions: Mapping[str, int] | None = None,
         commit_when_empty: bool = False,
+        once: tuple[str, int] | None = None,
+        registered: str | None = None,
     ) -> None:
+        """`registered` is the id of a transaction that another process registered as this one."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -82,19 +86,21 @@ class WriteTxn:
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
-        self._registration: str | None = None
-        self._spared: set[str] = set()
+        self._once = once
         self._finished = False
-        self.commit_id = new_ulid()
+        self.commit_id = registered or new_ulid()
+        self._sparing = Sparing(store, self.commit_id, actor)
         self.pin: Head = store.head(branch)
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
-        self.plain = PlainWrites(store, self.pin, self._register)
+        self.plain = PlainWrites(store, self.pin, self.register)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
+        if registered is not None:
+            self._sparing.resume()
 
     # ------------------------------------------------------------------ operations
 
@@ -147,6 +153,26 @@ class WriteTxn:
         else:
             operations.append(Write(mode, buffer, one_file, fresh_ids))
 
+    def adopt(
+        self,
+        type_: GraphType,
+        fragments: Sequence[FragmentMetadata],
+        rows: int,
+        mode: Literal["insert", "upsert", "overwrite"],
+        *,
+        fresh_ids: bool,
+    ) -> None:
+        """Add rows that were checked and written as data files of the table elsewhere."""
+        self._require_open()
+        buffer = self._buffer(type_)
+        buffer.adopt(fragments, rows)
+        operation: Operation = (
+            Replace(buffer, True, fresh_ids)
+            if mode == "overwrite"
+            else Write(mode, buffer, True, fresh_ids)
+        )
+        self._operations.setdefault(type_.table_key, []).append(operation)
+
     def clear(self, type_: GraphType) -> None:
         """Take out all entities of a type."""
         self._require_open()
@@ -165,7 +191,7 @@ class WriteTxn:
             TableVersion(base.location, base.lance),
             table_schema(type_),
             lambda rows: check_values(type_, rows),
-            self._register,
+            self.register,
             self._store.writers,
         )
 
@@ -219,7 +245,7 @@ class WriteTxn:
         """Forget everything; what was staged was never visible."""
         if not self._finished:
             self._finished = True
-            self._unregister()
+            self._sparing.end()
 
     def prepare(self) -> Mapping[str, int]:
         """Stage and validate now; by how many rows each table that changed grows or shrinks."""
@@ -236,7 +262,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
-            self._unregister()
+            self._sparing.end()
 
     def _publish(self) -> Commit | None:
         publisher = self._store.publisher
@@ -272,7 +298,7 @@ class WriteTxn:
         for key in sorted(self._read):
             if head.tables.get(key) != self.pin.tables.get(key):
                 raise ExpectedVersionMismatch(key, _version(self.pin, key), _version(head, key))
-        keep = head.epoch == self.pin.epoch or self._registration is not None
+        keep = head.epoch == self.pin.epoch or self._sparing.name is not None
         self.plain.rebase(head, staged_is_there=keep)
         self._work = self._work.rebased(head) if keep else Work(head)
         self.pin = head
@@ -289,7 +315,7 @@ class WriteTxn:
             raise ReadSetConflict(
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
-        if moved.expired and (strict or self._registration is not None):
+        if moved.expired and (strict or self._sparing.name is not None):
             raise TransactionExpired(
                 "a collection ran while this transaction was open",
                 hint="Start the transaction again.",
@@ -309,7 +335,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._registration is not None:
+            if head.epoch == self.pin.epoch or self._sparing.name is not None:
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -343,7 +369,8 @@ class WriteTxn:
             message=self._message,
             if_commit=self._if_commit,
             expected_table_versions=self._expected,
-            registration=self._registration,
+            once=self._once,
+            registration=self._sparing.name,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
 
@@ -404,45 +431,11 @@ class WriteTxn:
 
     # ------------------------------------------------------------------ registration
 
-    def _register(self) -> None:
-        """Before the first spilled file: ask collections to spare this graph's tables."""
+    def register(self) -> None:
+        """Before the first file that outlives this call: ask collections to spare the tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
         locations = {pointer.location for pointer in bases} | self.plain.locations()
-        if locations <= self._spared:
-            return
-        row = registration_row(self.commit_id, locations, self._actor)
-
-        def build(view: ManifestView) -> Swap | None:
-            known = view.row(row["object_id"])
-            if known == row:
-                return None
-            head = read_head(view, self.pin.branch)
-            if head is None or head.epoch != self.pin.epoch:
-                raise TransactionExpired(
-                    "a collection ran while this transaction was open",
-                    hint="Start the transaction again.",
-                )
-            if known is not None:
-                return Swap(replace=[view.named[ALLOCATOR_ID].row, row])
-            return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
-
-        self._store.publisher.change_names(build)
-        self._spared = locations
-        self._registration = row["object_id"]
-
-    def _unregister(self) -> None:
-        name = self._registration
-        if name is None or name not in self._store.publisher.view.named:
-            return
-        # What the caller must hear is how the commit ended; a collection forgets the row in time.
-        with suppress(StorageError, PublishContention):
-            self._store.publisher.change_names(
-                lambda view: (
-                    Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
-                    if name in view.named
-                    else None
-                )
-            )
+        self._sparing.ask(self.pin, locations)
 
 
 def _typed_batches(
