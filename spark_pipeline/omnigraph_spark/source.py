@@ -12,6 +12,12 @@ from omnigraph_spark.places import Place, place_of
 from omnigraph_spark.reading.reader import Reader, Reading
 from omnigraph_spark.reading.storage import StorageQuery, StorageTable
 from omnigraph_spark.sparktypes import spark_schema
+from omnigraph_spark.writing.writer import (
+    Destination,
+    StorageStreamWriter,
+    StorageWriter,
+    destination_of,
+)
 
 _KINDS = {"nodes": "node", "edges": "edge"}
 
@@ -34,6 +40,21 @@ class OmniGraphSource(DataSource):
 
     def reader(self, schema: StructType) -> Reader:
         return Reader(self._pinned(), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> StorageWriter:
+        return StorageWriter(self._destination(schema, overwrite), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StorageStreamWriter:  # noqa: N802
+        stream = self.options.get("stream") or self.options.get("checkpointlocation")
+        if not stream:
+            raise InvalidInput(
+                "a stream needs a name that stays the same when it is started again",
+                hint='Give it one with .option("stream", "orders"), or set checkpointLocation.',
+            )
+        return StorageStreamWriter(self._destination(schema, overwrite), stream, schema)
+
+    def _destination(self, schema: StructType, overwrite: bool) -> Destination:
+        return destination_of(self.options, table_key(self.options), schema, overwrite)
 
     def _pinned(self) -> Reading:
         """What is read; the moment is looked up once, when the DataFrame is made."""

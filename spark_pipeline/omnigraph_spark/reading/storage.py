@@ -9,12 +9,19 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import Filter, InputPartition
 
+from omnigraph.queries import QueryResult
 from omnigraph.storage.slices import TableSlice, read_slice
 from omnigraph_spark.places import Place
 from omnigraph_spark.reading.filters import condition_of
 
 ROWS_PER_PARTITION = 1 << 18
 """Unless told how many partitions to make, there is one for about so many rows."""
+
+
+def plain_name(table_key: str) -> str | None:
+    """`<schema>.<name>` of a plain table; none for a type."""
+    kind, _, name = table_key.partition(":")
+    return name if kind == "table" else None
 
 
 @dataclass
@@ -26,23 +33,34 @@ class SlicePartition(InputPartition):
 
 @dataclass(frozen=True)
 class StorageTable:
-    """A node or edge type at a moment."""
+    """A node type, an edge type or a plain table at a moment."""
 
     place: Place
-    type_name: str
-    """`node:Person` or `edge:Knows`."""
+    table_key: str
+    """`node:Person`, `edge:Knows` or `table:schema.name`."""
     moment: str
     partitions_wanted: int | None = None
 
     def schema(self) -> pa.Schema:
-        return self.place.graph().snapshot(self.moment).schema(self.type_name)
+        snapshot = self.place.graph().snapshot(self.moment)
+        name = plain_name(self.table_key)
+        return (
+            snapshot.schema(self.table_key) if name is None else snapshot.plain_table(name).schema
+        )
 
     def parts(self, columns: Sequence[str], filters: Iterable[Filter]) -> list[InputPartition]:
         snapshot = self.place.graph().snapshot(self.moment)
-        rows = snapshot.count(self.type_name)
+        name = plain_name(self.table_key)
+        table = None if name is None else snapshot.plain_table(name)
+        rows = snapshot.count(self.table_key) if table is None else table.rows
         at_most = self.partitions_wanted or max(1, -(-rows // ROWS_PER_PARTITION))
-        found = snapshot.slices(
-            self.type_name, columns or ["id"], condition_of(filters, "`"), at_most=at_most
+        condition = condition_of(filters, "`")
+        # Spark may only want to count: any column does then.
+        wanted = list(columns) or self.schema().names[:1]
+        found = (
+            snapshot.slices(self.table_key, wanted, condition, at_most=at_most)
+            if table is None
+            else table.slices(self.place.uri, wanted, condition, at_most=at_most)
         )
         return [SlicePartition(part) for part in found]
 
@@ -73,6 +91,6 @@ class StorageQuery:
         for batch in self._result().batches():
             yield batch.select(part.value)
 
-    def _result(self):  # noqa: ANN202
+    def _result(self) -> QueryResult:
         params = json.loads(self.params) if self.params else None
         return self.place.graph().query(self.text, self.name, params, at=self.moment)
