@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place, place_of
+from omnigraph_spark.reading.changes import ChangeReading, ChangeStream, change_reading
 from omnigraph_spark.reading.reader import Reader, Reading
 from omnigraph_spark.reading.storage import StorageQuery, StorageTable
 from omnigraph_spark.sparktypes import spark_schema
@@ -41,6 +42,15 @@ class OmniGraphSource(DataSource):
     def reader(self, schema: StructType) -> Reader:
         return Reader(self._pinned(), schema)
 
+    def streamReader(self, schema: StructType) -> ChangeStream:  # noqa: N802
+        reading = self._pinned()
+        if not isinstance(reading, ChangeReading):
+            raise InvalidInput(
+                "a stream reads the changes of a branch",
+                hint='Add .option("changes", "true").',
+            )
+        return ChangeStream(reading, schema)
+
     def writer(self, schema: StructType, overwrite: bool) -> StorageWriter:
         return StorageWriter(self._destination(schema, overwrite), schema)
 
@@ -67,6 +77,9 @@ def reading_of(options: Mapping[str, str]) -> Reading:
     """What the options ask to read, pinned to one commit."""
     place = place_of(options)
     at = options.get("at", "main")
+    if options.get("changes", "false").lower() == "true":
+        named = {"node", "edge", "table"} & set(options)
+        return change_reading(place, options, table_key(options) if named else None)
     if "gq" in options or "gq_name" in options:
         moment = pinned(place, at)
         return StorageQuery(
