@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+import pyarrow as pa
+
+from omnigraph.branching.conflicts import OnConflict
+from omnigraph.branching.entities import Granularity
+from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
 from omnigraph.bulk import Bulk
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.exec.reach import Direction
 from omnigraph.history import History
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
@@ -70,14 +76,26 @@ class Graph(History, Bulk):
 
     # ------------------------------------------------------------------ branches and history
 
-    def create_branch(self, name: str, from_: str = MAIN) -> Branch:
-        """Create a branch at the head of another one, or at any moment of it; copies nothing."""
-        if is_hidden(name.strip()):
+    def create_branch(
+        self,
+        name: str,
+        from_: str = MAIN,
+        *,
+        deferred_checks: bool = False,
+        hidden: bool = False,
+    ) -> Branch:
+        """Create a branch at the head of another one, or at any moment of it; copies nothing.
+
+        With `deferred_checks`, writes to it leave endpoints, references and cardinality to its
+        merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
+        `__` and is not listed.
+        """
+        if is_hidden(name.strip()) != hidden:
             raise InvalidInput(
                 f"names that begin with {HIDDEN!r} are not for branches of users",
                 hint="Choose another name.",
             )
-        return _branch(create_branch(self._store, name, from_))
+        return _branch(create_branch(self._store, name, from_, deferred_checks=deferred_checks))
 
     def branches(self) -> list[Branch]:
         """All branches, by name."""
@@ -86,6 +104,36 @@ class Graph(History, Bulk):
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
         delete_branch(self._store, name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        on_conflict: OnConflict = "fail",
+        granularity: Granularity = "entity",
+        delete_source: bool = False,
+        plan_only: bool = False,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what a branch changed to another one, in one commit or not at all.
+
+        Conflicts raise `MergeConflict`, which lists them; `on_conflict` decides those between
+        entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
+        `property`, changes to different properties of one entity go together. `plan_only` says
+        what would happen and writes nothing.
+        """
+        request = merge_request(
+            source,
+            into,
+            on_conflict=on_conflict,
+            granularity=granularity,
+            delete_source=delete_source,
+            actor=actor,
+            message=message,
+        )
+        return (plan_merge if plan_only else merge)(self._store, request)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
@@ -132,10 +180,27 @@ class Graph(History, Bulk):
         text: str | None = None,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
+        at: str | Snapshot = MAIN,
     ) -> QueryResult:
         """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
         return self._queries.read(text, name, params, at)
+
+    def reach(
+        self,
+        edge: str,
+        node: str,
+        seeds: Sequence[str] | None = None,
+        *,
+        min_steps: int = 1,
+        max_steps: int = 1,
+        direction: Direction | None = None,
+        at: str | Snapshot = MAIN,
+    ) -> pa.RecordBatchReader:
+        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
+
+        Without seeds, from every node of the type. `direction` is out, in or both.
+        """
+        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
 
     def mutate(
         self,

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, LoadError
 from omnigraph.loading.columnar import read_columnar
-from omnigraph.schema import SchemaPlan
+from omnigraph.schema import Catalog, SchemaPlan
 from omnigraph.storage.plain_rows import conformed
 from omnigraph.storage.plain_tables import NOTHING_DECLARED, TableDeclaration
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.snapshot import find_type
+from omnigraph.storage.snapshot import Snapshot, find_type
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import Commit
 
@@ -51,6 +51,24 @@ class Transaction:
         """Remove entities by id. A node takes its edges with it, unless `cascade` is off."""
         type_ = find_type(self._txn.catalog, type_name)
         self._txn.remove(type_, _id_array(ids), cascade=cascade)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph as it was when this transaction began."""
+        return self._txn.snapshot()
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema this transaction writes under."""
+        return self._txn.catalog
+
+    def expect_unmoved(self, type_name: str) -> None:
+        """What is written was decided on the rows of a type: refuse it if they move."""
+        self._txn.expect_unmoved(find_type(self._txn.catalog, type_name))
+
+    def clear(self, type_name: str) -> None:
+        """Remove all entities of a type."""
+        self._txn.clear(find_type(self._txn.catalog, type_name))
 
     def scan(
         self,

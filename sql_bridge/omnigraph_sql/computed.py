@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from omnigraph.errors import OmniGraphError
+from omnigraph_sql.failures import carried
+
 
 @dataclass(frozen=True)
 class ComputedRows:
@@ -32,19 +35,34 @@ class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
     def schema(self) -> pa.Schema:
         return self._rows.schema
 
-    def get_fragments(self, filter: Any = None) -> Iterator[_StreamedDataset]:  # noqa: ANN401, A002
-        yield self
+    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
+        yield _Stream(self._rows)
+
+    def scanner(self, **options: Any) -> pads.Scanner:  # noqa: ANN401
+        return _Stream(self._rows).scanner(self._rows.schema, **options)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    rows: ComputedRows
 
     def scanner(
         self,
+        schema: pa.Schema,
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: ANN401, A002
         batch_size: int | None = None,
-        schema: pa.Schema | None = None,
     ) -> pads.Scanner:
         return pads.Scanner.from_batches(
-            iter(self._rows.batches()),
-            schema=self._rows.schema,
+            self._batches(),
+            schema=self.rows.schema,
             columns=None if columns is None else list(columns),
             filter=filter,
         )
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches; an error of ours passes through the engine and comes out as it was."""
+        try:
+            yield from self.rows.batches()
+        except OmniGraphError as error:
+            raise carried(error) from error

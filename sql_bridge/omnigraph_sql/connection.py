@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.graph import Graph
 from omnigraph_sql.engine import engine_of
+from omnigraph_sql.parameters import Params
 from omnigraph_sql.parsing import parse, parse_one, require_dialect
 from omnigraph_sql.pins import Pins
+from omnigraph_sql.reading import Planned
 from omnigraph_sql.statement import Statement
 from omnigraph_sql.streams import Running
+
+PLANS = 256
+"""How many plans a session remembers."""
 
 
 class Connection:
@@ -27,6 +34,7 @@ class Connection:
         self.schema = schema or "public"
         self._dialect = require_dialect(dialect)
         self._running = Running()
+        self._plans: OrderedDict[tuple[str, ...], Planned] = OrderedDict()
 
     @property
     def dialect(self) -> str:
@@ -37,7 +45,7 @@ class Connection:
     def dialect(self, name: str) -> None:
         self._dialect = require_dialect(name)
 
-    def execute(self, sql: str, params: object = None) -> pa.RecordBatchReader | int:
+    def execute(self, sql: str, params: Params = None) -> pa.RecordBatchReader | int:
         """Run a text: the rows of its last statement, or how many rows it changed."""
         statements = parse(sql, self.dialect)
         if not statements:
@@ -63,6 +71,20 @@ class Connection:
         """What the next statement runs as."""
         self._running = Running()
         return self._running
+
+    def remembered(self, key: tuple[str, ...]) -> Planned | None:
+        """The plan of an earlier execution."""
+        found = self._plans.get(key)
+        if found is not None:
+            self._plans.move_to_end(key)
+        return found
+
+    def remember(self, key: tuple[str, ...], planned: Planned) -> None:
+        """Keep a plan that is right as long as its moments stay."""
+        if planned.lasting:
+            self._plans[key] = planned
+            while len(self._plans) > PLANS:
+                self._plans.popitem(last=False)
 
     def pins(self) -> Pins:
         """Moments for one statement."""

@@ -17,6 +17,7 @@ from omnigraph.graph import Graph
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
+from omnigraph_sql.functions import register_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
@@ -28,6 +29,8 @@ _SETTINGS = {
     "datafusion.sql_parser.map_string_types_to_utf8view": "false",
     "datafusion.execution.parquet.schema_force_view_types": "false",
     "datafusion.sql_parser.recursion_limit": "400",
+    # 0.1 is exact, as in every other database.
+    "datafusion.sql_parser.parse_float_as_decimal": "true",
 }
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
@@ -41,6 +44,7 @@ class Engine:
     def __init__(self) -> None:
         runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(_memory())
         self.context = SessionContext(SessionConfig(_SETTINGS), runtime)
+        register_functions(self.context)
         self._lock = threading.Lock()
         self._tables: OrderedDict[str, None] = OrderedDict()
         self._numbers = itertools.count(1)

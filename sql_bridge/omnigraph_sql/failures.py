@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 from omnigraph.errors import InvalidInput, NotFound, OmniGraphError, StorageError
 
@@ -28,9 +29,25 @@ def engine_failures() -> Iterator[None]:
         raise explained(error) from error
 
 
+_carried: dict[str, OmniGraphError] = {}
+_CARRIED = re.compile(r"omnigraph-failure-[0-9a-f]{32}")
+
+
+def carried(error: OmniGraphError) -> Exception:
+    """What to raise inside the engine, which keeps only the text of an exception."""
+    token = f"omnigraph-failure-{uuid4().hex}"
+    _carried[token] = error
+    return RuntimeError(token)
+
+
 def explained(error: BaseException) -> OmniGraphError:
     """A failure of the engine as a typed error."""
     text = str(error)
+    token = _CARRIED.search(text)
+    if token:
+        ours = _carried.pop(token[0], None)
+        if ours is not None:
+            return ours
     message = _PREFIX.sub("", text).strip()
     missing = _NO_FIELD.search(message)
     if missing:

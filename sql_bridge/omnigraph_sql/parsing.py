@@ -112,7 +112,7 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
     _require_shallow(text, tokens)
     parser = sqlglot.Dialect.get_or_raise(dialect).parser()
     try:
-        found = parser.parse(tokens, text)
+        found = parser.parse(_numbered(tokens), text)
     except SqlglotParseError as error:
         raise _explained(text, error) from None
     except RecursionError:
@@ -128,10 +128,36 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
     words = tuple(token.text.upper() for token in tokens[:5])
     for own in OWN_STATEMENTS:
         if words[: len(own)] == own:
-            rest = tokens[len(own) :]
-            body = text[rest[0].start : rest[-1].end + 1] if rest else ""
+            body = text[tokens[len(own) - 1].end + 1 : tokens[-1].end + 1].strip()
             return exp.Command(this=" ".join(own), expression=body)
     return None
+
+
+def _numbered(tokens: list[Token]) -> list[Token]:
+    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text."""
+    marks = [token for token in tokens if token.token_type is TokenType.PLACEHOLDER]
+    if not marks:
+        return tokens
+    if any(token.token_type is TokenType.PARAMETER for token in tokens):
+        raise mixed_parameters()
+    found: list[Token] = []
+    number = 0
+    for token in tokens:
+        if token.token_type is TokenType.PLACEHOLDER:
+            number += 1
+            place = (token.line, token.col, token.start, token.end)
+            found.append(Token(TokenType.COLON, ":", *place))
+            found.append(Token(TokenType.VAR, str(number), *place))
+        else:
+            found.append(token)
+    return found
+
+
+def mixed_parameters() -> InvalidInput:
+    """The error of a statement that writes parameters in several ways."""
+    return InvalidInput(
+        "parameters are written in different ways", hint="Use only ?, only $1 or only :name."
+    )
 
 
 def _require_shallow(text: str, tokens: list[Token]) -> None:

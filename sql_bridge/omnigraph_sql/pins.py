@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.graph import Graph
 from omnigraph.storage.snapshot import Snapshot
+
+Moments: TypeAlias = tuple[tuple[str, str, str], ...]
+"""Catalog, commit and the schema it is read under, for each catalog of a statement."""
 
 
 class Pins:
@@ -35,8 +39,16 @@ class Pins:
         except (NotFound, InvalidInput):
             return None
 
-    def moments(self) -> tuple[tuple[str, str, str], ...]:
-        """What was pinned: catalog, commit and the schema it is read under."""
+    def moments(self) -> Moments:
+        """What was pinned."""
         return tuple(
             (name, s.commit, s.moment.reading_schema) for name, s in sorted(self._found.items())
         )
+
+    def still_at(self, moments: Moments) -> bool:
+        """Whether the catalogs of an earlier statement are where it found them."""
+        for name, commit, schema in moments:
+            found = self.find(name)
+            if found is None or (found.commit, found.moment.reading_schema) != (commit, schema):
+                return False
+        return True

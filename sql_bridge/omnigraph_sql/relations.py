@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.snapshot import Snapshot
+from omnigraph_sql import information_schema, system_tables
+from omnigraph_sql.catalog_tables import EDGES, NODES, CatalogTable, catalog_tables
 from omnigraph_sql.computed import ComputedRows
+from omnigraph_sql.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
 from omnigraph_sql.pins import Pins
-
-Kind = Literal["node", "edge", "table", "view", "system", "function"]
-
-NODES, EDGES, PUBLIC = "nodes", "edges", "public"
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class ViewText:
     sql: str
     catalog: str
     schema: str
-    columns: tuple[str, ...] = ()
+    dialect: str = "postgres"
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ class Relation:
     """Something with rows that a statement can name."""
 
     name: str
-    kind: Kind
     rows: ReadableTable | ComputedRows | ViewText = field(repr=False)
 
     @property
@@ -65,13 +62,13 @@ class Name:
         return close[0] if close else None
 
 
-def find_relation(pins: Pins, schema: str | None, parts: Sequence[Name]) -> Relation:
+def find_relation(pins: Pins, schema: str, parts: Sequence[Name]) -> Relation:
     """The relation of a name of one to three parts, in the catalogs a statement has pinned."""
     match parts:
         case [name]:
             return _unqualified(pins, pins.current, schema, name)
         case [first, name]:
-            return _of_two_parts(pins, first, name)
+            return _of_two_parts(pins, schema, first, name)
         case [catalog, in_schema, name]:
             return _qualified(pins, _catalog(pins, catalog), in_schema, name)
     raise InvalidInput(
@@ -80,40 +77,40 @@ def find_relation(pins: Pins, schema: str | None, parts: Sequence[Name]) -> Rela
     )
 
 
-def schema_names(snapshot: Snapshot) -> list[str]:
-    """The schemas of a catalog, besides the system's own."""
-    return [NODES, EDGES, PUBLIC]
-
-
 def _catalog(pins: Pins, name: Name) -> str:
     if pins.find(name.text) is not None:
         return name.text
-    branches = [branch.name for branch in pins.graph.branches()]
-    found = name.pick(branches) if not name.quoted else None
+    found = name.pick(branch.name for branch in pins.graph.branches())
     if found is None:
         pins.snapshot(name.text)  # whose error says what is wrong with it
     return found or name.text
 
 
-def _of_two_parts(pins: Pins, first: Name, name: Name) -> Relation:
+def _of_two_parts(pins: Pins, schema: str, first: Name, name: Name) -> Relation:
     if first.pick(schema_names(pins.snapshot())) is None and pins.find(first.text) is not None:
-        return _unqualified(pins, first.text, None, name)
+        return _unqualified(pins, first.text, schema, name)
     return _qualified(pins, pins.current, first, name)
 
 
-def _unqualified(pins: Pins, catalog: str, schema: str | None, name: Name) -> Relation:
+def _unqualified(pins: Pins, catalog: str, schema: str, name: Name) -> Relation:
+    """A table of the session's schema, else a node or edge type."""
     snapshot = pins.snapshot(catalog)
-    node, edge = name.pick(_nodes(snapshot)), name.pick(_edges(snapshot))
-    if node is not None and edge is not None:
-        raise InvalidInput(
-            f"{name.text!r} is a node type and an edge type",
-            hint=f'Write nodes."{node}" or edges."{edge}".',
-        )
-    if node is not None:
-        return _type_relation(snapshot, NODES, node)
-    if edge is not None:
-        return _type_relation(snapshot, EDGES, edge)
-    known = [*_nodes(snapshot), *_edges(snapshot)]
+    tables = catalog_tables(snapshot)
+    for candidates in (
+        [table for table in tables if table.schema == schema],
+        [table for table in tables if table.schema in (NODES, EDGES)],
+    ):
+        both = [name.pick(t.name for t in candidates if t.schema == s) for s in (NODES, EDGES)]
+        if all(both):
+            raise InvalidInput(
+                f"{name.text!r} is a node type and an edge type",
+                hint=f'Write nodes."{both[0]}" or edges."{both[1]}".',
+            )
+        found = name.pick({table.name for table in candidates})
+        if found is not None:
+            table = next(table for table in candidates if table.name == found)
+            return _table_relation(snapshot, catalog, table)
+    known = sorted({table.name for table in tables})
     raise NotFound(
         f"there is no table {name.text!r} in {catalog}{did_you_mean(name.text, known)}",
         hint=f"It has {', '.join(known[:20])}." if known else "It has no tables yet.",
@@ -122,31 +119,40 @@ def _unqualified(pins: Pins, catalog: str, schema: str | None, name: Name) -> Re
 
 def _qualified(pins: Pins, catalog: str, schema: Name, name: Name) -> Relation:
     snapshot = pins.snapshot(catalog)
-    found = schema.pick(schema_names(snapshot))
+    schemas = schema_names(snapshot)
+    found = schema.pick(schemas)
     if found is None:
-        known = schema_names(snapshot)
         raise NotFound(
-            f"{catalog} has no schema {schema.text!r}{did_you_mean(schema.text, known)}",
-            hint=f"It has {', '.join(known)}.",
+            f"{catalog} has no schema {schema.text!r}{did_you_mean(schema.text, schemas)}",
+            hint=f"It has {', '.join(schemas)}.",
         )
-    known = _nodes(snapshot) if found == NODES else _edges(snapshot) if found == EDGES else []
-    table = name.pick(known)
-    if table is None:
+    if found == INFORMATION_SCHEMA:
+        picked = _picked(catalog, found, name, information_schema.TABLES)
+        return Relation(picked, information_schema.information_rows(picked, catalog, snapshot))
+    if found == SYSTEM:
+        picked = _picked(catalog, found, name, system_tables.TABLES)
+        return Relation(picked, system_tables.system_rows(picked, pins.graph, snapshot))
+    tables = {t.name: t for t in catalog_tables(snapshot) if t.schema == found}
+    return _table_relation(snapshot, catalog, tables[_picked(catalog, found, name, tables)])
+
+
+def _picked(catalog: str, schema: str, name: Name, known: Iterable[str]) -> str:
+    names = list(known)
+    found = name.pick(names)
+    if found is None:
         raise NotFound(
-            f"{catalog}.{found} has no table {name.text!r}{did_you_mean(name.text, known)}",
-            hint=f"It has {', '.join(known[:20])}." if known else "It has no tables.",
+            f"{catalog}.{schema} has no table {name.text!r}{did_you_mean(name.text, names)}",
+            hint=f"It has {', '.join(names[:20])}." if names else "It has no tables.",
         )
-    return _type_relation(snapshot, found, table)
+    return found
 
 
-def _nodes(snapshot: Snapshot) -> list[str]:
-    return [type_.name for type_ in snapshot.types() if type_.kind == "node"]
-
-
-def _edges(snapshot: Snapshot) -> list[str]:
-    return [type_.name for type_ in snapshot.types() if type_.kind == "edge"]
-
-
-def _type_relation(snapshot: Snapshot, schema: str, name: str) -> Relation:
-    kind: Literal["node", "edge"] = "node" if schema == NODES else "edge"
-    return Relation(name, kind, snapshot.readable(f"{kind}:{name}"))
+def _table_relation(snapshot: Snapshot, catalog: str, table: CatalogTable) -> Relation:
+    if table.kind in ("node", "edge"):
+        return Relation(table.name, snapshot.readable(f"{table.kind}:{table.name}"))
+    full = f"{table.schema}.{table.name}"
+    view = snapshot.definition("view", full)
+    if view is None:
+        return Relation(table.name, snapshot.plain_table(full).readable())
+    body = view.body
+    return Relation(table.name, ViewText(body["sql"], catalog, body["schema"], body["dialect"]))

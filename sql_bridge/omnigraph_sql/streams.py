@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from functools import lru_cache
+from queue import SimpleQueue
 
 import pyarrow as pa
 from datafusion import DataFrame
@@ -31,48 +32,68 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+AHEAD = 4
+"""How many batches are made before they are asked for."""
+
+
 class Running:
-    """One running query. `cancel` may be called from any thread."""
+    """One running query. `cancel` may be called from any thread.
+
+    The lock guards whether it is cancelled, and what there is to cancel.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pull: Future[pa.RecordBatch | None] | None = None
+        self._pump: Future[None] | None = None
         self._cancelled = False
 
     def batches(self, plan: DataFrame) -> Iterator[pa.RecordBatch]:
         """The batches of a plan, of at most 64K rows each."""
         with engine_failures():
             stream = plan.execute_stream()
-        while (batch := self._next(stream)) is not None:
-            yield from _pieces(batch)
+        made: SimpleQueue[pa.RecordBatch | BaseException | None] = SimpleQueue()
+        room, loop = asyncio.Semaphore(AHEAD), _loop()
+        with self._lock:
+            if self._cancelled:
+                raise _cancelled()
+            pump = asyncio.run_coroutine_threadsafe(_pumped(stream, made, room), loop)
+            self._pump = pump
+        del stream
+        try:
+            while (found := made.get()) is not None:
+                if isinstance(found, BaseException):
+                    raise found if isinstance(found, OmniGraphError) else explained(found)
+                loop.call_soon_threadsafe(room.release)
+                yield from _pieces(found)
+        finally:
+            pump.cancel()
 
     def cancel(self) -> None:
         """Stop; whoever waits for a batch gets `Cancelled`."""
         with self._lock:
             self._cancelled = True
-            if self._pull is not None:
-                self._pull.cancel()
-
-    def _next(self, stream: RecordBatchStream) -> pa.RecordBatch | None:
-        with self._lock:
-            if self._cancelled:
-                raise _cancelled()
-            pull = self._pull = asyncio.run_coroutine_threadsafe(_next_batch(stream), _loop())
-        try:
-            return pull.result()
-        except CancelledError:
-            raise _cancelled() from None
-        except OmniGraphError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the engine raises plain Exceptions
-            raise explained(error) from error
+            if self._pump is not None:
+                self._pump.cancel()
 
 
-async def _next_batch(stream: RecordBatchStream) -> pa.RecordBatch | None:
+async def _pumped(
+    stream: RecordBatchStream,
+    made: SimpleQueue[pa.RecordBatch | BaseException | None],
+    room: asyncio.Semaphore,
+) -> None:
+    """Move batches from the engine to their reader; the last thing put says how it ended."""
+    end: BaseException | None = None
     try:
-        return (await stream.__anext__()).to_pyarrow()
-    except StopAsyncIteration:
-        return None
+        async for batch in stream:
+            await room.acquire()
+            made.put(batch.to_pyarrow())
+    except asyncio.CancelledError:
+        end = _cancelled()
+        raise
+    except Exception as error:  # noqa: BLE001 - the engine raises plain Exceptions
+        end = error
+    finally:
+        made.put(end)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -15,15 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 
-from omnigraph.storage.tables import (
-    NO_ADDRESSES,
-    Addresses,
-    Tables,
-    TableVersion,
-    guarded,
-    read_error,
-    split_by_fragment,
-)
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.tables import Tables, TableVersion, guarded, read_error
 
 TAKE_ROWS = 4096
 """Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""

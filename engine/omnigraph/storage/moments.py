@@ -77,7 +77,9 @@ def resolve(store: GraphStore, text: str) -> Moment:
     branch = branch_name(name or MAIN)
     head = store.head(branch)
     if not at:
-        return _present(head)
+        return present(head)
+    if when == head.commit:
+        return present(head)
     if _ULID.match(when):
         return _at_commit(store, head, when)
     version = _VERSION.match(when)
@@ -129,7 +131,8 @@ def _keeper(store: GraphStore, commit: Commit) -> Head:
     return next(kept, holders[0])
 
 
-def _present(head: Head) -> Moment:
+def present(head: Head) -> Moment:
+    """The moment of a head."""
     return Moment(
         branch=head.branch,
         commit=head.commit,

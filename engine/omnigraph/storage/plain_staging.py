@@ -80,23 +80,14 @@ def begin(
     return PlainStaged(base, version, 0, identity, declaration, strict=True, redeclared=True)
 
 
-def add(tables: Tables, state: PlainStaged, buffer: RowBuffer) -> PlainStaged:
-    """Rows added."""
-    return exchange(tables, state, NO_ADDRESSES, buffer)
-
-
-def exchange(
-    tables: Tables, state: PlainStaged, gone: Addresses, buffer: RowBuffer | None
-) -> PlainStaged:
+def exchange(tables: Tables, state: PlainStaged, gone: Addresses, buffer: RowBuffer) -> PlainStaged:
     """Rows taken out at addresses of the state's version and others added, in one new version."""
     gone = np.unique(gone)
-    added = 0
-    if buffer is not None:
-        buffer.finish()
-        added = buffer.rows
+    buffer.finish()
+    added = buffer.rows
     if not added and not len(gone):
         return state
-    if buffer is None or not added:
+    if not added:
         version = tables.next(state.address, gone=gone)
     elif buffer.spilled:
         version = tables.next(state.address, fragments=buffer.fragments, gone=gone)
@@ -109,7 +100,7 @@ def exchange(
         state,
         version=version,
         rows=state.rows - len(gone) + added,
-        written=(*state.written, buffer) if buffer is not None else state.written,
+        written=(*state.written, buffer) if added else state.written,
         strict=state.strict or bool(len(gone)),
     )
 
@@ -171,5 +162,5 @@ def rebased(tables: Tables, state: PlainStaged, pointer: TablePointer) -> PlainS
     """The same appends on another version of the table."""
     after = unchanged(pointer, state.declaration)
     for buffer in state.written:
-        after = add(tables, after, buffer)
+        after = exchange(tables, after, NO_ADDRESSES, buffer)
     return after

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
 from omnigraph.storage.definitions import Definition, define
+from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.slices import TableSlice, split
 from omnigraph.storage.tables import Tables, TableVersion, guarded
 from omnigraph.storage.values import Pointers, TablePointer
@@ -101,6 +102,12 @@ class PlainTable:
         """The columns; one that was declared so is not nullable."""
         stored: pa.Schema = self._tables.open(self.address).schema
         return stored.remove_metadata()
+
+    def readable(self) -> ReadableTable:
+        """The table for a query engine that reads by itself."""
+        schema = self.schema
+        names = {name: name for name in schema.names}
+        return ReadableTable(self._tables, self.address, schema, names, self.rows)
 
     def scan(
         self,

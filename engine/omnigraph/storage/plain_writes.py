@@ -5,14 +5,15 @@ Part of `WriteTxn`, which publishes what is collected here together with the row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
-from omnigraph.storage.addresses import Addresses
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.definitions import Definition, DefinitionKind, definition_key
 from omnigraph.storage.graph_store import GraphStore
@@ -20,7 +21,6 @@ from omnigraph.storage.layout import table_location
 from omnigraph.storage.plain_checks import check_declared, check_required
 from omnigraph.storage.plain_staging import (
     PlainStaged,
-    add,
     begin,
     dropped,
     exchange,
@@ -44,6 +44,14 @@ from omnigraph.storage.tables import TableVersion
 from omnigraph.storage.values import Head, TablePointer
 
 
+@dataclass
+class OpenChange:
+    """Rows on their way out of and into a table."""
+
+    buffer: RowBuffer
+    gone: list[Addresses] = field(default_factory=list)
+
+
 class PlainWrites:
     """What one transaction does to plain tables and definitions. Used by one thread at a time."""
 
@@ -52,8 +60,8 @@ class PlainWrites:
         self._pin = pin
         self._on_spill = on_spill
         self._states: dict[str, PlainStaged] = {}
-        self._open: dict[str, RowBuffer] = {}
-        """Appends that are not staged yet, by name."""
+        self._open: dict[str, OpenChange] = {}
+        """Rows that come and go and are not staged yet, by name."""
         self._definitions: dict[str, Definition | None] = {}
         self._validated = False
 
@@ -91,8 +99,9 @@ class PlainWrites:
     def _find(self, name: str) -> PlainStaged | None:
         """The state of a table that is there, appends included."""
         if name in self._open:
-            buffer = self._open.pop(name)
-            self._keep(name, add(self._store.tables, self._states[name], buffer))
+            change = self._open.pop(name)
+            gone = np.concatenate([NO_ADDRESSES, *change.gone])
+            self._keep(name, exchange(self._store.tables, self._states[name], gone, change.buffer))
         state = self._states.get(name)
         if state is None:
             pointer = self._pin.tables.get(PREFIX + name)
@@ -140,29 +149,25 @@ class PlainWrites:
 
     def append(self, name: str, rows: pa.Table) -> None:
         """Add rows, which have exactly the columns of the table; many go to disk on the way."""
-        if name not in self._open:
-            self._open[name] = self._buffer(self._existing(name))
-        self._open[name].append(rows)
-        self._validated = False
+        self._change(name).buffer.append(rows)
 
     def adopt(self, name: str, fragments: Sequence[FragmentMetadata], rows: int) -> None:
         """Add rows that are in data files of the table already."""
-        if name not in self._open:
-            self._open[name] = self._buffer(self._existing(name))
-        self._open[name].adopt(fragments, rows)
-        self._validated = False
+        self._change(name).buffer.adopt(fragments, rows)
 
-    def exchange(self, name: str, gone: Addresses, rows: Iterable[pa.Table] = ()) -> None:
-        """Take rows out at addresses of the table as `table` gives it, and add others.
+    def remove(self, name: str, addresses: Addresses) -> None:
+        """Take out rows at addresses of the table as `table` gave it.
 
-        One new version: a deletion, or an update of rows.
+        What is removed and appended before the next look at the table becomes one new version.
         """
-        state = self._existing(name)
-        buffer: RowBuffer | None = None
-        for part in rows:
-            buffer = buffer or self._buffer(state)
-            buffer.append(part)
-        self._keep(name, exchange(self._store.tables, state, gone, buffer))
+        if len(addresses):
+            self._change(name).gone.append(addresses)
+
+    def _change(self, name: str) -> OpenChange:
+        if name not in self._open:
+            self._open[name] = OpenChange(self._buffer(self._existing(name)))
+        self._validated = False
+        return self._open[name]
 
     def clear(self, name: str) -> None:
         """Take out all rows."""
@@ -215,6 +220,26 @@ class PlainWrites:
         self._keep(name, dropped(state))
         self._keep(new_name, target)
 
+    def clone(self, source: PlainTable, name: str) -> None:
+        """Give the rows of a table, of any moment, a second name; nothing is copied."""
+        key = PREFIX + table_name(name)
+        if self.exists(name):
+            raise AlreadyExists(
+                f"there is a table {name} already", hint="Choose another name, or drop it."
+            )
+        self._keep(
+            name,
+            PlainStaged(
+                self._pin.tables.get(key),
+                source.address,
+                source.rows,
+                new_identity(),
+                source.declaration,
+                strict=True,
+                redeclared=True,
+            ),
+        )
+
     def drop(self, name: str) -> None:
         """Take a table off the branch; older moments still have it."""
         self._keep(name, dropped(self._existing(name)))
@@ -248,7 +273,11 @@ class PlainWrites:
     @property
     def strict(self) -> bool:
         """Whether something here may not be done again on a head that moved."""
-        return bool(self._definitions) or any(s.strict for s in self._states.values())
+        return (
+            bool(self._definitions)
+            or any(state.strict for state in self._states.values())
+            or any(change.gone for change in self._open.values())
+        )
 
     def locations(self) -> set[str]:
         """Where this transaction has put files of tables that the branch may not have."""

@@ -47,7 +47,7 @@ class HeadMoved(Exception):
         super().__init__(member)
         self.head = head
         self.member = member
-        """The table, `schema`, or the key of a definition that moved."""
+        """The table, `schema`, `head` or the key of a definition that moved."""
         self.expired = expired
         """A collection ran: files staged before it may be gone."""
 
@@ -79,6 +79,10 @@ class PublishPlan:
     """Identities of tables whose data before this commit is given up."""
     once: tuple[str, int] | None = None
     """A stream's name and the number of its batch, which may land only once, and in order."""
+    only_on_base: bool = False
+    """Whether it was decided on everything the head shows, and holds on no other commit."""
+    deletes: Head | None = None
+    """A branch that goes with this commit, which must still be exactly this."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
 
@@ -92,8 +96,13 @@ class Judged:
     rows: tuple[Row, ...]
 
 
-def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
-    """The outcome of a plan on the current head of its branch, or the reason it cannot be."""
+def judge(
+    plan: PublishPlan, head: Head | None, view: ManifestView, deleted: Head | None = None
+) -> Judged:
+    """The outcome of a plan on the current head of its branch, or the reason it cannot be.
+
+    `deleted` is the current head of the branch that it deletes.
+    """
     base = plan.base
     if head is None or head.incarnation != base.incarnation:
         raise NotFound(
@@ -108,6 +117,10 @@ def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
             raise ExpectedVersionMismatch(key, expected, actual)
     if plan.once is not None and applied(head, plan.once[0]) >= plan.once[1]:
         raise AlreadyApplied(base.branch, *plan.once)
+    if plan.only_on_base and head.commit != base.commit:
+        raise HeadMoved(head, "head")
+    if plan.deletes is not None and deleted != plan.deletes:
+        raise HeadMoved(head, head_id(plan.deletes.branch))
     if head.commit != base.commit or head.epoch != base.epoch:
         _require_unmoved(plan, head, view)
     return _moved(plan, head, view)

@@ -124,7 +124,6 @@ class _PartialDataset(pads.Dataset):  # type: ignore[misc]
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: ANN401, A002
         batch_size: int | None = None,
-        schema: pa.Schema | None = None,
     ) -> Any:  # noqa: ANN401
         wanted = self._shown.names if columns is None else columns
         return self._dataset.scanner(
@@ -142,5 +141,5 @@ class _Part:
     owner: _PartialDataset
     fragment: LanceFragment
 
-    def scanner(self, **options: Any) -> Any:  # noqa: ANN401
+    def scanner(self, schema: pa.Schema, **options: Any) -> Any:  # noqa: ANN401
         return self.owner.scan([self.fragment], **options)

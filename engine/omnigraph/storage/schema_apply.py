@@ -17,7 +17,8 @@ from omnigraph.storage.collect import collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import table_location
 from omnigraph.storage.plan import HeadMoved, PublishPlan, read_allocator
-from omnigraph.storage.tables import TableVersion, chunks, guarded
+from omnigraph.storage.table_views import StoredTable
+from omnigraph.storage.tables import TableVersion, guarded
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers, TablePointer, schema_record
@@ -172,16 +173,21 @@ def _moved_tables(
 def _evolved(store: GraphStore, base: TablePointer, old: GraphType, new: GraphType) -> TablePointer:
     """The table under its new declaration; the same pointer when its columns stay as they are."""
     version = TableVersion(base.location, base.lance)
-    if not table_schema(old).equals(table_schema(new)):
-        version = _rewritten(store, version, old, new)
-    _check_new_constraints(store, version, old, new)
+    version = evolved_version(store, version, old, new)
+    _check_new_constraints(StoredTable(store.tables, version, base.rows), old, new)
     return TablePointer(base.location, base.version, version.lance, base.rows, base.identity)
 
 
-def _rewritten(
+def evolved_version(
     store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
 ) -> TableVersion:
+    """The rows of a table in the columns of a later declaration; the same version if it has them.
+
+    Columns that are new hold the default of a required property, or null.
+    """
     schema = table_schema(new)
+    if table_schema(old).equals(schema):
+        return version
     old_names = {p.identity: p.name for p in old.properties}
     sources = {p.name: old_names.get(p.identity) for p in new.properties}
     wanted = [f.name for f in schema if f.name not in sources]
@@ -190,7 +196,7 @@ def _rewritten(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in guarded(reader, version):
-            columns = [_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
+            columns = [evolved_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     target = store.tables.replace(version, schema, [])
@@ -198,9 +204,10 @@ def _rewritten(
     return store.tables.replace(target, schema, fragments)
 
 
-def _column(
-    batch: pa.RecordBatch, target: pa.Field, source: str | None, type_: GraphType
-) -> pa.Array:
+def evolved_column(
+    batch: pa.RecordBatch | pa.Table, target: pa.Field, source: str | None, type_: GraphType
+) -> pa.Array | pa.ChunkedArray:
+    """A column of a later declaration from the rows of an earlier one, which may not have it."""
     if source is not None:
         column = batch.column(source)
         return column if column.type == target.type else column.cast(target.type)
@@ -210,14 +217,11 @@ def _column(
     return pa.repeat(default, batch.num_rows)
 
 
-def _check_new_constraints(
-    store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
-) -> None:
+def _check_new_constraints(view: StoredTable, old: GraphType, new: GraphType) -> None:
     """Every existing row is checked against constraints that are new."""
     known = {str(rule) for rule in (*old.ranges, *old.checks)}
     if any(str(rule) not in known for rule in (*new.ranges, *new.checks)):
-        reader = store.tables.scan(version)
-        for rows in chunks(guarded(reader, version)):
+        for rows in view.scan(table_schema(new).names):
             check_values(new, rows)
     renamed = {p.identity: p.name for p in new.properties}
     before = {
@@ -225,7 +229,7 @@ def _check_new_constraints(
     }
     for rule in new.uniques:
         if tuple(sorted(rule.members)) not in before:
-            check_unique_everywhere(store.tables, version, new, rule.members)
+            check_unique_everywhere(view, new, rule.members)
 
 
 def _now(member: str, old: GraphType, names: Mapping[int, str]) -> str:

@@ -36,13 +36,13 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.moments import DEFERRED_CHECKS
+from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
+from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
-from omnigraph.storage.snapshot import check_columns, explained
-from omnigraph.storage.sparing import Sparing
+from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
     Operation,
     Remove,
@@ -53,6 +53,7 @@ from omnigraph.storage.staging import (
     remove_rows,
     stage,
 )
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
@@ -87,9 +88,10 @@ class WriteTxn:
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
         self._once = once
+        self._registration: str | None = None
+        self._spared: set[str] = set()
         self._finished = False
         self.commit_id = registered or new_ulid()
-        self._sparing = Sparing(store, self.commit_id, actor)
         self.pin: Head = store.head(branch)
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
@@ -100,7 +102,7 @@ class WriteTxn:
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
         if registered is not None:
-            self._sparing.resume()
+            self._registration = resume(store.publisher, registered)
 
     # ------------------------------------------------------------------ operations
 
@@ -202,6 +204,14 @@ class WriteTxn:
         self._require_open()
         return self._staged(table_key).version
 
+    def snapshot(self) -> Snapshot:
+        """The graph as it was when this transaction began."""
+        return Snapshot(self._store, present(self.pin))
+
+    def expect_unmoved(self, type_: GraphType) -> None:
+        """What is written was decided on the rows of a type: refuse it if they move."""
+        self._read.add(type_.table_key)
+
     def scan(
         self, type_: GraphType, columns: Sequence[str] | None, condition: str | None
     ) -> pa.RecordBatchReader:
@@ -245,7 +255,7 @@ class WriteTxn:
         """Forget everything; what was staged was never visible."""
         if not self._finished:
             self._finished = True
-            self._sparing.end()
+            self._unregister()
 
     def prepare(self) -> Mapping[str, int]:
         """Stage and validate now; by how many rows each table that changed grows or shrinks."""
@@ -262,7 +272,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
-            self._sparing.end()
+            self._unregister()
 
     def _publish(self) -> Commit | None:
         publisher = self._store.publisher
@@ -298,7 +308,7 @@ class WriteTxn:
         for key in sorted(self._read):
             if head.tables.get(key) != self.pin.tables.get(key):
                 raise ExpectedVersionMismatch(key, _version(self.pin, key), _version(head, key))
-        keep = head.epoch == self.pin.epoch or self._sparing.name is not None
+        keep = head.epoch == self.pin.epoch or self._registration is not None
         self.plain.rebase(head, staged_is_there=keep)
         self._work = self._work.rebased(head) if keep else Work(head)
         self.pin = head
@@ -315,7 +325,7 @@ class WriteTxn:
             raise ReadSetConflict(
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
-        if moved.expired and (strict or self._sparing.name is not None):
+        if moved.expired and (strict or self._registration is not None):
             raise TransactionExpired(
                 "a collection ran while this transaction was open",
                 hint="Start the transaction again.",
@@ -335,7 +345,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._sparing.name is not None:
+            if head.epoch == self.pin.epoch or self._registration is not None:
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -352,8 +362,8 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            image = FinalImage(self._store.tables, self.catalog, touched, self._rely_on)
-            validate(image, deferred=bool(self.pin.properties.get(DEFERRED_CHECKS)))
+            deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
+            validate(FinalImage(self.catalog, touched, self._final), deferred=deferred)
             work.validated = True
         self.plain.settle()
         failpoint(AFTER_VALIDATION)
@@ -370,14 +380,19 @@ class WriteTxn:
             if_commit=self._if_commit,
             expected_table_versions=self._expected,
             once=self._once,
-            registration=self._sparing.name,
+            registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
 
-    def _rely_on(self, table_key: str) -> tuple[TableVersion, int]:
+    def _final(self, table_key: str) -> StoredTable:
+        """A table as it will be; one that is not staged is relied on to stay."""
+        staged = self._work.staged.get(table_key)
+        if staged is not None and staged.changed:
+            return StoredTable(self._store.tables, staged.version, staged.rows)
         self._work.relied_on.add(table_key)
         pointer = self._bases[table_key]
-        return TableVersion(pointer.location, pointer.lance), pointer.rows
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(self._store.tables, version, pointer.rows)
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
@@ -435,7 +450,15 @@ class WriteTxn:
         """Before the first file that outlives this call: ask collections to spare the tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
         locations = {pointer.location for pointer in bases} | self.plain.locations()
-        self._sparing.ask(self.pin, locations)
+        if not locations <= self._spared:
+            self._registration = register(
+                self._store.publisher, self.pin, self.commit_id, locations, self._actor
+            )
+            self._spared = locations
+
+    def _unregister(self) -> None:
+        if self._registration is not None:
+            unregister(self._store.publisher, self._registration)
 
 
 def _typed_batches(

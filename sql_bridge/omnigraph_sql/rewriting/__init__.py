@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from omnigraph_sql.rewriting.answer_session import answer_session
+from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.resolve_tables import resolve_tables
@@ -15,6 +17,8 @@ from omnigraph_sql.rewriting.spell_names import spell_names
 
 PASSES = (
     number_parameters,
+    answer_session,
+    call_functions,
     resolve_tables,
     name_results,
     spell_names,

@@ -5,45 +5,32 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.parsing import mixed_parameters
 from omnigraph_sql.rewriting.scope import Scope
+
+MAX_PARAMETERS = 10_000
 
 
 def number_parameters(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Number the parameters by place, or by their own number or name."""
-    # In the order of the text: `find_all` goes by breadth, which is not it.
-    found = [n for n in tree.dfs() if isinstance(n, exp.Placeholder | exp.Parameter)]
-    kinds = {_kind(node) for node in found}
-    if len(kinds) > 1:
-        raise InvalidInput(
-            "parameters are written in different ways", hint="Use only ?, only $1 or only :name."
-        )
-    for node in found:
-        name = parameter_name(node)
-        if name is None:
-            scope.parameters.append(str(len(scope.parameters) + 1))
-            number = len(scope.parameters)
-        elif name.isdigit():
-            number = int(name)
-            if not 1 <= number <= 1000:
-                raise InvalidInput(f"${name} is no parameter", hint="They begin with $1.")
-            while len(scope.parameters) < number:
-                scope.parameters.append(str(len(scope.parameters) + 1))
-        else:
-            if name not in scope.parameters:
-                scope.parameters.append(name)
-            number = scope.parameters.index(name) + 1
+    """Number the parameters: by their own number, or by the place of their name."""
+    found = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    names = [parameter_name(node) for node in found]
+    if len({name.isdigit() for name in names}) > 1:
+        raise mixed_parameters()
+    if names and names[0].isdigit():
+        most = max(int(name) for name in names)
+        if most > MAX_PARAMETERS or min(int(name) for name in names) < 1:
+            raise InvalidInput(f"there is no parameter ${most}", hint="They begin with $1.")
+        scope.parameters = [str(number) for number in range(1, most + 1)]
+    else:
+        scope.parameters = sorted(set(names))
+    for node, name in zip(found, names, strict=True):
+        number = scope.parameters.index(name) + 1
         node.replace(exp.Parameter(this=exp.Literal.number(number)))
     return tree
 
 
-def parameter_name(node: exp.Expr) -> str | None:
-    """What a parameter is called: its number or name; none for `?`."""
+def parameter_name(node: exp.Expr) -> str:
+    """What a parameter is called: its number or name."""
     name = node.this
-    if isinstance(name, exp.Expr):
-        name = name.name
-    return str(name) if name not in (None, "", "?") else None
-
-
-def _kind(node: exp.Expr) -> str:
-    name = parameter_name(node)
-    return "?" if name is None else "$" if name.isdigit() else ":"
+    return str(name.name if isinstance(name, exp.Expr) else name)

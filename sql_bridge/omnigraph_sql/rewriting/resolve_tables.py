@@ -9,13 +9,14 @@ from omnigraph.errors import InvalidInput, OmniGraphError
 from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
+from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.scope import MAX_EXPANSION, Scope, quoted
 
 
 def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """Resolve each table that is not a name of the statement's own WITH."""
     for table in [found for found in tree.find_all(exp.Table) if not _is_cte(found)]:
-        if isinstance(table.this, exp.Identifier):
+        if isinstance(table.this, exp.Identifier) and table.name not in scope.lent:
             _resolve(table, scope)
     for column in tree.find_all(exp.Column):
         _drop_qualifiers(column, scope)
@@ -96,7 +97,7 @@ def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
     current, schema = scope.pins.current, scope.schema
     scope.pins.current, scope.schema = view.catalog, view.schema
     try:
-        tree = parse_one(view.sql, "postgres").tree.copy()
+        tree = call_functions(parse_one(view.sql, view.dialect).tree.copy(), scope)
         resolve_tables(tree, scope)
     except OmniGraphError as error:
         raise InvalidInput(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph.errors import InvalidInput
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.pins import Pins
 
@@ -15,14 +17,19 @@ MAX_EXPANSION = 32
 """How many views deep a statement may go."""
 
 
+def _nothing(query: exp.Expr) -> list[Any]:
+    raise InvalidInput("a query cannot be an argument here")
+
+
 @dataclass
 class Scope:
     """One statement while it is rewritten."""
 
     pins: Pins
-    schema: str | None
+    schema: str
     dialect: str
     engine: Engine
+    user: str | None = None
     addresses_of: str | None = None
     """The alias whose rows carry their address, for statements that change them."""
     part: slice | None = None
@@ -35,10 +42,18 @@ class Scope:
     """The type of each column, by folded name; for typing parameters."""
     sources: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns by folded alias."""
+    target: pa.Schema | None = None
+    """The columns of the table that a statement inserts into."""
     lent: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where the engine knows better."""
+    first_column: Callable[[exp.Expr], list[Any]] = _nothing
+    """Runs a query at the same moments, for arguments of table functions."""
+    values: Mapping[str, pa.Scalar] | None = None
+    """The values of parameters, where there are any yet."""
+    calls_with_parameters: bool = False
+    """Whether a table function depends on them."""
     expansions: int = 0
     cacheable: bool = True
 

@@ -17,7 +17,7 @@ def spell_names(tree: exp.Expr, scope: Scope) -> exp.Expr:
     aliases: dict[str, str] = {}
     tables: dict[str, str] = {}
     for name in tree.find_all(exp.Identifier):
-        if _is_registered(name):
+        if _is_registered(name, scope):
             continue
         if _names_a_table(name):
             spelled = tables.setdefault(name.this.casefold(), name.this)
@@ -28,10 +28,12 @@ def spell_names(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _is_registered(name: exp.Identifier) -> bool:
+def _is_registered(name: exp.Identifier, scope: Scope) -> bool:
     """Whether a name was put there by `resolve_tables`, exactly as it must stay."""
     parent = name.parent
-    return isinstance(parent, exp.Table) and name.arg_key == "this" and "@" in name.this
+    if not isinstance(parent, exp.Table) or name.arg_key != "this":
+        return False
+    return "@" in name.this or name.this in scope.lent
 
 
 def _names_a_table(name: exp.Identifier) -> bool:

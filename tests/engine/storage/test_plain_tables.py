@@ -187,13 +187,13 @@ def test_rows_are_exchanged_in_one_version(root: str) -> None:
     graph = made(root)
     with graph.transaction() as txn:
         table = txn.plain.table("shop.numbers")
-        new = pa.table({"n": [70, 80]})
-        txn.plain.exchange("shop.numbers", addresses(table, "n >= 7"), [new])
+        txn.plain.remove("shop.numbers", addresses(table, "n >= 7"))
+        txn.append("shop.numbers", [{"n": 70}, {"n": 80}])
     assert numbers(graph) == [*range(7), 70, 80]
     assert graph.tables()[0].pointer.version == 2
     with graph.transaction() as txn:
         table = txn.plain.table("shop.numbers")
-        txn.plain.exchange("shop.numbers", addresses(table, "n < 100"))
+        txn.plain.remove("shop.numbers", addresses(table, "n < 100"))
     assert numbers(graph) == []
     assert graph.verify().ok
 
@@ -253,15 +253,15 @@ def test_appends_of_many_writers_are_all_there(root: str) -> None:
     assert graph.verify().ok
 
 
-@pytest.mark.parametrize("what", ["replace", "exchange", "drop", "reshape", "clear"])
+@pytest.mark.parametrize("what", ["replace", "remove", "drop", "reshape", "clear"])
 def test_what_was_decided_on_other_rows_is_refused(root: str, what: str) -> None:
     graph = made(root)
     txn = graph.transaction()
     if what == "replace":
         txn.create_table("shop.numbers", NUMBERS, replace=True)
-    elif what == "exchange":
+    elif what == "remove":
         table = txn.plain.table("shop.numbers")
-        txn.plain.exchange("shop.numbers", addresses(table, "n = 3"))
+        txn.plain.remove("shop.numbers", addresses(table, "n = 3"))
     elif what == "drop":
         txn.drop_table("shop.numbers")
     elif what == "clear":
@@ -354,7 +354,8 @@ def test_a_key_may_move_from_one_row_to_another_in_one_version(root: str) -> Non
     with graph.transaction() as txn:
         table = txn.plain.table("shop.keyed")
         swapped = pa.table({"n": [2, 1], "a": ["p", "q"], "b": [1, 1]}).cast(KEYED_SCHEMA)
-        txn.plain.exchange("shop.keyed", addresses(table, "n > 0"), [swapped])
+        txn.plain.remove("shop.keyed", addresses(table, "n > 0"))
+        txn.append("shop.keyed", swapped)
     assert {row["n"]: row["a"] for row in rows_of(graph, "shop.keyed")} == {1: "q", 2: "p"}
 
 
@@ -462,6 +463,22 @@ def test_a_collection_spares_what_is_kept_and_takes_the_rest(root: str) -> None:
     assert graph.collect(dry_run=True).files == 0
 
 
+def test_a_clone_shares_its_rows_until_it_is_changed(root: str) -> None:
+    graph = made(root)
+    with graph.transaction() as txn:
+        txn.plain.clone(graph.tables()[0], "shop.copy")
+    with graph.transaction() as txn:
+        txn.append("shop.copy", [{"n": 10}])
+        txn.plain.remove("shop.numbers", addresses(graph.tables()[1], "n < 5"))
+    assert numbers(graph) == list(range(5, 10))
+    assert len(rows_of(graph, "shop.copy")) == 11
+    with graph.transaction() as txn:
+        txn.drop_table("shop.numbers")
+    graph.collect(keep=1)
+    assert len(rows_of(graph, "shop.copy")) == 11
+    assert graph.verify().ok
+
+
 def test_branches_have_their_own_tables(root: str) -> None:
     graph = made(root)
     graph.create_branch("dev")
@@ -524,7 +541,8 @@ def test_plain_tables_on_an_object_store(
     graph = made(unique_uri())
     with graph.transaction() as txn:
         table = txn.plain.table("shop.numbers")
-        txn.plain.exchange("shop.numbers", addresses(table, "n > 2"), [pa.table({"n": [33]})])
+        txn.plain.remove("shop.numbers", addresses(table, "n > 2"))
+        txn.append("shop.numbers", [{"n": 33}])
         txn.create_table("shop.keyed", KEYED_SCHEMA, KEYED)
     assert numbers(graph) == [0, 1, 2, 33]
     graph.collect()

@@ -55,7 +55,7 @@ def _write_many(graph: Graph, names: list[str]) -> str | None:
         with graph.transaction() as txn:
             for name in names:
                 txn.upsert("Person", persons([name]))
-            assert txn._txn._sparing.name is not None, "nothing was spilled"
+            assert txn._txn._registration is not None, "nothing was spilled"
     finally:
         buffers.SPILL_BYTES = usual
     return txn.commit.id if txn.commit else None
