@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, TypeAlias
@@ -17,8 +18,9 @@ from omnigraph.loading.framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
 from omnigraph.queries import MutationResult, Queries, QueryResult, StoredQuery
 from omnigraph.query import LintReport
+from omnigraph.references import Branch, Tags, branch_of
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
-from omnigraph.storage.branches import create_branch, delete_branch
+from omnigraph.storage.branches import INTERNAL, create_branch, delete_branch, set_protected
 from omnigraph.storage.collect import CollectReport, collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, chain, resolve
@@ -27,29 +29,11 @@ from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.schema_apply import SchemaApplied, apply_schema
 from omnigraph.storage.snapshot import Snapshot, find_type
 from omnigraph.storage.transaction import WriteTxn
-from omnigraph.storage.values import MAIN, Commit, Head
+from omnigraph.storage.values import MAIN, Commit
 from omnigraph.storage.verify import VerifyReport, verify
 
 Progress: TypeAlias = Callable[[int, int], None]
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A branch and where it stands."""
-
-    name: str
-    commit: str
-    version: int
-    fork: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "graph_commit_id": self.commit,
-            "graph_manifest_version": self.version,
-            "forked_from": self.fork,
-        }
 
 
 class Graph:
@@ -69,17 +53,41 @@ class Graph:
 
     # ------------------------------------------------------------------ branches and history
 
-    def create_branch(self, name: str, from_: str = MAIN) -> Branch:
-        """Create a branch at the head of another one, or at any moment of it; copies nothing."""
-        return _branch(create_branch(self._store, name, from_))
+    def create_branch(
+        self,
+        name: str,
+        from_: str = MAIN,
+        *,
+        ttl: str | timedelta | None = None,
+        owner: str | None = None,
+    ) -> Branch:
+        """Create a branch at the head of another one, or at any moment of it; copies nothing.
 
-    def branches(self) -> list[Branch]:
-        """All branches, by name."""
-        return [_branch(head) for head in self._store.heads()]
+        With a time to live (`"24h"`), collections remove it once that is over.
+        """
+        return branch_of(create_branch(self._store, name, from_, ttl=ttl, owner=owner))
+
+    def branches(self, *, internal: bool = False) -> list[Branch]:
+        """All branches, by name; internal ones (`__…`) only where they are asked for."""
+        heads = self._store.heads()
+        return [branch_of(h) for h in heads if internal or not h.branch.startswith(INTERNAL)]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
         delete_branch(self._store, name)
+
+    def protect_branch(self, name: str) -> Branch:
+        """From now on only merges move the branch; it cannot be deleted either."""
+        return branch_of(set_protected(self._store, name, True))
+
+    def unprotect_branch(self, name: str) -> Branch:
+        """Take direct writes to the branch again."""
+        return branch_of(set_protected(self._store, name, False))
+
+    @property
+    def tags(self) -> Tags:
+        """The tags by name; `tags.create("v1", at="main")` makes one."""
+        return Tags(self._store)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
@@ -98,7 +106,7 @@ class Graph:
     # ------------------------------------------------------------------ reading
 
     def snapshot(self, at: str = MAIN) -> Snapshot:
-        """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`."""
+        """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`, a tag."""
         return Snapshot(self._store, resolve(self._store, at))
 
     def export(
@@ -279,11 +287,18 @@ class Graph:
         self,
         keep: int | None = None,
         *,
+        keep_for: str | timedelta | None = None,
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> CollectReport:
-        """Delete files that no kept commit needs; `keep` is how many commits stay per branch."""
-        return collect(self._store, keep=keep, dry_run=dry_run, on_progress=on_progress)
+        """Delete files that no kept commit and no tag needs.
+
+        On each branch the newest `keep` commits stay, and every state within `keep_for` (`"7d"`);
+        all of them when neither is given.
+        """
+        return collect(
+            self._store, keep=keep, keep_for=keep_for, dry_run=dry_run, on_progress=on_progress
+        )
 
     def verify(self, *, on_progress: Progress | None = None) -> VerifyReport:
         """Check that everything the manifest says is true."""
@@ -435,10 +450,6 @@ def _large_integers(name: str, values: list[Any]) -> pa.Array:
         return pa.array(values, pa.uint64())
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise LoadError("value_range", f"{name}: {error}", field=name) from error
-
-
-def _branch(head: Head) -> Branch:
-    return Branch(head.branch, head.commit, head.version, head.fork)
 
 
 def init(

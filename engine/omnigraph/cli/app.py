@@ -27,6 +27,7 @@ _COMMANDS = {
     "queries": "queries",
     "shell": "shell",
     "branch": "branch",
+    "tag": "tag",
     "commit": "commit",
     "schema": "schema",
     "optimize": "upkeep",

@@ -74,6 +74,7 @@ def optimize(
             tables={key: after for key, (_, after, _) in done.items()},
             relies_on=frozenset(),
             message="optimize",
+            maintenance=True,
         )
         try:
             commit = store.publisher.publish(plan)

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from omnigraph.errors import Conflict, ExpectedVersionMismatch, NotFound, PreconditionFailed
+from omnigraph.errors import (
+    BranchProtected,
+    Conflict,
+    ExpectedVersionMismatch,
+    NotFound,
+    PreconditionFailed,
+)
 from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
@@ -70,6 +76,8 @@ class PublishPlan:
     """Identities of tables whose data before this commit is given up."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
+    maintenance: bool = False
+    """Upkeep that changes no entity; like a merge, it may move a protected branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,8 @@ def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
             f"branch {base.branch!r} was deleted while this write was prepared",
             hint="Create the branch again or write to another one.",
         )
+    if not plan.merged and not plan.maintenance:
+        require_unprotected(head)
     if plan.if_commit is not None and head.commit != plan.if_commit:
         raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
     for key, expected in plan.expected_table_versions.items():
@@ -98,6 +108,12 @@ def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
     if head.commit != base.commit or head.epoch != base.epoch:
         _require_unmoved(plan, head, view)
     return _moved(plan, head, view)
+
+
+def require_unprotected(head: Head) -> None:
+    """Refuse direct writes to a protected branch."""
+    if head.protected:
+        raise BranchProtected(head.branch)
 
 
 def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:

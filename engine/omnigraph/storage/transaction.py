@@ -23,6 +23,7 @@ from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
     InvalidInput,
+    OmniGraphError,
     PreconditionFailed,
     PublishContention,
     ReadSetConflict,
@@ -36,7 +37,7 @@ from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.snapshot import check_columns, explained
 from omnigraph.storage.staging import (
@@ -82,6 +83,7 @@ class WriteTxn:
         self._finished = False
         self.commit_id = new_ulid()
         self.pin: Head = store.head(branch)
+        require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
         self._work = _Work(self.pin)
         if if_commit is not None and self.pin.commit != if_commit:
@@ -150,7 +152,10 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        return self._staged(table_key).version
+        try:
+            return self._staged(table_key).version
+        except StorageError as error:
+            raise self._explained(error, None) from error
 
     def scan(
         self, type_: GraphType, columns: Sequence[str] | None, condition: str | None
@@ -168,10 +173,35 @@ class WriteTxn:
         try:
             reader = self._store.tables.scan(version, columns=target.names, condition=condition)
         except StorageError as error:
-            raise explained(error, condition) from error
+            raise self._explained(error, condition) from error
         return pa.RecordBatchReader.from_batches(
-            target, _typed_batches(reader, version, target, condition)
+            target, self._batches(reader, version, target, condition)
         )
+
+    def _batches(
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        except StorageError as error:
+            raise self._explained(error, condition) from error
+
+    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+        """A failed read in the caller's terms: not damage when a collection took the files."""
+        said = explained(error, condition)
+        if not isinstance(said, StorageError):
+            return said
+        lost = self._lost_to_collection(self._store.head(self.pin.branch))
+        return _expired() if lost else said
+
+    def _lost_to_collection(self, head: Head) -> bool:
+        """Whether files that were staged and not published may be gone, and pinned ones, too."""
+        return head.epoch != self.pin.epoch and self._registration is None
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -259,10 +289,7 @@ class WriteTxn:
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
         if moved.expired and (strict or self._registration is not None):
-            raise TransactionExpired(
-                "a collection ran while this transaction was open",
-                hint="Start the transaction again.",
-            )
+            raise _expired()
         if strict and moved.member in moved.head.tables:
             raise ExpectedVersionMismatch(
                 moved.member,
@@ -278,7 +305,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._registration is not None:
+            if not self._lost_to_collection(head):
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -380,10 +407,7 @@ class WriteTxn:
                 return None
             head = read_head(view, self.pin.branch)
             if head is None or head.epoch != self.pin.epoch:
-                raise TransactionExpired(
-                    "a collection ran while this transaction was open",
-                    hint="Start the transaction again.",
-                )
+                raise _expired()
             return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
 
         self._store.publisher.change_names(build)
@@ -437,14 +461,10 @@ class _Work:
         return after
 
 
-def _typed_batches(
-    reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema, condition: str | None
-) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in guarded(reader, version):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-    except StorageError as error:
-        raise explained(error, condition) from error
+def _expired() -> TransactionExpired:
+    return TransactionExpired(
+        "a collection ran while this transaction was open", hint="Start the transaction again."
+    )
 
 
 def _with_given_ids(operation: Write | Replace) -> Write | Replace:

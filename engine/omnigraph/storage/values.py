@@ -16,6 +16,8 @@ from omnigraph.errors import Corruption
 from omnigraph.schema import Catalog, compiled_hash
 
 MAIN = "main"
+PROTECTED = "protected"
+"""The name of a head property."""
 
 MANIFEST_SCHEMA = pa.schema(
     [
@@ -126,6 +128,11 @@ class Head:
     properties: Mapping[str, Any] = field(default_factory=dict)
     queries: QueryHashes = field(default_factory=dict, repr=False)
 
+    @property
+    def protected(self) -> bool:
+        """Whether only a merge may move it; also not to be deleted."""
+        return bool(self.properties.get(PROTECTED, False))
+
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord:
@@ -192,12 +199,14 @@ def table_id(table_key: str) -> str:
 ALLOCATOR_ID = "allocator:identity"
 
 
-def _row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
+def manifest_row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
+    """A row of the manifest; columns that are not given are null."""
     row: Row = dict.fromkeys(MANIFEST_SCHEMA.names)
     return row | {"object_id": object_id, "object_type": object_type} | columns
 
 
-def _pack(value: Mapping[str, Any]) -> str:
+def packed(value: Mapping[str, Any]) -> str:
+    """What the `metadata` column holds: JSON, the same text for the same value."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -218,7 +227,7 @@ def _stored_branch(branch: str) -> str | None:
     return None if branch == MAIN else branch
 
 
-def _readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
+def readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
     """A parser whose failures say which row of the manifest cannot be trusted."""
 
     @wraps(parse)
@@ -240,12 +249,12 @@ def _readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
 
 def head_row(head: Head) -> Row:
     """The `graph_head` row of a branch."""
-    return _row(
+    return manifest_row(
         head_id(head.branch),
         "graph_head",
         table_branch=_stored_branch(head.branch),
         base_objects=[commit_id(head.commit)],
-        metadata=_pack(
+        metadata=packed(
             {
                 "commit": head.commit,
                 "version": head.version,
@@ -262,7 +271,7 @@ def head_row(head: Head) -> Row:
     )
 
 
-@_readable
+@readable
 def parse_head(row: Row) -> Head:
     """The head in a `graph_head` row."""
     data = json.loads(row["metadata"])
@@ -283,12 +292,12 @@ def parse_head(row: Row) -> Head:
 
 def commit_row(commit: Commit) -> Row:
     """The `graph_commit` row of a commit."""
-    return _row(
+    return manifest_row(
         commit_id(commit.id),
         "graph_commit",
         table_branch=_stored_branch(commit.branch),
         base_objects=[commit_id(parent) for parent in commit.parents],
-        metadata=_pack(
+        metadata=packed(
             {
                 "version": commit.version,
                 "parents": list(commit.parents),
@@ -304,7 +313,7 @@ def commit_row(commit: Commit) -> Row:
     )
 
 
-@_readable
+@readable
 def parse_commit(row: Row) -> Commit:
     """The commit in a `graph_commit` row."""
     data = json.loads(row["metadata"])
@@ -325,7 +334,7 @@ def parse_commit(row: Row) -> Commit:
 
 def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str) -> Row:
     """The row that says which version of a table a commit made."""
-    return _row(
+    return manifest_row(
         f"version:{table_key}@{branch}@v={pointer.version}",
         "table_version",
         location=pointer.location,
@@ -334,11 +343,11 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
         table_branch=_stored_branch(branch),
         row_count=pointer.rows,
         base_objects=[commit_id(commit)],
-        metadata=_pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
+        metadata=packed({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
     )
 
 
-@_readable
+@readable
 def parse_version(row: Row) -> TablePointer:
     """The pointer in a `table_version` row; before format 3 the version was the Lance version."""
     data = json.loads(row["metadata"] or "{}")
@@ -354,7 +363,7 @@ def parse_version(row: Row) -> TablePointer:
 
 def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row:
     """The row that says that a table is gone from a branch from this version on."""
-    return _row(
+    return manifest_row(
         f"tombstone:{table_key}@{branch}@v={version}",
         "table_tombstone",
         table_key=table_key,
@@ -366,12 +375,12 @@ def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row
 
 def table_row(table_key: str, location: str, identity: int) -> Row:
     """The row that registers a table's place and lifetime."""
-    return _row(
+    return manifest_row(
         table_id(table_key),
         "table",
         table_key=table_key,
         location=location,
-        metadata=_pack({"kind": table_key.partition(":")[0], "identity": identity}),
+        metadata=packed({"kind": table_key.partition(":")[0], "identity": identity}),
     )
 
 
@@ -382,14 +391,14 @@ def schema_record(source: str, catalog: Catalog) -> SchemaRecord:
 
 def schema_row(record: SchemaRecord) -> Row:
     """The row of an accepted schema."""
-    return _row(
+    return manifest_row(
         schema_id(record.hash),
         "schema",
-        metadata=_pack({"source": record.source, "compiled": dict(record.compiled)}),
+        metadata=packed({"source": record.source, "compiled": dict(record.compiled)}),
     )
 
 
-@_readable
+@readable
 def parse_schema(row: Row) -> SchemaRecord:
     """The schema in a `schema` row."""
     data = json.loads(row["metadata"])
@@ -398,14 +407,14 @@ def parse_schema(row: Row) -> SchemaRecord:
 
 def query_row(record: QueryRecord) -> Row:
     """The row of one text of a stored query."""
-    return _row(
+    return manifest_row(
         query_id(record.name, record.hash),
         "stored_query",
-        metadata=_pack({"name": record.name, "source": record.source}),
+        metadata=packed({"name": record.name, "source": record.source}),
     )
 
 
-@_readable
+@readable
 def parse_query(row: Row) -> QueryRecord:
     """The stored query in a `stored_query` row."""
     data = json.loads(row["metadata"])
@@ -414,10 +423,10 @@ def parse_query(row: Row) -> QueryRecord:
 
 def allocator_row(next_identity: int) -> Row:
     """The row of the graph's identity allocator."""
-    return _row(ALLOCATOR_ID, "allocator", metadata=_pack({"next": next_identity}))
+    return manifest_row(ALLOCATOR_ID, "allocator", metadata=packed({"next": next_identity}))
 
 
-@_readable
+@readable
 def parse_allocator(row: Row) -> int:
     """The next free identity."""
     return int(json.loads(row["metadata"])["next"])
@@ -425,10 +434,10 @@ def parse_allocator(row: Row) -> int:
 
 def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> Row:
     """The row by which a long transaction asks collections to spare the tables it stages into."""
-    return _row(
+    return manifest_row(
         f"transaction:{transaction}",
         "transaction",
-        metadata=_pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
+        metadata=packed({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
     )
 
 
@@ -441,7 +450,7 @@ class Registration:
     time: datetime
 
 
-@_readable
+@readable
 def parse_registration(row: Row) -> Registration:
     """The registration in a `transaction` row."""
     data = json.loads(row["metadata"])

@@ -18,6 +18,9 @@ def test_creates_at_the_head_of_main(cli: Cli) -> None:
         "graph_commit_id": cli.head(),
         "graph_manifest_version": 2,
         "forked_from": cli.head(),
+        "protected": False,
+        "owner": None,
+        "expires_at": None,
     }
     assert names(cli) == ["draft", "main"]
 
