@@ -23,6 +23,7 @@ from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.branches import INTERNAL, create_branch, delete_branch, set_protected
 from omnigraph.storage.collect import CollectReport, collect
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.history import newest_first
 from omnigraph.storage.moments import branch_name, chain, resolve
 from omnigraph.storage.optimize import OptimizeReport, optimize
 from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET
@@ -92,6 +93,18 @@ class Graph:
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
         return chain(self._store, self._store.head(branch_name(branch)))
+
+    def history(self, branch: str | None = None) -> list[Commit]:
+        """Every commit that a branch, or any branch or tag, came from, by both parents of merges.
+
+        Children come before their parents, and otherwise newer commits first.
+        """
+        if branch is None:
+            tips = [head.commit for head in self._store.heads()]
+            tips += [tag.commit for tag in self.tags.list()]
+        else:
+            tips = [self._store.head(branch_name(branch)).commit]
+        return newest_first(tips, self._store.all_commits())
 
     def commit(self, commit_id: str) -> Commit:
         """One commit by its id."""
@@ -278,10 +291,14 @@ class Graph:
     # ------------------------------------------------------------------ upkeep
 
     def optimize(
-        self, branch: str = MAIN, *, on_progress: Progress | None = None
+        self,
+        branch: str = MAIN,
+        *,
+        dry_run: bool = False,
+        on_progress: Progress | None = None,
     ) -> OptimizeReport:
-        """Compact tables and bring their indexes up to date."""
-        return optimize(self._store, branch_name(branch), on_progress=on_progress)
+        """Compact tables and bring their indexes up to date; no answer changes."""
+        return optimize(self._store, branch_name(branch), dry_run=dry_run, on_progress=on_progress)
 
     def collect(
         self,
@@ -365,17 +382,16 @@ class Transaction:
         self, type_name: str, rows: Rows, mode: Literal["insert", "upsert", "overwrite"]
     ) -> None:
         type_ = find_type(self._txn.catalog, type_name)
-        empty = True
+        if mode == "overwrite":
+            # What follows goes on from here, and not from rows of an earlier overwrite.
+            self._txn.clear(type_)
         for typed in read_columnar(_tabular(rows), type_):
-            empty = False
             self._txn.write(
                 type_,
                 pa.Table.from_batches([typed.batch]),
                 mode,
                 fresh_ids=typed.generated_ids,
             )
-        if empty and mode == "overwrite":
-            self._txn.clear(type_)
 
     def __enter__(self) -> Transaction:
         return self

@@ -29,6 +29,7 @@ _COMMANDS = {
     "branch": "branch",
     "tag": "tag",
     "commit": "commit",
+    "log": "log",
     "schema": "schema",
     "optimize": "upkeep",
     "collect": "upkeep",

@@ -13,34 +13,53 @@ SHOWN_COMMITS = 5
 """So many of the commits that are given up are named; `--json` names all."""
 
 
-@command("optimize", example="omnigraph optimize --branch draft")
+@command(
+    "optimize",
+    example="""
+    omnigraph optimize --dry-run
+    omnigraph optimize --branch draft
+    """,
+)
 @click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose tables.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @pass_invocation
-def optimize(invocation: Invocation, branch: str) -> None:
-    """Compact tables and bring their indexes up to date."""
+def optimize(invocation: Invocation, branch: str, dry_run: bool) -> None:
+    """Compact tables and bring their indexes up to date.
+
+    No answer changes. Writers go on meanwhile; a table that they move again and again is left to
+    the next run.
+    """
     graph = invocation.graph()
     with progress("optimizing", unit="steps") as on_progress:
-        report = graph.optimize(branch, on_progress=on_progress)
+        report = graph.optimize(branch, dry_run=dry_run, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
         return
-    if report.commit is None:
+    if report.gave_way:
+        output.write_line(f"Writers were busy with {', '.join(report.gave_way)}; run it again.")
+    elif not report.tables:
         output.write_line("Every table is in good order already.")
+    if not report.tables:
         return
     output.write_table(
-        ["table", "fragments before", "after", "indexes built"],
+        ["table", "fragments before", "after", "rows rewritten", "indexes built", "dropped"],
         [
             (
                 key,
                 done.fragments_before,
                 done.fragments_after,
+                f"{done.rows_rewritten:,}",
                 ", ".join(done.indexes_built) or None,
+                ", ".join(done.indexes_dropped) or None,
             )
             for key, done in sorted(report.tables.items())
         ],
-        numbers=["fragments before", "after"],
+        numbers=["fragments before", "after", "rows rewritten"],
     )
-    output.write_line(f"Published in commit {report.commit.id} (v{report.commit.version}).")
+    if report.commit is None:
+        output.write_line("Nothing was changed: this was a dry run.")
+    else:
+        output.write_line(f"Published in commit {report.commit.id} (v{report.commit.version}).")
 
 
 @command(

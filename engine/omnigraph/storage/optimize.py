@@ -1,4 +1,9 @@
-"""Upkeep of a branch's tables: fewer, larger fragments, and indexes that cover them."""
+"""Upkeep of a branch's tables: fewer, larger fragments, and the indexes that the schema declares.
+
+It is a plan like any other and holds nobody up. A table that moved meanwhile is done again, a few
+times; after that optimizing gives way and leaves the table to the next run. After a collection
+everything is staged anew: what was staged before belonged to nobody, and its files may be gone.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,20 @@ from typing import Any
 
 from lance import LanceDataset
 
-from omnigraph.errors import PublishContention
+from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.indexes import missing_indexes, with_indexes
+from omnigraph.storage.indexes import (
+    covered_by,
+    missing_among,
+    missing_indexes,
+    unwanted_indexes,
+    with_indexes,
+    without_indexes,
+)
 from omnigraph.storage.plan import HeadMoved, PublishPlan
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.tables import SCAN_ROWS, Tables, TableVersion
 from omnigraph.storage.values import Commit, Head, TablePointer
 
 SMALL_FRAGMENT_ROWS = 256 << 10
@@ -27,11 +39,29 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TableUpkeep:
-    """What was done to one table."""
+    """What was, or would be, done to one table."""
 
     fragments_before: int
     fragments_after: int
-    indexes_built: tuple[str, ...]
+    rows_rewritten: int = 0
+    indexes_built: tuple[str, ...] = ()
+    indexes_dropped: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.rows_rewritten or self.indexes_built or self.indexes_dropped) or (
+            self.fragments_before != self.fragments_after
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fragments_before": self.fragments_before,
+            "fragments_after": self.fragments_after,
+            "rows_rewritten": self.rows_rewritten,
+            "indexes_built": list(self.indexes_built),
+            "indexes_dropped": list(self.indexes_dropped),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,58 +70,108 @@ class OptimizeReport:
 
     tables: Mapping[str, TableUpkeep] = field(default_factory=dict)
     commit: Commit | None = None
+    dry_run: bool = False
+    gave_way: tuple[str, ...] = ()
+    """Tables that writers moved every time they were done; the next run will find them."""
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "tables": {
-                key: {
-                    "fragments_before": done.fragments_before,
-                    "fragments_after": done.fragments_after,
-                    "indexes_built": list(done.indexes_built),
-                }
-                for key, done in self.tables.items()
-            },
+            "dry_run": self.dry_run,
+            "tables": {key: done.to_json() for key, done in sorted(self.tables.items())},
+            "gave_way": list(self.gave_way),
             "commit": self.commit.to_json() if self.commit else None,
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A table that was staged: from where, to where, and how."""
+
+    base: TablePointer
+    after: TablePointer
+    upkeep: TableUpkeep
+
+
 def optimize(
-    store: GraphStore, branch: str, *, on_progress: Progress | None = None
+    store: GraphStore,
+    branch: str,
+    *,
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
 ) -> OptimizeReport:
     """Compact and index every table of a branch that needs it; one commit with no entity change."""
+    if dry_run:
+        return _preview(store, store.head(branch))
     store.ready_to_write()
     commit_id = new_ulid()
-    done: dict[str, tuple[TablePointer, TablePointer, TableUpkeep]] = {}
-    for _ in range(store.publisher.retry_budget):
+    done: dict[str, _Done] = {}
+    needy: set[str] = set()
+    for attempt in range(2 * store.publisher.retry_budget):
         head = store.head(branch)
-        done = {key: work for key, work in done.items() if head.tables.get(key) == work[0]}
-        _improve(store, head, done, on_progress)
+        done = {key: work for key, work in done.items() if head.tables.get(key) == work.base}
+        if attempt < store.publisher.retry_budget:
+            try:
+                _improve(store, head, done, on_progress)
+            except StorageError:
+                if store.head(branch).epoch == head.epoch:
+                    raise
+                done = {}
+                continue
+        needy |= done.keys()
         if not done:
-            return OptimizeReport()
+            break
         plan = PublishPlan(
             commit=commit_id,
             base=head,
-            tables={key: after for key, (_, after, _) in done.items()},
+            tables={key: work.after for key, work in done.items()},
             relies_on=frozenset(),
             message="optimize",
             maintenance=True,
         )
         try:
             commit = store.publisher.publish(plan)
-        except HeadMoved:
+        except PublishContention:
             continue
-        return OptimizeReport({key: work[2] for key, work in done.items()}, commit)
-    raise PublishContention(
-        f"writers of {branch} were faster every time; nothing was changed",
-        hint="Try again when fewer writers are busy.",
+        except HeadMoved as moved:
+            if moved.expired:
+                done = {}
+            continue
+        tables = {key: work.upkeep for key, work in done.items()}
+        return OptimizeReport(tables, commit, gave_way=tuple(sorted(needy - done.keys())))
+    return OptimizeReport(gave_way=tuple(sorted(needy)))
+
+
+def _preview(store: GraphStore, head: Head) -> OptimizeReport:
+    found = {}
+    for type_ in store.catalog(head.schema).types():
+        pointer = head.tables[type_.table_key]
+        dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
+        upkeep = _foreseen(dataset, type_)
+        if upkeep.needed:
+            found[type_.table_key] = upkeep
+    return OptimizeReport(found, dry_run=True)
+
+
+def _foreseen(dataset: LanceDataset, type_: GraphType) -> TableUpkeep:
+    """What would be done to a table, without writing anything."""
+    rows = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
+    worn = _worn_fragments(dataset)
+    moved = sum(rows[i] for i in worn)
+    after = {i: count for i, count in rows.items() if i not in worn}
+    written = range(0, moved, SCAN_ROWS)
+    after |= {-1 - n: min(SCAN_ROWS, moved - start) for n, start in enumerate(written)}
+    missing = missing_among(after, covered_by(dataset), type_)
+    return TableUpkeep(
+        fragments_before=len(rows),
+        fragments_after=len(after),
+        rows_rewritten=moved,
+        indexes_built=tuple(index.name for index in missing),
+        indexes_dropped=tuple(unwanted_indexes(dataset, type_)),
     )
 
 
 def _improve(
-    store: GraphStore,
-    head: Head,
-    done: dict[str, tuple[TablePointer, TablePointer, TableUpkeep]],
-    on_progress: Progress | None,
+    store: GraphStore, head: Head, done: dict[str, _Done], on_progress: Progress | None
 ) -> None:
     types = store.catalog(head.schema).types()
     for number, type_ in enumerate(types):
@@ -103,28 +183,34 @@ def _improve(
         base = head.tables[key]
         after, upkeep = _improved(store.tables, base, type_)
         if after.lance != base.lance:
-            done[key] = (base, after, upkeep)
+            done[key] = _Done(base, after, upkeep)
 
 
 def _improved(
     tables: Tables, base: TablePointer, type_: GraphType
 ) -> tuple[TablePointer, TableUpkeep]:
     version = TableVersion(base.location, base.lance)
-    before = len(tables.open(version).get_fragments())
-    version = compacted(tables, version)
+    dataset = tables.open(version)
+    worn = _worn_fragments(dataset)
+    unwanted = unwanted_indexes(dataset, type_)
+    version = without_indexes(tables, compacted(tables, version, worn), unwanted)
     missing = missing_indexes(tables.open(version), type_)
     version = with_indexes(tables, version, missing)
-    after = len(tables.open(version).get_fragments())
-    upkeep = TableUpkeep(before, after, tuple(index.name for index in missing))
+    upkeep = TableUpkeep(
+        fragments_before=len(dataset.get_fragments()),
+        fragments_after=len(tables.open(version).get_fragments()),
+        rows_rewritten=sum(dataset.get_fragment(i).count_rows() for i in worn),
+        indexes_built=tuple(index.name for index in missing),
+        indexes_dropped=tuple(unwanted),
+    )
     return replace(base, lance=version.lance), upkeep
 
 
-def compacted(tables: Tables, version: TableVersion) -> TableVersion:
-    """A version of the same rows in fewer fragments; the same one when there is nothing to gain."""
-    dataset = tables.open(version)
-    worn = _worn_fragments(dataset)
+def compacted(tables: Tables, version: TableVersion, worn: list[int]) -> TableVersion:
+    """A version of the same rows in which those of some fragments are in new, full ones."""
     if not worn:
         return version
+    dataset = tables.open(version)
     reader = dataset.scanner(
         fragments=[dataset.get_fragment(i) for i in worn], blob_handling="all_binary"
     ).to_reader()

@@ -78,3 +78,27 @@ def test_what_exists_is_a_conflict_and_what_does_not_is_not_found(cli: Cli) -> N
     assert outcome.code == 3
     assert "did you mean 'draft'?" in outcome.err
     assert cli("branch", "delete", "main").code == 2
+
+
+def test_protects_and_lets_go_again(cli: Cli) -> None:
+    assert cli.ok("branch", "protect", "main").out.startswith("Branch main is protected")
+    assert cli.ok("branch", "list").out.splitlines()[1].endswith("  protected")
+    refused = cli("load", "people.ndjson", "--json")
+    assert (refused.code, refused.error["code"]) == (4, "branch_protected")
+    assert cli("branch", "protect", "nowhere").code == 3
+    assert cli.ok("branch", "unprotect", "main", "--json").json["protected"] is False
+    cli.ok("load", "people.ndjson")
+
+
+def test_a_branch_may_have_an_owner_and_an_end(cli: Cli) -> None:
+    made = cli.ok("branch", "create", "wip", "--ttl", "24h", "--owner", "ann", "--json").json
+    assert made["owner"] == "ann" and made["expires_at"] > 0
+    assert "of ann, until " in cli.ok("branch", "list").out
+    assert cli("branch", "create", "never", "--ttl", "soon").code == 2
+
+
+def test_internal_branches_are_listed_only_on_demand(cli: Cli) -> None:
+    cli.ok("branch", "create", "__work")
+    assert names(cli) == ["main"]
+    listed = cli.ok("branch", "list", "--all", "--json").json["branches"]
+    assert [branch["name"] for branch in listed] == ["__work", "main"]

@@ -32,14 +32,16 @@ def staged_and_collected(root: str) -> tuple[Graph, Transaction]:
     return graph, txn
 
 
+def write_and_read(txn: Transaction) -> None:
+    txn.upsert("Person", persons(["p00001"], age=1))
+    txn.scan("Person").read_all()
+
+
 READS: dict[str, Callable[[Transaction], object]] = {
     "everything": lambda txn: txn.scan("Person").read_all(),
     "some columns": lambda txn: txn.scan("Person", ["age"]).read_all(),
     "by a filter": lambda txn: txn.scan("Person", filter="age > 3").read_all(),
-    "after one more write": lambda txn: (
-        txn.upsert("Person", persons(["p00001"], age=1)),
-        txn.scan("Person").read_all(),
-    ),
+    "after one more write": write_and_read,
 }
 
 

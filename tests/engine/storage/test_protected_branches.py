@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_direct_writes_are_refused(root: str, how: str, branch: str) -> None:
         graph.create_branch(branch)
     assert graph.protect_branch(branch).protected
     for writer in (graph, omnigraph.open(root)):
-        error = refused(graph, BranchProtected, lambda writer=writer: WRITES[how](writer, branch))
+        error = refused(graph, BranchProtected, partial(WRITES[how], writer, branch))
         assert (error.code, error.details["branch"]) == ("branch_protected", branch)
         assert f"unprotect {branch}" in str(error)
     graph.unprotect_branch(branch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -189,7 +190,7 @@ def test_no_tag_is_made_of_what_was_given_up(root: str) -> None:
     lost = graph.commits()[2].id
     graph.collect(keep=1)
     for moment in ("main@v2", f"main@{lost}", lost):
-        refused(graph, Reclaimed, lambda moment=moment: graph.tags.create("old", at=moment))
+        refused(graph, Reclaimed, partial(graph.tags.create, "old", moment))
     assert graph.verify().ok
 
 
