@@ -16,7 +16,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from omnigraph.durations import parse_duration
+from omnigraph.errors import StorageError
 from omnigraph.storage.branches import TTL_UNTIL, own_rows
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import MANIFEST, TABLE_FOLDERS
@@ -40,6 +43,8 @@ from omnigraph.storage.values import (
 STALE_REGISTRATION = timedelta(days=1)
 """A bulk job that registered longer ago is taken for dead; if it is not, it must start again."""
 DELETED_AT_ONCE = 1000
+TRIMMED_MEANWHILE = 10
+"""How often the versions of the manifest are listed again when one of them goes meanwhile."""
 
 Progress = Callable[[int, int], None]
 
@@ -253,8 +258,17 @@ def _location(path: str) -> str:
 
 
 def _manifest_files(view: ManifestView) -> set[str]:
-    tracked = view.dataset.tracked_files().read_all()
-    return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
+    """What the versions of the manifest that are still listed refer to."""
+    last: Exception | None = None
+    for _ in range(TRIMMED_MEANWHILE):
+        try:
+            tracked = view.dataset.tracked_files().read_all()
+        except (OSError, pa.ArrowException) as error:
+            # A busy writer trims old versions, also between their listing and their reading.
+            last = error
+            continue
+        return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
+    raise StorageError(f"cannot read the versions of the manifest: {last}") from last
 
 
 def _is_needed(file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str]) -> bool:

@@ -8,6 +8,7 @@ everything is staged anew: what was staged before belonged to nobody, and its fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +31,8 @@ from omnigraph.storage.tables import SCAN_ROWS, Tables, TableVersion
 from omnigraph.storage.values import Commit, Head, TablePointer
 
 SMALL_FRAGMENT_ROWS = 256 << 10
+QUEUED_ROWS = 50_000
+"""So many rows are staged again while the writers of this machine wait."""
 DELETED_SHARE = 0.1
 """A fragment with a larger share of deleted rows is written again without them."""
 
@@ -92,6 +95,30 @@ class _Done:
     upkeep: TableUpkeep
 
 
+class _Work:
+    """What one run has staged so far, to be published under one commit id."""
+
+    def __init__(self, branch: str, commit: str) -> None:
+        self.branch = branch
+        self.commit = commit
+        self.done: dict[str, _Done] = {}
+        self.needy: set[str] = set()
+        """Every table that was staged at some time."""
+        self.settled = False
+        """Whether there is nothing left to publish."""
+
+    def keep_unmoved(self, head: Head) -> None:
+        self.done = {k: done for k, done in self.done.items() if head.tables.get(k) == done.base}
+
+    def is_small(self, head: Head) -> bool:
+        """Whether what is to be staged again takes no longer than a small write."""
+        again = (key for key in self.needy if head.tables.get(key) != self._base(key))
+        return sum(head.tables[key].rows for key in again if key in head.tables) <= QUEUED_ROWS
+
+    def _base(self, key: str) -> TablePointer | None:
+        return self.done[key].base if key in self.done else None
+
+
 def optimize(
     store: GraphStore,
     branch: str,
@@ -103,42 +130,57 @@ def optimize(
     if dry_run:
         return _preview(store, store.head(branch))
     store.ready_to_write()
-    commit_id = new_ulid()
-    done: dict[str, _Done] = {}
-    needy: set[str] = set()
-    for attempt in range(2 * store.publisher.retry_budget):
-        head = store.head(branch)
-        done = {key: work for key, work in done.items() if head.tables.get(key) == work.base}
-        if attempt < store.publisher.retry_budget:
-            try:
-                _improve(store, head, done, on_progress)
-            except StorageError:
-                if store.head(branch).epoch == head.epoch:
-                    raise
-                done = {}
-                continue
-        needy |= done.keys()
-        if not done:
+    publisher = store.publisher
+    work = _Work(branch, new_ulid())
+    for attempt in range(2 * publisher.retry_budget):
+        stages = attempt < publisher.retry_budget
+        # Who has lost once queues up before staging again, unless others would wait for long.
+        queues = attempt and stages and work.is_small(store.head(branch))
+        with publisher.exclusive() if queues else nullcontext():
+            commit = _attempt(store, work, on_progress if stages else None, stages=stages)
+        if commit is not None:
+            tables = {key: done.upkeep for key, done in work.done.items()}
+            gave_way = tuple(sorted(work.needy - work.done.keys()))
+            return OptimizeReport(tables, commit, gave_way=gave_way)
+        if work.settled:
             break
-        plan = PublishPlan(
-            commit=commit_id,
-            base=head,
-            tables={key: work.after for key, work in done.items()},
-            relies_on=frozenset(),
-            message="optimize",
-            maintenance=True,
-        )
+    return OptimizeReport(gave_way=tuple(sorted(work.needy)))
+
+
+def _attempt(
+    store: GraphStore, work: _Work, on_progress: Progress | None, *, stages: bool
+) -> Commit | None:
+    """Stage what is to be done on the newest head and publish it; none when nothing landed."""
+    head = store.head(work.branch)
+    work.keep_unmoved(head)
+    if stages:
         try:
-            commit = store.publisher.publish(plan)
-        except PublishContention:
-            continue
-        except HeadMoved as moved:
-            if moved.expired:
-                done = {}
-            continue
-        tables = {key: work.upkeep for key, work in done.items()}
-        return OptimizeReport(tables, commit, gave_way=tuple(sorted(needy - done.keys())))
-    return OptimizeReport(gave_way=tuple(sorted(needy)))
+            _improve(store, head, work.done, on_progress)
+        except StorageError:
+            if store.head(work.branch).epoch == head.epoch:
+                raise
+            work.done = {}  # not damage: a collection took what was staged
+            return None
+    work.needy |= work.done.keys()
+    work.settled = not work.done
+    if work.settled:
+        return None
+    plan = PublishPlan(
+        commit=work.commit,
+        base=head,
+        tables={key: done.after for key, done in work.done.items()},
+        relies_on=frozenset(),
+        message="optimize",
+        maintenance=True,
+    )
+    try:
+        return store.publisher.publish(plan)
+    except PublishContention:
+        return None
+    except HeadMoved as moved:
+        if moved.expired:
+            work.done = {}
+        return None
 
 
 def _preview(store: GraphStore, head: Head) -> OptimizeReport:

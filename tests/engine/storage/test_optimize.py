@@ -19,6 +19,7 @@ from omnigraph.graph import Graph
 from omnigraph.query import compile_query
 from omnigraph.schema import compile_schema
 from omnigraph.storage import indexes, optimize
+from omnigraph.storage.collect import CollectReport
 from omnigraph.storage.tables import TableVersion
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs
@@ -268,7 +269,8 @@ def test_staging_that_lost_its_files_to_a_collection_starts_again(
 ) -> None:
     graph = social_graph(root, people=["Ann"])
     add_person(graph, "Bob")
-    compacted, collected = optimize.compacted, []
+    compacted = optimize.compacted
+    collected: list[CollectReport] = []
 
     def collected_behind(tables: Any, version: TableVersion, worn: list[int]) -> TableVersion:  # noqa: ANN401
         staged = compacted(tables, version, worn)
