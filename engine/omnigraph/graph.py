@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, LoadError, NotFound
-from omnigraph.loading.columnar import read_columnar
+from omnigraph.branching.conflicts import OnConflict
+from omnigraph.branching.entities import Granularity
+from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.exec.reach import Direction
+from omnigraph.history import History
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
@@ -20,28 +23,37 @@ from omnigraph.queries import MutationResult, Queries, QueryResult, StoredQuery
 from omnigraph.query import LintReport
 from omnigraph.references import Branch, Tags, branch_of
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
-from omnigraph.storage.branches import INTERNAL, create_branch, delete_branch, set_protected
+from omnigraph.storage.ancestry import newest_first
+from omnigraph.storage.branches import (
+    HIDDEN,
+    create_branch,
+    delete_branch,
+    is_hidden,
+    set_protected,
+)
 from omnigraph.storage.collect import CollectReport, collect
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.history import newest_first
 from omnigraph.storage.moments import branch_name, chain, resolve
 from omnigraph.storage.optimize import OptimizeReport, optimize
+from omnigraph.storage.plain_tables import PlainTable
 from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.schema_apply import SchemaApplied, apply_schema
-from omnigraph.storage.snapshot import Snapshot, find_type
+from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import MAIN, Commit
 from omnigraph.storage.verify import VerifyReport, verify
+from omnigraph.transactions import Rows, Transaction
+
+__all__ = ["Branch", "Graph", "Rows", "Schema", "Transaction", "init", "open", "schema_text"]
 
 Progress: TypeAlias = Callable[[int, int], None]
-Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
 
 
-class Graph:
+class Graph(History):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
-        self._store = store
+        super().__init__(store)
         self._queries = Queries(store)
 
     @property
@@ -61,17 +73,30 @@ class Graph:
         *,
         ttl: str | timedelta | None = None,
         owner: str | None = None,
+        deferred_checks: bool = False,
+        hidden: bool = False,
     ) -> Branch:
         """Create a branch at the head of another one, or at any moment of it; copies nothing.
 
-        With a time to live (`"24h"`), collections remove it once that is over.
+        With a time to live (`"24h"`), collections remove it once that is over. With
+        `deferred_checks`, writes to it leave endpoints, references and cardinality to its
+        merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
+        `__` and is not listed.
         """
-        return branch_of(create_branch(self._store, name, from_, ttl=ttl, owner=owner))
+        if is_hidden(name.strip()) != hidden:
+            raise InvalidInput(
+                f"names that begin with {HIDDEN!r} are not for branches of users",
+                hint="Choose another name.",
+            )
+        return branch_of(
+            create_branch(
+                self._store, name, from_, deferred_checks=deferred_checks, ttl=ttl, owner=owner
+            )
+        )
 
-    def branches(self, *, internal: bool = False) -> list[Branch]:
-        """All branches, by name; internal ones (`__…`) only where they are asked for."""
-        heads = self._store.heads()
-        return [branch_of(h) for h in heads if internal or not h.branch.startswith(INTERNAL)]
+    def branches(self, *, hidden: bool = False) -> list[Branch]:
+        """All branches, by name; hidden ones only where they are asked for."""
+        return [branch_of(h) for h in self._store.heads() if hidden or not is_hidden(h.branch)]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
@@ -90,6 +115,36 @@ class Graph:
         """The tags by name; `tags.create("v1", at="main")` makes one."""
         return Tags(self._store)
 
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        on_conflict: OnConflict = "fail",
+        granularity: Granularity = "entity",
+        delete_source: bool = False,
+        plan_only: bool = False,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what a branch changed to another one, in one commit or not at all.
+
+        Conflicts raise `MergeConflict`, which lists them; `on_conflict` decides those between
+        entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
+        `property`, changes to different properties of one entity go together. `plan_only` says
+        what would happen and writes nothing.
+        """
+        request = merge_request(
+            source,
+            into,
+            on_conflict=on_conflict,
+            granularity=granularity,
+            delete_source=delete_source,
+            actor=actor,
+            message=message,
+        )
+        return (plan_merge if plan_only else merge)(self._store, request)
+
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
         return chain(self._store, self._store.head(branch_name(branch)))
@@ -100,7 +155,7 @@ class Graph:
         Children come before their parents, and otherwise newer commits first.
         """
         if branch is None:
-            tips = [head.commit for head in self._store.heads()]
+            tips = [head.commit for head in self._store.heads() if not is_hidden(head.branch)]
             tips += [tag.commit for tag in self.tags.list()]
         else:
             tips = [self._store.head(branch_name(branch)).commit]
@@ -121,6 +176,10 @@ class Graph:
     def snapshot(self, at: str = MAIN) -> Snapshot:
         """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`, a tag."""
         return Snapshot(self._store, resolve(self._store, at))
+
+    def tables(self, at: str = MAIN) -> list[PlainTable]:
+        """The plain tables at a moment; node and edge types are in the snapshot's `types()`."""
+        return self.snapshot(at).plain_tables()
 
     def export(
         self,
@@ -143,10 +202,32 @@ class Graph:
         text: str | None = None,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
+        at: str | Snapshot = MAIN,
+        *,
+        file: str | None = None,
     ) -> QueryResult:
-        """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
-        return self._queries.read(text, name, params, at)
+        """Run a `.gq` read at a moment. Without a text, `name` is a stored query.
+
+        `file` is where the text comes from: errors that point into it say so.
+        """
+        return self._queries.read(text, name, params, at, file)
+
+    def reach(
+        self,
+        edge: str,
+        node: str,
+        seeds: Sequence[str] | None = None,
+        *,
+        min_steps: int = 1,
+        max_steps: int = 1,
+        direction: Direction | None = None,
+        at: str | Snapshot = MAIN,
+    ) -> pa.RecordBatchReader:
+        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
+
+        Without seeds, from every node of the type. `direction` is out, in or both.
+        """
+        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
 
     def mutate(
         self,
@@ -158,6 +239,7 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        file: str | None = None,
     ) -> MutationResult:
         """Run a `.gq` mutation: one atomic commit, or none if nothing matched."""
         return self._queries.mutate(
@@ -168,6 +250,7 @@ class Graph:
             actor=actor,
             message=message,
             if_commit=if_commit,
+            file=file,
         )
 
     def explain(
@@ -178,13 +261,14 @@ class Graph:
         at: str = MAIN,
         *,
         analyze: bool = False,
+        file: str | None = None,
     ) -> str:
         """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
-        return self._queries.explain(text, name, params, at, analyze)
+        return self._queries.explain(text, name, params, at, analyze, file)
 
-    def lint(self, text: str, at: str = MAIN) -> LintReport:
+    def lint(self, text: str, at: str = MAIN, *, file: str | None = None) -> LintReport:
         """Check the queries of a text against the schema at a moment."""
-        return self._queries.lint(text, at)
+        return self._queries.lint(text, at, file)
 
     def queries(self, at: str = MAIN) -> list[StoredQuery]:
         """The queries stored on a branch, at a moment."""
@@ -195,10 +279,15 @@ class Graph:
         return self._queries.find(name, at)
 
     def register_queries(
-        self, source: str, *, branch: str = MAIN, actor: str | None = None
+        self,
+        source: str,
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        file: str | None = None,
     ) -> Sequence[str]:
         """Check the queries of a text and store each under its name, in one commit."""
-        return self._queries.register(source, branch, actor)
+        return self._queries.register(source, branch, actor, file)
 
     def remove_query(self, name: str, *, branch: str = MAIN, actor: str | None = None) -> None:
         """Remove a stored query from a branch; older moments still have it."""
@@ -338,76 +427,6 @@ class Schema:
         return plan_evolution(self.catalog, desired, allow_data_loss=allow_data_loss)
 
 
-class Transaction:
-    """One atomic change: everything in it becomes visible at once, or nothing does."""
-
-    def __init__(self, txn: WriteTxn) -> None:
-        self._txn = txn
-        self.commit: Commit | None = None
-        """The published commit, once the block has ended; none when nothing changed."""
-
-    def insert(self, type_name: str, rows: Rows) -> None:
-        """Add entities that must not exist yet."""
-        self._write(type_name, rows, "insert")
-
-    def upsert(self, type_name: str, rows: Rows) -> None:
-        """Add entities, replacing those that exist."""
-        self._write(type_name, rows, "upsert")
-
-    def overwrite(self, type_name: str, rows: Rows) -> None:
-        """Replace all entities of a type."""
-        self._write(type_name, rows, "overwrite")
-
-    def delete(
-        self,
-        type_name: str,
-        ids: Iterable[str] | pa.Array | pa.ChunkedArray,
-        *,
-        cascade: bool = True,
-    ) -> None:
-        """Remove entities by id. A node takes its edges with it, unless `cascade` is off."""
-        type_ = find_type(self._txn.catalog, type_name)
-        self._txn.remove(type_, _id_array(ids), cascade=cascade)
-
-    def scan(
-        self,
-        type_name: str,
-        columns: Sequence[str] | None = None,
-        filter: str | None = None,  # noqa: A002
-    ) -> pa.RecordBatchReader:
-        """Read a type as this transaction sees it, its own writes included."""
-        return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
-
-    def _write(
-        self, type_name: str, rows: Rows, mode: Literal["insert", "upsert", "overwrite"]
-    ) -> None:
-        type_ = find_type(self._txn.catalog, type_name)
-        if mode == "overwrite":
-            # What follows goes on from here, and not from rows of an earlier overwrite.
-            self._txn.clear(type_)
-        for typed in read_columnar(_tabular(rows), type_):
-            self._txn.write(
-                type_,
-                pa.Table.from_batches([typed.batch]),
-                mode,
-                fresh_ids=typed.generated_ids,
-            )
-
-    def __enter__(self) -> Transaction:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.commit = self._txn.commit()
-        else:
-            self._txn.abort()
-
-
 def schema_text(source: str | Path) -> tuple[str, str | None]:
     """A schema given as text or as the path of a `.pg` file: its text and file name."""
     if isinstance(source, str) and ("\n" in source or "{" in source or not source.strip()):
@@ -421,51 +440,6 @@ def schema_text(source: str | Path) -> tuple[str, str | None]:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error
-
-
-def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    if isinstance(ids, str | bytes):
-        raise InvalidInput("ids come as a list", hint=f"Write [{ids!r}].")
-    given = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    try:
-        array = given if isinstance(given, pa.Array) else pa.array(list(given), pa.string())
-    except (pa.ArrowException, TypeError) as error:
-        raise InvalidInput(f"ids are texts: {error}") from error
-    if array.null_count or array.type not in (pa.string(), pa.large_string()):
-        raise InvalidInput(f"ids are texts without nulls, not {array.type}")
-    return array.cast(pa.string())
-
-
-def _tabular(rows: Rows) -> pa.Table | pa.RecordBatchReader:
-    if isinstance(rows, pa.Table | pa.RecordBatchReader):
-        return rows
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise InvalidInput(
-            "rows are dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
-        )
-    # Arrow itself would take the columns of the first row for those of all.
-    names = dict.fromkeys(str(name) for row in rows for name in row)
-    if rows and not names:
-        return pa.table({"id": pa.nulls(len(rows), pa.string())})
-    return pa.table({name: _column(name, [row.get(name) for row in rows]) for name in names})
-
-
-def _column(name: str, values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except OverflowError:
-        return _large_integers(name, values)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise LoadError("value_type", f"{name}: {error}", field=name) from error
-
-
-def _large_integers(name: str, values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values, pa.uint64())
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise LoadError("value_range", f"{name}: {error}", field=name) from error
 
 
 def init(

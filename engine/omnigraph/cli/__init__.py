@@ -26,6 +26,7 @@ def run(arguments: Sequence[str]) -> int:
     from omnigraph.cli.exit_codes import BROKEN_PIPE, OK, exit_code
     from omnigraph.cli.output import close_stdout, write_error
 
+    # Click before 8.2 has no such error: it prints the help by itself.
     no_arguments = getattr(click.exceptions, "NoArgsIsHelpError", ())
     try:
         code = app.main(list(arguments), prog_name="omnigraph", standalone_mode=False)
@@ -37,8 +38,9 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - the door where every error becomes a code
-        if isinstance(error, no_arguments) and error.ctx is not None:
-            click.echo(error.ctx.get_help(), err=True)
+        context = getattr(error, "ctx", None) if isinstance(error, no_arguments) else None
+        if context is not None:
+            click.echo(context.get_help(), err=True)
         else:
             write_error(error, as_json="--json" in arguments)
         return exit_code(error)

@@ -30,6 +30,8 @@ _COMMANDS = {
     "tag": "tag",
     "commit": "commit",
     "log": "log",
+    "changes": "diff",
+    "feed": "feed",
     "schema": "schema",
     "optimize": "upkeep",
     "collect": "upkeep",

@@ -8,6 +8,8 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
+from omnigraph.cli.diff import diff
+from omnigraph.cli.merge import merge
 
 if TYPE_CHECKING:
     from omnigraph.references import Branch
@@ -17,11 +19,14 @@ if TYPE_CHECKING:
     "branch",
     example="""
     omnigraph branch create draft
-    omnigraph branch list
+    omnigraph branch merge draft
     """,
 )
 def branch() -> None:
-    """Create, list, protect and delete branches of the whole graph."""
+    """Create, list, protect, compare, merge and delete branches of the whole graph."""
+
+
+branch.add_command(diff)
 
 
 @branch.command(
@@ -58,11 +63,11 @@ def create(
 
 
 @branch.command("list", example="omnigraph branch list --json")
-@click.option("--all", "internal", is_flag=True, help="Internal branches, too (__…).")
+@click.option("--all", "hidden", is_flag=True, help="Hidden branches of the machinery, too.")
 @pass_invocation
-def list_(invocation: Invocation, internal: bool) -> None:
+def list_(invocation: Invocation, hidden: bool) -> None:
     """List all branches and where they stand."""
-    branches = invocation.graph().branches(internal=internal)
+    branches = invocation.graph().branches(hidden=hidden)
     if invocation.json:
         output.write_json({"branches": [each.to_json() for each in branches]})
         return
@@ -119,3 +124,6 @@ def delete(invocation: Invocation, name: str) -> None:
         output.write_json({"deleted": name.strip()})
     else:
         output.write_line(f"Deleted branch {name.strip()}.")
+
+
+branch.add_command(merge)

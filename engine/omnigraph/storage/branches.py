@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -19,6 +18,7 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.moments import (
+    DEFERRED_CHECKS,
     KEPT_FROM,
     PURGED,
     Moment,
@@ -27,7 +27,7 @@ from omnigraph.storage.moments import (
     reclaimed,
     resolve,
 )
-from omnigraph.storage.plan import read_head
+from omnigraph.storage.plan import HeadMoved, read_head
 from omnigraph.storage.tag_rows import tag_id
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
@@ -40,12 +40,17 @@ from omnigraph.storage.values import (
     to_micros,
 )
 
+HIDDEN = "__"
+"""So begin the names of branches that users neither make nor see: those of SQL transactions."""
 INHERITED = (KEPT_FROM, PURGED)
 """Head properties that say what of the shared history is gone; a fork has the same history."""
 OWNER, TTL_UNTIL = "owner", "ttl_until"
 """Who a branch is for, and the microsecond from which a collection may take it away."""
-INTERNAL = "__"
-"""How names of branches begin that programs make for themselves and listings leave out."""
+
+
+def is_hidden(branch: str) -> bool:
+    """Whether a branch belongs to the machinery and not to users."""
+    return branch.startswith(HIDDEN)
 
 
 def create_branch(
@@ -53,15 +58,20 @@ def create_branch(
     name: str,
     from_: str = MAIN,
     *,
+    deferred_checks: bool = False,
     ttl: str | timedelta | None = None,
     owner: str | None = None,
 ) -> Head:
     """A new branch at a moment of another one; one manifest write, however many tables.
 
-    With a time to live, collections remove the branch once it is over.
+    With `deferred_checks`, endpoints, references and cardinality are left to the merge of the
+    branch, so that nodes and edges can be replaced in any order. With a time to live, collections
+    remove the branch once it is over.
     """
     name = branch_name(name)
     own: dict[str, Any] = {} if owner is None else {OWNER: owner}
+    if deferred_checks:
+        own[DEFERRED_CHECKS] = True
     if ttl is not None:
         own[TTL_UNTIL] = to_micros(now() + parse_duration(ttl))
     store.ready_to_write()
@@ -95,7 +105,7 @@ def create_branch(
                 incarnation=new_ulid(),
                 fork=source.commit,
                 tables=source.tables,
-                queries=source.queries,
+                definitions=source.definitions,
                 retired=origin.retired if origin and origin.commit == source.commit else {},
                 properties=_inherited(store, source, origin) | own,
             )
@@ -108,7 +118,10 @@ def create_branch(
 
 
 def _inherited(store: GraphStore, source: Moment, origin: Head | None) -> dict[str, Any]:
-    """What of its history a new branch cannot read. A tag may have outlived all that led to it."""
+    """What a new branch has from where it starts: what of its history cannot be read any more,
+    and whether it has been checked. A tag may have outlived all that led to it."""
+    # A fork of a branch that was not checked has not been checked either.
+    unchecked = {DEFERRED_CHECKS: True} if origin and origin.properties.get(DEFERRED_CHECKS) else {}
     if source.tag is not None:
         commit = store.commit(source.commit)
         origin = keeper(store, commit) if commit else None
@@ -116,8 +129,9 @@ def _inherited(store: GraphStore, source: Moment, origin: Head | None) -> dict[s
         if origin is None or any(
             source.version < purged.get(str(p.identity), 0) for p in source.tables.values()
         ):
-            return {KEPT_FROM: source.version}
-    return {k: origin.properties[k] for k in INHERITED if k in origin.properties} if origin else {}
+            return unchecked | {KEPT_FROM: source.version}
+    known = origin.properties if origin else {}
+    return unchecked | {key: known[key] for key in INHERITED if key in known}
 
 
 def set_protected(store: GraphStore, name: str, protected: bool) -> Head:
@@ -138,8 +152,11 @@ def set_protected(store: GraphStore, name: str, protected: bool) -> Head:
     return _existing(store, store.publisher.change_names(build), name)
 
 
-def delete_branch(store: GraphStore, name: str) -> None:
-    """Remove a branch; others that were forked from it hold their own pointers."""
+def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> None:
+    """Remove a branch; others that were forked from it hold their own pointers.
+
+    With `only`, it must still be exactly that; raises `HeadMoved` otherwise.
+    """
     name = branch_name(name)
     if name == MAIN:
         raise InvalidInput("main cannot be deleted", hint="Delete other branches only.")
@@ -150,28 +167,20 @@ def delete_branch(store: GraphStore, name: str) -> None:
         nonlocal started
         if started and head_id(name) not in view.named:
             return None
-        if _existing(store, view, name).protected:
+        head = _existing(store, view, name)
+        if head.protected:
             raise BranchProtected(name, "is not deleted")
+        if only is not None and head != only:
+            raise HeadMoved(head, head_id(name))
         started = True
         return Swap(
             replace=[view.named[ALLOCATOR_ID].row],
             remove=[head_id(name)],
-            remove_addresses=own_rows(store, view, [name]),
+            remove_addresses=store.manifest.own_rows(view, name),
         )
 
     store.publisher.refresh()
     store.publisher.change_names(build)
-
-
-def own_rows(store: GraphStore, view: ManifestView, names: Iterable[str]) -> list[int]:
-    """Where the version rows of branches are, which go with them: later branches of the same
-    names start numbering again."""
-    quoted = ", ".join(f"'{name}'" for name in names)
-    if not quoted:
-        return []
-    kinds = "object_type IN ('table_version', 'table_tombstone')"
-    found = store.manifest.history(view, f"table_branch IN ({quoted}) AND {kinds}")
-    return [address for _, address in found]
 
 
 def _existing(store: GraphStore, view: ManifestView, name: str) -> Head:

@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from omnigraph.durations import parse_duration
 from omnigraph.errors import StorageError
-from omnigraph.storage.branches import TTL_UNTIL, own_rows
+from omnigraph.storage.branches import TTL_UNTIL
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import MANIFEST, TABLE_FOLDERS
-from omnigraph.storage.manifest import ManifestView, Swap, version_of
+from omnigraph.storage.manifest import KEPT_VERSIONS, ManifestView, Swap, version_of
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.retention import Retention, readable_commits
 from omnigraph.storage.store import StoredFile
-from omnigraph.storage.tables import TableVersion
 from omnigraph.storage.tag_rows import read_tags
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
@@ -135,8 +135,11 @@ def collect(
     spared = {location for row in registered for location in row.locations}
     needed = _needed(store, _reachable(heads, kept), on_progress)
     needed_by_manifest = _manifest_files(view)
+    oldest = view.version - KEPT_VERSIONS
     garbage = [
-        file for file in candidates if not _is_needed(file, needed, spared, needed_by_manifest)
+        file
+        for file in candidates
+        if not _is_needed(file, needed, spared, needed_by_manifest, oldest)
     ]
     if not dry_run:
         _delete(store, garbage, on_progress)
@@ -198,7 +201,9 @@ def _raise_epoch(
                 view.named[ALLOCATOR_ID].row,
             ],
             remove=[*stale, *map(head_id, state.expired)],
-            remove_addresses=own_rows(store, view, state.expired),
+            remove_addresses=[
+                address for name in state.expired for address in store.manifest.own_rows(view, name)
+            ],
         )
 
     view = store.publisher.change_names(build)
@@ -271,14 +276,19 @@ def _manifest_files(view: ManifestView) -> set[str]:
     raise StorageError(f"cannot read the versions of the manifest: {last}") from last
 
 
-def _is_needed(file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str]) -> bool:
+def _is_needed(
+    file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str], oldest: int
+) -> bool:
     folder, _, rest = file.path.partition("/")
+    number = version_of(file.path)
     if folder == MANIFEST:
+        if number is not None:
+            return number >= oldest
         collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
         return not collected or file.path in by_manifest
     location = _location(file.path)
     inner = file.path.removeprefix(f"{location}/")
-    if location in spared or version_of(file.path) is not None:
+    if location in spared or number is not None:
         return True
     if not inner.startswith(("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")):
         return True

@@ -11,7 +11,7 @@ from omnigraph.errors import Corruption, InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plan import read_head
 from omnigraph.storage.tag_rows import Tag, parse_tag, read_tags, tag_id
-from omnigraph.storage.values import MAIN, Commit, Head, Pointers, QueryHashes, head_id
+from omnigraph.storage.values import MAIN, Commit, DefinitionHashes, Head, Pointers, head_id
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 COMMIT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}\Z")
@@ -20,6 +20,7 @@ MAX_BRANCH_NAME = 255
 
 KEPT_FROM = "kept_from"
 PURGED = "purged"
+DEFERRED_CHECKS = "deferred_checks"
 """Names of head properties."""
 
 Predicate = Callable[[Commit], bool]
@@ -37,8 +38,8 @@ class Moment:
     reading_schema: str
     """The schema of the branch today, under whose names the past is read."""
     tables: Pointers
-    queries: QueryHashes = field(default_factory=dict)
-    """The stored queries of that moment."""
+    definitions: DefinitionHashes = field(default_factory=dict)
+    """The stored queries, views, SQL schemas and declarations of plain tables of that moment."""
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
     tag: str | None = None
@@ -91,7 +92,9 @@ def resolve(store: GraphStore, text: str) -> Moment:
             return _at_commit(store, name)
     head = store.head(branch_name(name or MAIN), fresh=False)
     if not at:
-        return _present(head)
+        return present(head)
+    if when == head.commit:
+        return present(head)
     if COMMIT_ID.match(when):
         _known(store, when)
         return _on_chain(store, head, when, lambda c: c.id == when)
@@ -174,12 +177,13 @@ def _tagged(store: GraphStore, tag: Tag) -> Moment:
         schema=commit.schema,
         reading_schema=commit.schema,
         tables=commit.tables,
-        queries=commit.queries,
+        definitions=commit.definitions,
         tag=tag.name,
     )
 
 
-def _present(head: Head) -> Moment:
+def present(head: Head) -> Moment:
+    """The moment of a head."""
     return Moment(
         branch=head.branch,
         commit=head.commit,
@@ -187,7 +191,7 @@ def _present(head: Head) -> Moment:
         schema=head.schema,
         reading_schema=head.schema,
         tables=head.tables,
-        queries=head.queries,
+        definitions=head.definitions,
     )
 
 
@@ -201,7 +205,7 @@ def _past(head: Head, commit: Commit) -> Moment:
         schema=commit.schema,
         reading_schema=head.schema,
         tables=commit.tables,
-        queries=commit.queries,
+        definitions=commit.definitions,
         purged=head.properties.get(PURGED, {}),
     )
 

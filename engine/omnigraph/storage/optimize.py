@@ -27,7 +27,8 @@ from omnigraph.storage.indexes import (
     without_indexes,
 )
 from omnigraph.storage.plan import HeadMoved, PublishPlan
-from omnigraph.storage.tables import SCAN_ROWS, Tables, TableVersion
+from omnigraph.storage.reading import SCAN_ROWS, TableVersion
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Commit, Head, TablePointer
 
 SMALL_FRAGMENT_ROWS = 256 << 10
@@ -171,7 +172,7 @@ def _attempt(
         tables={key: done.after for key, done in work.done.items()},
         relies_on=frozenset(),
         message="optimize",
-        maintenance=True,
+        direct=False,
     )
     try:
         return store.publisher.publish(plan)
@@ -185,16 +186,16 @@ def _attempt(
 
 def _preview(store: GraphStore, head: Head) -> OptimizeReport:
     found = {}
-    for type_ in store.catalog(head.schema).types():
-        pointer = head.tables[type_.table_key]
+    types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
+    for key, pointer in sorted(head.tables.items()):
         dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
-        upkeep = _foreseen(dataset, type_)
+        upkeep = _foreseen(dataset, types.get(key))
         if upkeep.needed:
-            found[type_.table_key] = upkeep
+            found[key] = upkeep
     return OptimizeReport(found, dry_run=True)
 
 
-def _foreseen(dataset: LanceDataset, type_: GraphType) -> TableUpkeep:
+def _foreseen(dataset: LanceDataset, type_: GraphType | None) -> TableUpkeep:
     """What would be done to a table, without writing anything."""
     rows = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
     worn = _worn_fragments(dataset)
@@ -202,41 +203,40 @@ def _foreseen(dataset: LanceDataset, type_: GraphType) -> TableUpkeep:
     after = {i: count for i, count in rows.items() if i not in worn}
     written = range(0, moved, SCAN_ROWS)
     after |= {-1 - n: min(SCAN_ROWS, moved - start) for n, start in enumerate(written)}
-    missing = missing_among(after, covered_by(dataset), type_)
+    missing = missing_among(after, covered_by(dataset), type_) if type_ else []
     return TableUpkeep(
         fragments_before=len(rows),
         fragments_after=len(after),
         rows_rewritten=moved,
         indexes_built=tuple(index.name for index in missing),
-        indexes_dropped=tuple(unwanted_indexes(dataset, type_)),
+        indexes_dropped=tuple(unwanted_indexes(dataset, type_)) if type_ else (),
     )
 
 
 def _improve(
     store: GraphStore, head: Head, done: dict[str, _Done], on_progress: Progress | None
 ) -> None:
-    types = store.catalog(head.schema).types()
-    for number, type_ in enumerate(types):
-        key = type_.table_key
+    types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
+    for number, (key, base) in enumerate(sorted(head.tables.items())):
         if on_progress:
-            on_progress(number, len(types))
-        if key in done or key not in head.tables:
+            on_progress(number, len(head.tables))
+        if key in done:
             continue
-        base = head.tables[key]
-        after, upkeep = _improved(store.tables, base, type_)
+        after, upkeep = _improved(store.tables, base, types.get(key))
         if after.lance != base.lance:
             done[key] = _Done(base, after, upkeep)
 
 
 def _improved(
-    tables: Tables, base: TablePointer, type_: GraphType
+    tables: Tables, base: TablePointer, type_: GraphType | None
 ) -> tuple[TablePointer, TableUpkeep]:
+    """A table in better shape; a plain one, which has no type, gets no indexes."""
     version = TableVersion(base.location, base.lance)
     dataset = tables.open(version)
     worn = _worn_fragments(dataset)
-    unwanted = unwanted_indexes(dataset, type_)
+    unwanted = unwanted_indexes(dataset, type_) if type_ else []
     version = without_indexes(tables, compacted(tables, version, worn), unwanted)
-    missing = missing_indexes(tables.open(version), type_)
+    missing = missing_indexes(tables.open(version), type_) if type_ else []
     version = with_indexes(tables, version, missing)
     upkeep = TableUpkeep(
         fragments_before=len(dataset.get_fragments()),

@@ -23,10 +23,20 @@ from omnigraph.errors import (
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.definitions import Definition, DefinitionKind, definition_key
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
-from omnigraph.storage.tables import TableVersion, guarded, in_condition
-from omnigraph.storage.values import QueryRecord, TablePointer
+from omnigraph.storage.plain_tables import (
+    PREFIX,
+    PlainTable,
+    declaration_of,
+    no_table,
+    plain_names,
+)
+from omnigraph.storage.providers import ReadableTable
+from omnigraph.storage.reading import TableVersion, guarded, in_condition
+from omnigraph.storage.tables import Tables
+from omnigraph.storage.values import TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
@@ -80,15 +90,42 @@ class Snapshot:
                 raise
             return then
 
-    def stored_queries(self) -> Mapping[str, QueryRecord]:
-        """The stored queries of this moment, by name."""
-        found = sorted(self.moment.queries.items())
-        return {name: self._store.stored_query(name, source_hash) for name, source_hash in found}
+    def plain_tables(self) -> list[PlainTable]:
+        """The plain tables of this moment, by name."""
+        return [self.plain_table(name) for name in plain_names(self.moment.tables)]
 
-    def stored_query(self, name: str) -> QueryRecord | None:
+    def plain_table(self, name: str) -> PlainTable:
+        """One of them, by `<schema>.<name>`."""
+        pointer = self.moment.tables.get(PREFIX + name)
+        if pointer is None:
+            raise no_table(name, plain_names(self.moment.tables))
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        declared = declaration_of(self.definition("table", name))
+        return PlainTable(self._store.tables, name, pointer, declared)
+
+    def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
+        """The stored queries (`query`), views, … of this moment, by name."""
+        names = sorted(
+            key.partition(":")[2] for key in self.moment.definitions if key.startswith(f"{kind}:")
+        )
+        found = {name: self.definition(kind, name) for name in names}
+        return {name: definition for name, definition in found.items() if definition is not None}
+
+    def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         """One of them, or none."""
-        source_hash = self.moment.queries.get(name)
-        return self._store.stored_query(name, source_hash) if source_hash else None
+        key = definition_key(kind, name)
+        content_hash = self.moment.definitions.get(key)
+        return self._store.definition(key, content_hash) if content_hash else None
+
+    @property
+    def tables(self) -> Tables:
+        """The door to the tables of the graph."""
+        return self._store.tables
+
+    def stored_names(self, type_: GraphType) -> Mapping[str, str]:
+        """What each column of a type that can be named was called at this moment."""
+        return self._names_then(type_, self._existing(type_))
 
     def count(self, type_name: str) -> int:
         """How many entities a type has."""
@@ -136,9 +173,22 @@ class Snapshot:
                 else None,
             )
         except StorageError as error:
-            raise self._explained(error, filter) from error
+            raise self.explained(error, filter) from error
         return pa.RecordBatchReader.from_batches(
             target, self._batches(reader, version, target, filter)
+        )
+
+    def readable(self, type_name: str) -> ReadableTable:
+        """A type's table for a query engine that reads by itself."""
+        type_ = self.find_type(type_name)
+        names = self._names_then(type_, self._existing(type_))
+        schema = self.schema(type_name)
+        return ReadableTable(
+            self._store.tables,
+            self._version(type_),
+            schema,
+            {name: names[name] for name in schema.names},
+            self.pointer(type_).rows,
         )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
@@ -162,9 +212,10 @@ class Snapshot:
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=target)
         except StorageError as error:
-            raise self._explained(error, condition) from error
+            raise self.explained(error, condition) from error
 
-    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+    def explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
+        """A failed read in the caller's terms."""
         if error.code == "corruption" and given_up_since(self._store, self.moment):
             return reclaimed(self.commit)
         return explained(error, condition)
@@ -175,7 +226,7 @@ class Snapshot:
         try:
             self._store.tables.open(version)
         except StorageError as error:
-            raise self._explained(error, None) from error
+            raise self.explained(error, None) from error
         return version
 
     def _wanted(
@@ -188,7 +239,7 @@ class Snapshot:
             if name in shown.names:
                 continue
             if name in type_.by_name:
-                raise self._no_property_then(type_, name)
+                raise self.no_property_then(type_, name)
             raise NotFound(
                 f"{type_.kind} {type_.name} has no property {name!r}"
                 f"{did_you_mean(name, shown.names)}",
@@ -202,12 +253,13 @@ class Snapshot:
         def then(word: re.Match[str]) -> str:
             name = word[0].strip("`")
             if name in type_.by_name and name not in names:
-                raise self._no_property_then(type_, name)
+                raise self.no_property_then(type_, name)
             return word[0].replace(name, names.get(name, name)) if name in names else word[0]
 
         return _WORD.sub(then, condition)
 
-    def _no_property_then(self, type_: GraphType, name: str) -> NotFound:
+    def no_property_then(self, type_: GraphType, name: str) -> NotFound:
+        """The error of a property that is younger than this moment."""
         return NotFound(
             f"{type_.name}.{name} did not exist at commit {self.commit}",
             hint="Ask for it at a later moment.",

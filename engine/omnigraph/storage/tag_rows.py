@@ -14,7 +14,7 @@ from omnigraph.storage.values import (
     commit_id,
     from_micros,
     manifest_row,
-    packed,
+    pack,
     readable,
     to_micros,
 )
@@ -50,7 +50,7 @@ def tag_row(tag: Tag) -> Row:
         tag_id(tag.name),
         "tag",
         base_objects=[commit_id(tag.commit)],
-        metadata=packed({"commit": tag.commit, "branch": tag.branch, "time": to_micros(tag.time)}),
+        metadata=pack({"commit": tag.commit, "branch": tag.branch, "time": to_micros(tag.time)}),
     )
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from omnigraph.errors import AlreadyExists, InvalidInput, NoSuchTag, did_you_mean
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.moments import COMMIT_ID, branch_name, reclaimed, resolve
+from omnigraph.storage.moments import (
+    COMMIT_ID,
+    DEFERRED_CHECKS,
+    branch_name,
+    reclaimed,
+    resolve,
+)
+from omnigraph.storage.plan import read_head
 from omnigraph.storage.tag_rows import Tag, read_tags, tag_id, tag_row
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, head_id, now
 
@@ -33,6 +40,12 @@ def create_tag(store: GraphStore, name: str, at: str = MAIN) -> Tag:
         pointers = moment.tables.values()
         if any(moment.version < moment.purged.get(str(p.identity), 0) for p in pointers):
             raise reclaimed(moment.commit)
+        head = read_head(view, moment.branch)
+        if moment.tag is None and head is not None and head.properties.get(DEFERRED_CHECKS):
+            raise InvalidInput(
+                f"branch {head.branch!r} has not been checked yet",
+                hint="Merge it first, and name a commit of the branch it was merged into.",
+            )
         made.append(Tag(name, moment.commit, moment.branch, now()))
         return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[tag_row(made[-1])])
 

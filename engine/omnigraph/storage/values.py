@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -60,8 +59,9 @@ class TablePointer:
 
 
 Pointers = Mapping[str, TablePointer]
-QueryHashes = Mapping[str, str]
-"""Which text each stored query of a branch has: name to the hash of its row."""
+DefinitionHashes = Mapping[str, str]
+"""Which content each definition of a branch has: `query:<name>`, `view:<schema>.<name>`,
+`schema:<name>` or `table:<schema>.<name>` to the hash of its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Commit:
     changed: tuple[str, ...]
     """Keys of the tables whose pointers it moved, sorted."""
     tables: Pointers = field(repr=False)
-    queries: QueryHashes = field(default_factory=dict, repr=False)
+    definitions: DefinitionHashes = field(default_factory=dict, repr=False)
 
     @property
     def parent(self) -> str | None:
@@ -126,24 +126,12 @@ class Head:
     retired: Mapping[str, int] = field(default_factory=dict)
     """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
-    queries: QueryHashes = field(default_factory=dict, repr=False)
+    definitions: DefinitionHashes = field(default_factory=dict, repr=False)
 
     @property
     def protected(self) -> bool:
         """Whether only a merge may move it; also not to be deleted."""
         return bool(self.properties.get(PROTECTED, False))
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRecord:
-    """One text of one stored query; a branch says by its hash that it has it."""
-
-    name: str
-    source: str
-
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(self.source.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +176,6 @@ def schema_id(schema_hash: str) -> str:
     return f"schema:{schema_hash}"
 
 
-def query_id(name: str, source_hash: str) -> str:
-    return f"stored_query:{name}@{source_hash}"
-
-
 def table_id(table_key: str) -> str:
     return f"table:{table_key}"
 
@@ -200,13 +184,13 @@ ALLOCATOR_ID = "allocator:identity"
 
 
 def manifest_row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
-    """A row of the manifest; columns that are not given are null."""
+    """A row of the manifest with some of its columns set."""
     row: Row = dict.fromkeys(MANIFEST_SCHEMA.names)
     return row | {"object_id": object_id, "object_type": object_type} | columns
 
 
-def packed(value: Mapping[str, Any]) -> str:
-    """What the `metadata` column holds: JSON, the same text for the same value."""
+def pack(value: Mapping[str, Any]) -> str:
+    """JSON in one spelling per value."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -218,9 +202,16 @@ def _unpack_pointers(packed: Mapping[str, list[Any]]) -> dict[str, TablePointer]
     return {key: TablePointer(*fields) for key, fields in packed.items()}
 
 
-def _pack_queries(queries: QueryHashes) -> dict[str, dict[str, str]]:
-    """Nothing at all when there are none: rows from before stored queries look like that."""
-    return {"queries": dict(queries)} if queries else {}
+def _pack_definitions(definitions: DefinitionHashes) -> dict[str, dict[str, str]]:
+    """Nothing at all when there are none: rows from before definitions look like that."""
+    return {"definitions": dict(definitions)} if definitions else {}
+
+
+def _unpack_definitions(data: Mapping[str, Any]) -> DefinitionHashes:
+    """Also those of rows from when stored queries were the only definitions."""
+    known = {f"query:{name}": text for name, text in data.get("queries", {}).items()}
+    known.update(data.get("definitions", {}))
+    return known
 
 
 def _stored_branch(branch: str) -> str | None:
@@ -254,7 +245,7 @@ def head_row(head: Head) -> Row:
         "graph_head",
         table_branch=_stored_branch(head.branch),
         base_objects=[commit_id(head.commit)],
-        metadata=packed(
+        metadata=pack(
             {
                 "commit": head.commit,
                 "version": head.version,
@@ -266,7 +257,7 @@ def head_row(head: Head) -> Row:
                 "retired": dict(head.retired),
                 "properties": dict(head.properties),
             }
-            | _pack_queries(head.queries)
+            | _pack_definitions(head.definitions)
         ),
     )
 
@@ -286,7 +277,7 @@ def parse_head(row: Row) -> Head:
         tables=_unpack_pointers(data["tables"]),
         retired=data["retired"],
         properties=data["properties"],
-        queries=data.get("queries", {}),
+        definitions=_unpack_definitions(data),
     )
 
 
@@ -297,7 +288,7 @@ def commit_row(commit: Commit) -> Row:
         "graph_commit",
         table_branch=_stored_branch(commit.branch),
         base_objects=[commit_id(parent) for parent in commit.parents],
-        metadata=packed(
+        metadata=pack(
             {
                 "version": commit.version,
                 "parents": list(commit.parents),
@@ -308,7 +299,7 @@ def commit_row(commit: Commit) -> Row:
                 "changed": list(commit.changed),
                 "tables": _pack_pointers(commit.tables),
             }
-            | _pack_queries(commit.queries)
+            | _pack_definitions(commit.definitions)
         ),
     )
 
@@ -328,7 +319,7 @@ def parse_commit(row: Row) -> Commit:
         schema=data["schema"],
         changed=tuple(data["changed"]),
         tables=_unpack_pointers(data["tables"]),
-        queries=data.get("queries", {}),
+        definitions=_unpack_definitions(data),
     )
 
 
@@ -343,7 +334,7 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
         table_branch=_stored_branch(branch),
         row_count=pointer.rows,
         base_objects=[commit_id(commit)],
-        metadata=packed({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
+        metadata=pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
     )
 
 
@@ -380,7 +371,7 @@ def table_row(table_key: str, location: str, identity: int) -> Row:
         "table",
         table_key=table_key,
         location=location,
-        metadata=packed({"kind": table_key.partition(":")[0], "identity": identity}),
+        metadata=pack({"kind": table_key.partition(":")[0], "identity": identity}),
     )
 
 
@@ -394,7 +385,7 @@ def schema_row(record: SchemaRecord) -> Row:
     return manifest_row(
         schema_id(record.hash),
         "schema",
-        metadata=packed({"source": record.source, "compiled": dict(record.compiled)}),
+        metadata=pack({"source": record.source, "compiled": dict(record.compiled)}),
     )
 
 
@@ -405,25 +396,9 @@ def parse_schema(row: Row) -> SchemaRecord:
     return SchemaRecord(row["object_id"].removeprefix("schema:"), data["source"], data["compiled"])
 
 
-def query_row(record: QueryRecord) -> Row:
-    """The row of one text of a stored query."""
-    return manifest_row(
-        query_id(record.name, record.hash),
-        "stored_query",
-        metadata=packed({"name": record.name, "source": record.source}),
-    )
-
-
-@readable
-def parse_query(row: Row) -> QueryRecord:
-    """The stored query in a `stored_query` row."""
-    data = json.loads(row["metadata"])
-    return QueryRecord(data["name"], data["source"])
-
-
 def allocator_row(next_identity: int) -> Row:
     """The row of the graph's identity allocator."""
-    return manifest_row(ALLOCATOR_ID, "allocator", metadata=packed({"next": next_identity}))
+    return manifest_row(ALLOCATOR_ID, "allocator", metadata=pack({"next": next_identity}))
 
 
 @readable
@@ -437,7 +412,7 @@ def registration_row(transaction: str, locations: Iterable[str], actor: str | No
     return manifest_row(
         f"transaction:{transaction}",
         "transaction",
-        metadata=packed({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
+        metadata=pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import omnigraph
 from engine.cli.conftest import Cli
 
 
@@ -97,8 +98,8 @@ def test_a_branch_may_have_an_owner_and_an_end(cli: Cli) -> None:
     assert cli("branch", "create", "never", "--ttl", "soon").code == 2
 
 
-def test_internal_branches_are_listed_only_on_demand(cli: Cli) -> None:
-    cli.ok("branch", "create", "__work")
+def test_hidden_branches_are_listed_only_on_demand(cli: Cli) -> None:
+    omnigraph.open(cli.store).create_branch("__work", hidden=True)
     assert names(cli) == ["main"]
     listed = cli.ok("branch", "list", "--all", "--json").json["branches"]
     assert [branch["name"] for branch in listed] == ["__work", "main"]

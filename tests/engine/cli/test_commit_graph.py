@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from omnigraph.cli.commit_graph import draw, plain
-from omnigraph.storage.history import newest_first
+from omnigraph.storage.ancestry import newest_first
 from omnigraph.storage.values import Commit
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

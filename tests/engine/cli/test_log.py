@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import omnigraph
 from engine.cli.conftest import Cli
-from omnigraph.schema.keys import new_ulid
-from omnigraph.storage.plan import PublishPlan
 
 
 def load(cli: Cli, name: str, branch: str) -> None:
@@ -21,18 +18,7 @@ def merged(cli: Cli) -> Cli:
     cli.ok("branch", "create", "draft")
     load(cli, "cy", "draft")
     load(cli, "di", "main")
-    store = omnigraph.open(cli.store)._store
-    source, target = store.head("draft"), store.head("main")
-    store.publisher.publish(
-        PublishPlan(
-            commit=new_ulid(),
-            base=target,
-            tables={"node:Person": source.tables["node:Person"]},
-            relies_on=frozenset(),
-            message="merge draft",
-            merged=source.commit,
-        )
-    )
+    cli.ok("branch", "merge", "draft")
     cli.ok("tag", "create", "v1", "--at", "main@v2")
     return cli
 

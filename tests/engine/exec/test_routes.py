@@ -12,11 +12,12 @@ import omnigraph
 from engine.exec.reads import read, values
 from omnigraph.errors import InvalidInput
 from omnigraph.exec import route
-from omnigraph.exec.context import ExecContext
+from omnigraph.exec.context import ExecContext, Mode
 from omnigraph.exec.explain import explain
 from omnigraph.graph import Graph
 from omnigraph.query import compile_query
 
+BOTH: tuple[Mode, ...] = ("csr", "indexed")
 HOPS = "match { $a: P { k: 3 }  $a e $b  $b e $c } return { $c.k }"
 
 
@@ -144,8 +145,5 @@ def test_conditions_are_pushed_into_the_table_on_the_way_of_look_ups(tmp_path: P
         '$p.n = 1 $p.s starts_with "it"',
     ):
         body = f"match {{ $p: P {condition} }} return {{ $p.k }}"
-        found = [
-            sorted(values(read(graph, body, context=ExecContext(mode=mode))))
-            for mode in ("csr", "indexed")
-        ]
+        found = [sorted(values(read(graph, body, context=ExecContext(mode=mode)))) for mode in BOTH]
         assert found[0] == found[1], condition

@@ -1,4 +1,4 @@
-"""Branches with a time to live go with a collection once it is over; internal ones are hidden."""
+"""Branches with a time to live go with a collection once it is over; hidden ones, too."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ DOT = ndjson(node("Boat", name="Dot"))
 OVER = timedelta(0)
 
 
-def names(graph: omnigraph.Graph, *, internal: bool = False) -> list[str]:
-    return [branch.name for branch in graph.branches(internal=internal)]
+def names(graph: omnigraph.Graph, *, hidden: bool = False) -> list[str]:
+    return [branch.name for branch in graph.branches(hidden=hidden)]
 
 
 def test_it_says_whose_it_is_and_when_it_ends(root: str) -> None:
@@ -94,16 +94,16 @@ def test_a_write_to_one_that_ends_meanwhile_is_refused(root: str) -> None:
     assert graph.verify().ok
 
 
-def test_internal_branches_are_hidden_and_otherwise_like_any(root: str) -> None:
+def test_hidden_branches_are_not_listed_and_otherwise_like_any(root: str) -> None:
     graph = boats(root)
-    graph.create_branch("__txn/7", ttl="1h", owner="session-7")
+    graph.create_branch("__txn/7", ttl="1h", owner="session-7", hidden=True)
     graph.load(DOT, branch="__txn/7")
     assert names(graph) == ["main"]
-    assert names(graph, internal=True) == ["__txn/7", "main"]
+    assert names(graph, hidden=True) == ["__txn/7", "main"]
     graph.collect(keep=1)
     assert ids(graph, "Boat", "__txn/7") == ["Ada", "Bly", "Cap", "Dot"]
     graph.delete_branch("__txn/7")
-    assert names(graph, internal=True) == ["main"]
+    assert names(graph, hidden=True) == ["main"]
     assert graph.verify().ok
 
 

@@ -20,7 +20,7 @@ from omnigraph.query import compile_query
 from omnigraph.schema import compile_schema
 from omnigraph.storage import indexes, optimize
 from omnigraph.storage.collect import CollectReport
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs
 from oracle.random_queries import queries, rankings

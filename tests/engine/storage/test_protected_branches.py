@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -11,8 +10,6 @@ import pytest
 import omnigraph
 from omnigraph.errors import BranchProtected, NotFound
 from omnigraph.graph import Graph
-from omnigraph.schema.keys import new_ulid
-from omnigraph.storage.plan import PublishPlan
 from support.graphs import BOATS, boats, contents, ids, ndjson, node, refused
 
 DOT = ndjson(node("Boat", name="Dot"))
@@ -73,25 +70,41 @@ def test_protection_that_comes_while_a_write_is_prepared_still_holds(root: str, 
     assert graph.verify().ok
 
 
-def test_only_a_merge_moves_it(root: str) -> None:
+@pytest.mark.parametrize("kind", ["fast_forward", "merged"])
+def test_a_merge_moves_it(root: str, kind: str) -> None:
     graph = boats(root)
     graph.create_branch("wip")
     graph.load(DOT, branch="wip")
+    if kind == "merged":
+        graph.load(ndjson(node("Boat", name="Eel")))
     graph.protect_branch("main")
-    store = graph._store
-    source, target = store.head("wip"), store.head("main")
-    plan = PublishPlan(
-        commit=new_ulid(),
-        base=target,
-        tables={k: p for k, p in source.tables.items() if p != target.tables[k]},
-        relies_on=frozenset(),
-        merged=source.commit,
-    )
-    refused(graph, BranchProtected, lambda: store.publisher.publish(replace(plan, merged=None)))
-    commit = store.publisher.publish(plan)
-    assert commit.merged_parent == source.commit
-    assert contents(graph) == contents(graph, "wip")
+    result = graph.merge("wip")
+    assert result.outcome == kind
+    assert "Dot" in ids(graph, "Boat")
     assert graph.branches()[0].protected
+    assert graph.verify().ok
+
+
+def test_a_merge_of_a_hidden_branch_is_a_direct_write(root: str) -> None:
+    """Such a branch is the work of one transaction, and nobody could look at it before."""
+    graph = boats(root)
+    graph.create_branch("__txn/1", hidden=True)
+    graph.load(DOT, branch="__txn/1")
+    graph.protect_branch("main")
+    refused(graph, BranchProtected, lambda: graph.merge("__txn/1", delete_source=True))
+    graph.unprotect_branch("main")
+    graph.merge("__txn/1", delete_source=True)
+    assert "Dot" in ids(graph, "Boat")
+
+
+def test_a_merge_does_not_delete_it(root: str) -> None:
+    graph = boats(root)
+    graph.create_branch("wip")
+    graph.load(DOT, branch="wip")
+    graph.protect_branch("wip")
+    result = graph.merge("wip", delete_source=True)
+    assert not result.branch_deleted and result.branch_delete_error
+    assert [b.name for b in graph.branches()] == ["main", "wip"]
 
 
 def test_upkeep_may_pass(root: str) -> None:
