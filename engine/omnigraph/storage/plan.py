@@ -9,6 +9,7 @@ from typing import Any
 
 from omnigraph.errors import (
     AlreadyApplied,
+    BranchProtected,
     Conflict,
     ExpectedVersionMismatch,
     NotFound,
@@ -85,6 +86,11 @@ class PublishPlan:
     """A branch that goes with this commit, which must still be exactly this."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
+    direct: bool = True
+    """Whether it is a write of its own, which a protected branch refuses.
+
+    Merges of branches are not, nor is upkeep that changes no entity.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,8 @@ def judge(
             f"branch {base.branch!r} was deleted while this write was prepared",
             hint="Create the branch again or write to another one.",
         )
+    if plan.direct:
+        require_unprotected(head)
     if plan.if_commit is not None and head.commit != plan.if_commit:
         raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
     for key, expected in plan.expected_table_versions.items():
@@ -124,6 +132,12 @@ def judge(
     if head.commit != base.commit or head.epoch != base.epoch:
         _require_unmoved(plan, head, view)
     return _moved(plan, head, view)
+
+
+def require_unprotected(head: Head) -> None:
+    """Refuse direct writes to a protected branch."""
+    if head.protected:
+        raise BranchProtected(head.branch)
 
 
 def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:

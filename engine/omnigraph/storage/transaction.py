@@ -23,6 +23,7 @@ from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
     InvalidInput,
+    OmniGraphError,
     PreconditionFailed,
     PublishContention,
     ReadSetConflict,
@@ -38,7 +39,7 @@ from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoi
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.registration import register, resume, unregister
@@ -93,6 +94,7 @@ class WriteTxn:
         self._finished = False
         self.commit_id = registered or new_ulid()
         self.pin: Head = store.head(branch)
+        require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
         self._schema_change: SchemaChange | None = None
@@ -205,7 +207,10 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        return self._staged(table_key).version
+        try:
+            return self._staged(table_key).version
+        except StorageError as error:
+            raise self._explained(error, None) from error
 
     def snapshot(self) -> Snapshot:
         """The graph as it was when this transaction began."""
@@ -231,10 +236,35 @@ class WriteTxn:
         try:
             reader = self._store.tables.scan(version, columns=target.names, condition=condition)
         except StorageError as error:
-            raise explained(error, condition) from error
+            raise self._explained(error, condition) from error
         return pa.RecordBatchReader.from_batches(
-            target, _typed_batches(reader, version, target, condition)
+            target, self._batches(reader, version, target, condition)
         )
+
+    def _batches(
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        except StorageError as error:
+            raise self._explained(error, condition) from error
+
+    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+        """A failed read in the caller's terms: not damage when a collection took the files."""
+        said = explained(error, condition)
+        if not isinstance(said, StorageError):
+            return said
+        lost = self._lost_to_collection(self._store.head(self.pin.branch))
+        return _expired() if lost else said
+
+    def _lost_to_collection(self, head: Head) -> bool:
+        """Whether files that were staged and not published may be gone, and pinned ones, too."""
+        return head.epoch != self.pin.epoch and self._registration is None
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -330,10 +360,7 @@ class WriteTxn:
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
         if moved.expired and (strict or self._registration is not None):
-            raise TransactionExpired(
-                "a collection ran while this transaction was open",
-                hint="Start the transaction again.",
-            )
+            raise _expired()
         if strict and moved.member in moved.head.tables:
             raise ExpectedVersionMismatch(
                 moved.member,
@@ -349,7 +376,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._registration is not None:
+            if not self._lost_to_collection(head):
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -465,14 +492,10 @@ class WriteTxn:
             unregister(self._store.publisher, self._registration)
 
 
-def _typed_batches(
-    reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema, condition: str | None
-) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in guarded(reader, version):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-    except StorageError as error:
-        raise explained(error, condition) from error
+def _expired() -> TransactionExpired:
+    return TransactionExpired(
+        "a collection ran while this transaction was open", hint="Start the transaction again."
+    )
 
 
 def _with_given_ids(operation: Write | Replace) -> Write | Replace:
