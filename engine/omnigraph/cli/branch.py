@@ -18,7 +18,7 @@ from omnigraph.cli.merge import merge
     """,
 )
 def branch() -> None:
-    """Create, list, compare, merge and delete branches of the whole graph."""
+    """Create, list, compare, merge and delete branches."""
 
 
 branch.add_command(diff)
