@@ -11,7 +11,7 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.values import TablePointer
 
 
