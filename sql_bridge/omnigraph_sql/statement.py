@@ -75,7 +75,7 @@ class Statement:
             change_session(self.connection, self._tree)
             return 0
         if self.is_update:
-            return writing.run(self.connection, self._tree.copy(), params)
+            return writing.run(self.connection, self._tree.copy(), params, self.sql)
         self._require_existing()
         if isinstance(self._tree, exp.Describe):
             return self._described()

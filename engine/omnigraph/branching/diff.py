@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.branching.differences import Changes
 from omnigraph.branching.entries import ENTRY_SCHEMA, entry_batches, plain_batch
 from omnigraph.branching.filters import Filter
-from omnigraph.branching.pairs import PLAIN, Pair, pair_changes, pairs, plain_changes
+from omnigraph.branching.pairs import Pair, pair_changes, pairs
+from omnigraph.branching.plain import plain_changes, plain_names
+from omnigraph.branching.stats import Stats, count_changes
 from omnigraph.errors import NotFound, did_you_mean
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment
@@ -46,24 +46,6 @@ class DiffEntry:
         return body | {name: value for name, value in optional.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class DiffStats:
-    """How many entities differ, and of which types."""
-
-    inserts: int
-    updates: int
-    deletes: int
-    types: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "inserts": self.inserts,
-            "updates": self.updates,
-            "deletes": self.deletes,
-            "types": list(self.types),
-        }
-
-
 @dataclass(frozen=True)
 class Diff:
     """The difference between two fixed moments.
@@ -92,8 +74,8 @@ class Diff:
             for changes in pair_changes(self._store, pair):
                 yield from entry_batches(changes, pair.name, self.wanted.ops)
         plain = self._plain()
-        if plain.num_rows:
-            yield plain
+        if plain:
+            yield plain_batch(plain)
 
     def changes(self) -> Iterator[Changes]:
         """The same of nodes and edges as typed Arrow tables, one type after the other.
@@ -103,39 +85,21 @@ class Diff:
         for pair in self._pairs():
             yield from pair_changes(self._store, pair)
 
-    def stats(self) -> DiffStats:
+    def stats(self) -> Stats:
         """Counts per operation, and the types that are affected."""
-        counts: Counter[str] = Counter()
-        types: dict[str, None] = {}
-        for pair in self._pairs():
-            for changes in pair_changes(self._store, pair):
-                found = {
-                    op: count
-                    for op, count in changes.counts().items()
-                    if count and (self.wanted.ops is None or op in self.wanted.ops)
-                }
-                counts.update(found)
-                if found:
-                    types[pair.name] = None
-        plain = self._plain()
-        counts.update(plain.column("op").to_pylist())
-        types |= dict.fromkeys(plain.column("type_name").to_pylist())
-        return DiffStats(counts["insert"], counts["update"], counts["delete"], tuple(types))
+        return count_changes(self._store, self._pairs(), self.wanted, self._plain())
 
     def _pairs(self) -> list[Pair]:
         today = self._store.catalog(self.after.reading_schema)
         found = pairs(self._store, self.before, self.after, today)
         return [pair for pair in found if self.wanted.admits(pair.type.kind, *pair.names)]
 
-    def _plain(self) -> pa.RecordBatch:
-        found = plain_batch(
+    def _plain(self) -> list[tuple[str, str]]:
+        return [
             (name, op)
-            for name, op in plain_changes(self.before, self.after)
-            if self.wanted.admits("table", name)
-        )
-        if self.wanted.ops is None:
-            return found
-        return found.filter(pc.is_in(found.column("op"), pa.array(sorted(self.wanted.ops))))
+            for name, op in plain_changes(self._store, self.before, self.after)
+            if self.wanted.admits("table", name) and self.wanted.admits_op(op)
+        ]
 
 
 def diff(store: GraphStore, before: Moment, after: Moment, wanted: Filter) -> Diff:
@@ -144,8 +108,7 @@ def diff(store: GraphStore, before: Moment, after: Moment, wanted: Filter) -> Di
     named: list[tuple[str, tuple[str, ...]]] = [
         (pair.type.kind, pair.names) for pair in pairs(store, before, after, today)
     ]
-    keys = {key for key in (*before.tables, *after.tables) if key.startswith(PLAIN)}
-    named += [("table", (key.removeprefix(PLAIN),)) for key in sorted(keys)]
+    named += [("table", (name,)) for name in sorted(plain_names(before) | plain_names(after))]
     for name in sorted(wanted.types or ()):
         if not any(wanted.asks_for(name, kind, *names) for kind, names in named):
             known = sorted({each for _, names in named for each in names})

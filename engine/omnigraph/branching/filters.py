@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from omnigraph.errors import InvalidInput, did_you_mean
 
 KINDS = ("node", "edge", "table")
+ENTITY_KINDS = ("node", "edge")
 OPS = ("insert", "update", "delete")
 
 
@@ -37,6 +38,10 @@ class Filter:
             return wanted.lower() in {name.lower() for name in names}
         return wanted in names
 
+    def admits_op(self, op: str) -> bool:
+        """Whether an operation is wanted."""
+        return self.ops is None or op in self.ops
+
     def text(self) -> str:
         """The filter as one text; equal filters have equal texts."""
         parts = (self.kinds, self.types, self.ops)
@@ -44,11 +49,15 @@ class Filter:
 
 
 def make_filter(
-    kinds: Iterable[str] | None, types: Iterable[str] | None, ops: Iterable[str] | None
+    kinds: Iterable[str] | None,
+    types: Iterable[str] | None,
+    ops: Iterable[str] | None,
+    *,
+    known_kinds: Sequence[str] = KINDS,
 ) -> Filter:
     """A checked filter."""
     return Filter(
-        _known("kind", kinds, KINDS),
+        _known("kind", kinds, known_kinds),
         None if types is None else _names("type", types),
         _known("operation", ops, OPS),
     )

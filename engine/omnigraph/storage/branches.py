@@ -16,7 +16,7 @@ from omnigraph.storage.moments import (
     reclaimed,
     resolve,
 )
-from omnigraph.storage.plan import read_head
+from omnigraph.storage.plan import HeadMoved, read_head
 from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
 
 HIDDEN = "__"
@@ -78,8 +78,11 @@ def create_branch(
     return made[-1]
 
 
-def delete_branch(store: GraphStore, name: str) -> None:
-    """Remove a branch; others that were forked from it hold their own pointers."""
+def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> None:
+    """Remove a branch; others that were forked from it hold their own pointers.
+
+    With `only`, it must still be exactly that; raises `HeadMoved` otherwise.
+    """
     name = branch_name(name)
     if name == MAIN:
         raise InvalidInput("main cannot be deleted", hint="Delete other branches only.")
@@ -96,16 +99,14 @@ def delete_branch(store: GraphStore, name: str) -> None:
                 f"there is no branch {name!r}{did_you_mean(name, known)}",
                 hint="List branches with `omnigraph branch list`.",
             )
+        head = read_head(view, name)
+        if only is not None and head is not None and head != only:
+            raise HeadMoved(head, head_id(name))
         started = True
-        # Its version rows go with it: a later branch of the name starts numbering again.
-        own = store.manifest.history(
-            view,
-            f"table_branch = '{name}' AND object_type IN ('table_version', 'table_tombstone')",
-        )
         return Swap(
             replace=[view.named[ALLOCATOR_ID].row],
             remove=[head_id(name)],
-            remove_addresses=[address for _, address in own],
+            remove_addresses=store.manifest.own_rows(view, name),
         )
 
     store.publisher.refresh()

@@ -17,7 +17,8 @@ from omnigraph.storage.collect import collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import table_location
 from omnigraph.storage.plan import HeadMoved, PublishPlan, read_allocator
-from omnigraph.storage.tables import TableVersion, chunks, guarded
+from omnigraph.storage.reading import TableVersion, guarded
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers, TablePointer, schema_record
@@ -61,6 +62,18 @@ class SchemaChange:
             purge=self.purge,
         )
 
+    def then(self, later: SchemaChange, base: Pointers) -> SchemaChange:
+        """This change of a head and, on top of it, another one; the head has the pointers `base`.
+
+        What one made and the other dropped was never there.
+        """
+        moved = {**self.tables, **later.tables}
+        return replace(
+            later,
+            tables={key: to for key, to in moved.items() if to is not None or key in base},
+            purge=tuple(sorted({*self.purge, *later.purge})),
+        )
+
     def after(self, pointers: Pointers) -> Pointers:
         """A pointer map with the tables moved."""
         moved = {**pointers, **self.tables}
@@ -73,27 +86,23 @@ def _graph_tables(head: Head) -> frozenset[str]:
 
 def stage_schema(
     store: GraphStore,
-    head: Head,
+    accepted: Catalog,
+    pointers: Pointers,
     source: str,
     *,
     file: str | None = None,
     allow_data_loss: bool = False,
 ) -> SchemaChange:
-    """Plan the way of a head to a schema, and move its data; nothing is visible yet."""
-    accepted = store.catalog(head.schema)
-    desired = compile_schema(
-        source,
-        accepted=accepted,
-        first_identity=read_allocator(store.publisher.view),
-        file=file,
-    )
+    """Plan the way from one schema to another, and move its data; nothing is visible yet."""
+    first_identity = max(read_allocator(store.publisher.view), accepted.next_identity)
+    desired = compile_schema(source, accepted=accepted, first_identity=first_identity, file=file)
     plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
     plan.raise_unsupported()
     return SchemaChange(
         plan,
         source,
         desired,
-        _moved_tables(store, head, accepted, desired) if plan.steps else {},
+        _moved_tables(store, pointers, accepted, desired) if plan.steps else {},
         _purged(accepted, desired) if allow_data_loss and plan.steps else (),
     )
 
@@ -113,7 +122,14 @@ def apply_schema(
     commit_id = new_ulid()
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
-        change = stage_schema(store, head, source, file=file, allow_data_loss=allow_data_loss)
+        change = stage_schema(
+            store,
+            store.catalog(head.schema),
+            head.tables,
+            source,
+            file=file,
+            allow_data_loss=allow_data_loss,
+        )
         if not change.plan.steps:
             return SchemaApplied(False, change.plan)
         publish = PublishPlan(
@@ -148,7 +164,7 @@ def _purged(accepted: Catalog, desired: Catalog) -> tuple[int, ...]:
 
 
 def _moved_tables(
-    store: GraphStore, head: Head, accepted: Catalog, desired: Catalog
+    store: GraphStore, pointers: Pointers, accepted: Catalog, desired: Catalog
 ) -> Mapping[str, TablePointer | None]:
     """Where every pointer goes: moved, made, dropped; tables that stay are not in it."""
     moved: dict[str, TablePointer | None] = {}
@@ -162,7 +178,7 @@ def _moved_tables(
             created = store.tables.create(table_location(new.table_key), table_schema(new))
             moved[new.table_key] = TablePointer(created.location, 0, created.lance, 0, new.identity)
             continue
-        base = head.tables[known.table_key]
+        base = pointers[known.table_key]
         pointer = _evolved(store, base, known, new)
         if pointer != base or new.table_key != known.table_key:
             moved[new.table_key] = pointer
@@ -172,16 +188,21 @@ def _moved_tables(
 def _evolved(store: GraphStore, base: TablePointer, old: GraphType, new: GraphType) -> TablePointer:
     """The table under its new declaration; the same pointer when its columns stay as they are."""
     version = TableVersion(base.location, base.lance)
-    if not table_schema(old).equals(table_schema(new)):
-        version = _rewritten(store, version, old, new)
-    _check_new_constraints(store, version, old, new)
+    version = evolved_version(store, version, old, new)
+    _check_new_constraints(StoredTable(store.tables, version, base.rows), old, new)
     return TablePointer(base.location, base.version, version.lance, base.rows, base.identity)
 
 
-def _rewritten(
+def evolved_version(
     store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
 ) -> TableVersion:
+    """The rows of a table in the columns of a later declaration; the same version if it has them.
+
+    Columns that are new hold the default of a required property, or null.
+    """
     schema = table_schema(new)
+    if table_schema(old).equals(schema):
+        return version
     old_names = {p.identity: p.name for p in old.properties}
     sources = {p.name: old_names.get(p.identity) for p in new.properties}
     wanted = [f.name for f in schema if f.name not in sources]
@@ -190,7 +211,7 @@ def _rewritten(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in guarded(reader, version):
-            columns = [_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
+            columns = [evolved_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     target = store.tables.replace(version, schema, [])
@@ -198,9 +219,10 @@ def _rewritten(
     return store.tables.replace(target, schema, fragments)
 
 
-def _column(
-    batch: pa.RecordBatch, target: pa.Field, source: str | None, type_: GraphType
-) -> pa.Array:
+def evolved_column(
+    batch: pa.RecordBatch | pa.Table, target: pa.Field, source: str | None, type_: GraphType
+) -> pa.Array | pa.ChunkedArray:
+    """A column of a later declaration from the rows of an earlier one, which may not have it."""
     if source is not None:
         column = batch.column(source)
         return column if column.type == target.type else column.cast(target.type)
@@ -210,14 +232,11 @@ def _column(
     return pa.repeat(default, batch.num_rows)
 
 
-def _check_new_constraints(
-    store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
-) -> None:
+def _check_new_constraints(view: StoredTable, old: GraphType, new: GraphType) -> None:
     """Every existing row is checked against constraints that are new."""
     known = {str(rule) for rule in (*old.ranges, *old.checks)}
     if any(str(rule) not in known for rule in (*new.ranges, *new.checks)):
-        reader = store.tables.scan(version)
-        for rows in chunks(guarded(reader, version)):
+        for rows in view.scan(table_schema(new).names):
             check_values(new, rows)
     renamed = {p.identity: p.name for p in new.properties}
     before = {
@@ -225,7 +244,7 @@ def _check_new_constraints(
     }
     for rule in new.uniques:
         if tuple(sorted(rule.members)) not in before:
-            check_unique_everywhere(store.tables, version, new, rule.members)
+            check_unique_everywhere(view, new, rule.members)
 
 
 def _now(member: str, old: GraphType, names: Mapping[int, str]) -> str:

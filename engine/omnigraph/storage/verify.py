@@ -21,9 +21,10 @@ from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
 from omnigraph.storage.moments import KEPT_FROM, PURGED
 from omnigraph.storage.plain_checks import check_declared, check_required
 from omnigraph.storage.plain_tables import PREFIX, declaration_of, plain_names
+from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.reconstruct import reconstruct
 from omnigraph.storage.staging import duplicated
-from omnigraph.storage.tables import TableVersion, chunks, guarded
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import FinalImage, check_everything
 from omnigraph.storage.values import (
     Commit,
@@ -257,8 +258,9 @@ def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
 
 
 def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalImage:
-    def current(key: str) -> tuple[TableVersion, int]:
+    def table(key: str) -> StoredTable:
         pointer = head.tables[key]
-        return TableVersion(pointer.location, pointer.lance), pointer.rows
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(store.tables, version, pointer.rows)
 
-    return FinalImage(store.tables, catalog, {}, current)
+    return FinalImage(catalog, {}, table)
