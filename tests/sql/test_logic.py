@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pytest
 
 import omnigraph_sql
 from omnigraph_sql.dbapi import Cursor
-from sql.logic_data import logic_duckdb, logic_graph
+from sql.logic_data import logic_duckdb
 from sql.logic_files import Case, every_case
 
 CASES = every_case()
-
-
-@pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> omnigraph_sql.Connection:
-    root: Path = tmp_path_factory.mktemp("logic")
-    return omnigraph_sql.connect(logic_graph(str(root / "logic.omni")))
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +29,11 @@ def test_there_are_enough_cases_and_none_without_rows() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_statement_gives_its_rows(case: Case, connection: omnigraph_sql.Connection) -> None:
-    connection.dialect = case.dialect
-    cursor = Cursor(connection).execute(case.sql)
+def test_a_statement_gives_its_rows(
+    case: Case, shared_connection: omnigraph_sql.Connection
+) -> None:
+    shared_connection.dialect = case.dialect
+    cursor = Cursor(shared_connection).execute(case.sql)
     assert case.shown(cursor.fetchall()) == case.expected
 
 
