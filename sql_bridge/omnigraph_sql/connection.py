@@ -14,6 +14,7 @@ from omnigraph.graph import Graph
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.values import Commit
 from omnigraph_sql import writing
+from omnigraph_sql.dbapi import Cursor
 from omnigraph_sql.engine import engine_of
 from omnigraph_sql.parameters import Params
 from omnigraph_sql.parsing import Parsed, parse, parse_one, require_dialect
@@ -71,6 +72,10 @@ class Connection:
     def prepare(self, sql: str) -> Statement:
         """Parse and resolve the only statement of a text, without running it."""
         return Statement(self, parse_one(sql, self.dialect))
+
+    def cursor(self) -> Cursor:
+        """A cursor of Python's database interface."""
+        return Cursor(self)
 
     def cancel(self) -> None:
         """Stop the statement that is running."""
