@@ -31,7 +31,8 @@ def insert_or_update(
     sink = sink_for(work, target)
     key = _conflict_key(work, target, sink, conflict, columns)
     table = exp.Table(this=quoted(target.name), db=quoted(target.schema))
-    table.set("alias", exp.TableAlias(this=quoted(alias or target.name)))
+    target_alias = alias or target.name
+    table.set("alias", exp.TableAlias(this=quoted(target_alias)))
     source = exp.Subquery(
         this=query,
         alias=exp.TableAlias(this=quoted("excluded"), columns=[quoted(c) for c in columns]),
