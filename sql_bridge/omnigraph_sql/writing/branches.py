@@ -1,4 +1,4 @@
-"""Branch statements: CREATE, DROP and MERGE BRANCH, CREATE and DROP TAG, USE."""
+"""Branch statements: CREATE, DROP and MERGE BRANCH, USE."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class MergeMachine(RuleBasedStateMachine):
             genesis.id: Version((), 1, State(BASE.types)),
             newest.id: Version((genesis.id,), 2, BASE),
         }
-        self.heads = {name: newest.id for name in ("main", "a", "b")}
+        self.heads = dict.fromkeys(("main", "a", "b"), newest.id)
         for name in ("a", "b"):
             self.graph.create_branch(name)
 
