@@ -17,8 +17,14 @@ from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import Settings, Transaction
 from omnigraph_flight.statements import prepare, run_text
 from omnigraph_flight.statuses import Unsupported
+from omnigraph_sql.writing.ingest import IngestMode
 
-_MODES = {(1, 1): "create", (2, 2): "append", (1, 3): "replace", (1, 2): "create_append"}
+_MODES: dict[tuple[int, int], IngestMode] = {
+    (1, 1): "create",
+    (2, 2): "append",
+    (1, 3): "replace",
+    (1, 2): "create_append",
+}
 """What to do if a table is missing (1 create, 2 fail) and if it is there (1 fail, 2 append,
 3 replace)."""
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from omnigraph.errors import (
+    Cancelled,
     CommitUnknown,
     Conflict,
     InvalidInput,
@@ -27,7 +28,6 @@ from omnigraph.errors import (
     OmniGraphError,
     StorageError,
 )
-from omnigraph_sql.streams import Cancelled as Cancelled
 
 log = logging.getLogger("omnigraph.flight")
 
