@@ -11,7 +11,7 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.merge import MergedSchema
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.values import Pointers, TablePointer
 
 Way = Literal["keep", "take", "rows"]
@@ -85,14 +85,14 @@ def _stored_alike(one: GraphType, other: GraphType) -> bool:
 
 def type_sides(
     schema: MergedSchema,
-    base: tuple[Catalog, Pointers],
+    base: Pointers,
     source: Pointers,
     target: tuple[Catalog, Pointers],
 ) -> Iterator[TypeSides]:
     """Every type that any side has: those of the merged schema, then those that are gone."""
     merged = schema.merged.catalog
     sides = (
-        _by_identity(*base),
+        _by_identity(schema.base, base),
         _by_identity(schema.source, source),
         _by_identity(*target),
     )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.tables import Tables, TableVersion, read_error
+from omnigraph.storage import lookup
+from omnigraph.storage.reading import TableVersion, read_error
+from omnigraph.storage.tables import Tables
 
 MAX_SEGMENTS = 4
 """An index made of more segments than this is built anew instead of getting one more."""
-PROBED_ROWS = 50_000
-"""So many rows without an id index cost a small write more than building one does."""
 VECTOR_MINIMUM = 5000
 """Below this many vectors an exact search is faster than any index."""
 
-LANCE_NAMES = {"btree": "BTREE", "inverted": "INVERTED", "vector": "IVF_FLAT"}
+LANCE_NAMES = {"btree": "BTREE", "inverted": "INVERTED", "ngram": "NGRAM", "vector": "IVF_FLAT"}
+BUILT_FOR = {"btree": ("btree",), "inverted": ("inverted", "ngram"), "vector": ("vector",)}
+"""What is built where a schema asks for an index: text is found by words, and by pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,10 @@ class MissingIndex:
     column: str
     kind: str
     fragments: tuple[int, ...]
+    """Those to build it for: the bare ones, or all."""
+    bare: tuple[int, ...]
     rows: int
+    """Rows of the bare ones."""
     rebuild: bool
 
     @property
@@ -39,35 +44,72 @@ class MissingIndex:
 def missing_indexes(dataset: LanceDataset, type_: GraphType) -> list[MissingIndex]:
     """What maintenance should build for a version of a type's table."""
     fragments = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
-    present = {index.name: index for index in dataset.describe_indices()}
+    return missing_among(fragments, covered_by(dataset), type_)
+
+
+def covered_by(dataset: LanceDataset) -> dict[str, list[set[int]]]:
+    """The fragments that each segment of each index covers."""
+    return {
+        index.name: [set(segment.fragment_ids) for segment in index.segments]
+        for index in dataset.describe_indices()
+    }
+
+
+def missing_among(
+    fragments: Mapping[int, int], covered: Mapping[str, list[set[int]]], type_: GraphType
+) -> list[MissingIndex]:
+    """The same for any fragments, given with their rows, also such as are yet to be written."""
+    total = sum(fragments.values())
     missing = []
-    for column, kind in sorted(type_.physical_indexes().items()):
-        index = present.get(f"{column}_{kind}")
-        segments = index.segments if index else []
-        covered = {f for segment in segments for f in segment.fragment_ids}
-        bare = tuple(sorted(fragments.keys() - covered))
+    for column, kind in wanted_indexes(type_):
+        segments = covered.get(f"{column}_{kind}", [])
+        bare = tuple(sorted(fragments.keys() - set().union(*segments)))
         rows = sum(fragments[f] for f in bare)
-        if not rows or (kind == "vector" and sum(fragments.values()) < VECTOR_MINIMUM):
+        if not rows or (kind == "vector" and total < VECTOR_MINIMUM):
             continue
-        rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > sum(fragments.values())
+        rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > total
         wanted = tuple(sorted(fragments)) if rebuild else bare
-        missing.append(MissingIndex(column, kind, wanted, rows, rebuild))
+        missing.append(MissingIndex(column, kind, wanted, bare, rows, rebuild))
     return missing
 
 
-def ready_for_probes(tables: Tables, version: TableVersion, type_: GraphType) -> TableVersion:
-    """A version of the same rows in which looking a few ids up does not read whole fragments.
+def wanted_indexes(type_: GraphType) -> list[tuple[str, str]]:
+    """The indexes that a type's declarations ask for, as (column, kind)."""
+    declared = sorted(type_.physical_indexes().items())
+    return [(column, kind) for column, asked in declared for kind in BUILT_FOR[asked]]
 
-    The same version, unless a bulk write left many rows that the id index does not cover: then the
+
+def unwanted_indexes(dataset: LanceDataset, type_: GraphType) -> list[str]:
+    """Indexes that are there and that no declaration asks for any more."""
+    wanted = {f"{column}_{kind}" for column, kind in wanted_indexes(type_)}
+    return sorted(covered_by(dataset).keys() - wanted)
+
+
+def without_indexes(tables: Tables, version: TableVersion, names: Iterable[str]) -> TableVersion:
+    """A version of the same rows that has not got these indexes."""
+    dataset = tables.open(version)
+    gone = [index for name in names for index in _existing(dataset, name)]
+    if not gone:
+        return version
+    return tables.apply(version, LanceOperation.CreateIndex(new_indices=[], removed_indices=gone))
+
+
+def ready_for_probes(
+    tables: Tables, version: TableVersion, type_: GraphType, column: str = "id"
+) -> TableVersion:
+    """A version of the same rows in which looking a few values up does not read whole fragments.
+
+    The same version, unless a bulk write left many rows that the index does not cover: then the
     first small write after it builds the index, and all later ones find it there.
     """
-    large = tables.large_fragments(version)
-    if sum(large.values()) < PROBED_ROWS or tables.is_covered(version, large):
+    if not tables.may_be_uncovered(version, column):
         return version
-    bare = [index for index in missing_indexes(tables.open(version), type_) if index.column == "id"]
-    if sum(index.rows for index in bare) >= PROBED_ROWS:
-        version = with_indexes(tables, version, bare)
-    tables.set_covered(version, large)
+    missing = [i for i in missing_indexes(tables.open(version), type_) if i.column == column]
+    bare = {fragment for index in missing for fragment in index.bare}
+    if sum(index.rows for index in missing) >= lookup.PROBED_ROWS:
+        version, bare = with_indexes(tables, version, missing), set()
+    fragments = {fragment.fragment_id for fragment in tables.open(version).get_fragments()}
+    tables.set_covered(version, column, fragments - bare)
     return version
 
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.tables import Tables
 
 BATCH_ROWS = 1 << 16
 ADDRESS = "_rowaddr"

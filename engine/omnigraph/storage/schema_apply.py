@@ -17,8 +17,8 @@ from omnigraph.storage.collect import collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import table_location
 from omnigraph.storage.plan import HeadMoved, PublishPlan, read_allocator
+from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.tables import TableVersion, guarded
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers, TablePointer, schema_record

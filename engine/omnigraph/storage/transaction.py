@@ -17,11 +17,13 @@ from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
     InvalidInput,
+    OmniGraphError,
     PreconditionFailed,
     PublishContention,
     ReadSetConflict,
@@ -37,9 +39,10 @@ from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoi
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
-from omnigraph.storage.registration import register, unregister
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
+from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
@@ -53,7 +56,6 @@ from omnigraph.storage.staging import (
     stage,
 )
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers
@@ -73,7 +75,10 @@ class WriteTxn:
         if_commit: str | None = None,
         expected_table_versions: Mapping[str, int] | None = None,
         commit_when_empty: bool = False,
+        once: tuple[str, int] | None = None,
+        registered: str | None = None,
     ) -> None:
+        """`registered` is the id of a transaction that another process registered as this one."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -83,19 +88,23 @@ class WriteTxn:
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
+        self._once = once
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
-        self.commit_id = new_ulid()
+        self.commit_id = registered or new_ulid()
         self.pin: Head = store.head(branch)
+        require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
-        self.plain = PlainWrites(store, self.pin, self._register)
+        self.plain = PlainWrites(store, self.pin, self.register)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
+        if registered is not None:
+            self._registration = resume(store.publisher, registered)
 
     # ------------------------------------------------------------------ operations
 
@@ -151,6 +160,26 @@ class WriteTxn:
         else:
             operations.append(Write(mode, buffer, one_file, fresh_ids))
 
+    def adopt(
+        self,
+        type_: GraphType,
+        fragments: Sequence[FragmentMetadata],
+        rows: int,
+        mode: Literal["insert", "upsert", "overwrite"],
+        *,
+        fresh_ids: bool,
+    ) -> None:
+        """Add rows that were checked and written as data files of the table elsewhere."""
+        self._require_open()
+        buffer = self._buffer(type_)
+        buffer.adopt(fragments, rows)
+        operation: Operation = (
+            Replace(buffer, True, fresh_ids)
+            if mode == "overwrite"
+            else Write(mode, buffer, True, fresh_ids)
+        )
+        self._operations.setdefault(type_.table_key, []).append(operation)
+
     def clear(self, type_: GraphType) -> None:
         """Take out all entities of a type."""
         self._require_open()
@@ -169,7 +198,7 @@ class WriteTxn:
             TableVersion(base.location, base.lance),
             table_schema(type_),
             lambda rows: check_values(type_, rows),
-            self._register,
+            self.register,
             self._store.writers,
         )
 
@@ -178,7 +207,10 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        return self._staged(table_key).version
+        try:
+            return self._staged(table_key).version
+        except StorageError as error:
+            raise self._explained(error, None) from error
 
     def snapshot(self) -> Snapshot:
         """The graph as it was when this transaction began."""
@@ -204,10 +236,35 @@ class WriteTxn:
         try:
             reader = self._store.tables.scan(version, columns=target.names, condition=condition)
         except StorageError as error:
-            raise explained(error, condition) from error
+            raise self._explained(error, condition) from error
         return pa.RecordBatchReader.from_batches(
-            target, _typed_batches(reader, version, target, condition)
+            target, self._batches(reader, version, target, condition)
         )
+
+    def _batches(
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        except StorageError as error:
+            raise self._explained(error, condition) from error
+
+    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+        """A failed read in the caller's terms: not damage when a collection took the files."""
+        said = explained(error, condition)
+        if not isinstance(said, StorageError):
+            return said
+        lost = self._lost_to_collection(self._store.head(self.pin.branch))
+        return _expired() if lost else said
+
+    def _lost_to_collection(self, head: Head) -> bool:
+        """Whether files that were staged and not published may be gone, and pinned ones, too."""
+        return head.epoch != self.pin.epoch and self._registration is None
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -248,6 +305,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
+            self._store.publisher.forget(self.commit_id)
             self._unregister()
 
     def _publish(self) -> Commit | None:
@@ -302,10 +360,7 @@ class WriteTxn:
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
         if moved.expired and (strict or self._registration is not None):
-            raise TransactionExpired(
-                "a collection ran while this transaction was open",
-                hint="Start the transaction again.",
-            )
+            raise _expired()
         if strict and moved.member in moved.head.tables:
             raise ExpectedVersionMismatch(
                 moved.member,
@@ -321,7 +376,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._registration is not None:
+            if not self._lost_to_collection(head):
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -355,6 +410,7 @@ class WriteTxn:
             message=self._message,
             if_commit=self._if_commit,
             expected_table_versions=self._expected,
+            once=self._once,
             registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
@@ -421,8 +477,8 @@ class WriteTxn:
 
     # ------------------------------------------------------------------ registration
 
-    def _register(self) -> None:
-        """Before the first spilled file: ask collections to spare this graph's tables."""
+    def register(self) -> None:
+        """Before the first file that outlives this call: ask collections to spare the tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
         locations = {pointer.location for pointer in bases} | self.plain.locations()
         if not locations <= self._spared:
@@ -436,14 +492,10 @@ class WriteTxn:
             unregister(self._store.publisher, self._registration)
 
 
-def _typed_batches(
-    reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema, condition: str | None
-) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in guarded(reader, version):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-    except StorageError as error:
-        raise explained(error, condition) from error
+def _expired() -> TransactionExpired:
+    return TransactionExpired(
+        "a collection ran while this transaction was open", hint="Start the transaction again."
+    )
 
 
 def _with_given_ids(operation: Write | Replace) -> Write | Replace:

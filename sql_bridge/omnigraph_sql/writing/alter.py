@@ -12,7 +12,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain_rows import conformed
 from omnigraph.storage.plain_tables import TableDeclaration
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.sql_types import arrow_type
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked
@@ -20,6 +20,7 @@ from omnigraph_sql.writing.declared import Declared, read_column, read_constrain
 from omnigraph_sql.writing.defaults import DEFAULTS
 from omnigraph_sql.writing.graph_types import alter_type
 from omnigraph_sql.writing.targets import Target, find_target, require, target_name
+from omnigraph_sql.writing.trees import called
 from omnigraph_sql.writing.views import rename_view
 
 
@@ -73,11 +74,12 @@ def _reshape(work: Change, target: Target, actions: list[exp.Expr]) -> None:
         shape = _after(shape, action, target)
     if shape.schema == table.schema and all(k == v for k, v in shape.values.items()):
         work.txn.plain.declare(target.full, shape.declaration)
-    elif any(isinstance(value, exp.Expr) for value in shape.values.values()):
-        _rewrite(work, target, shape)
     else:
-        sources = {k: v for k, v in shape.values.items() if isinstance(v, str) or v is None}
-        work.txn.plain.reshape(target.full, shape.schema, sources, shape.declaration)
+        sources = {k: v for k, v in shape.values.items() if not isinstance(v, exp.Expr)}
+        if len(sources) == len(shape.values):
+            work.txn.plain.reshape(target.full, shape.schema, sources, shape.declaration)
+        else:
+            _rewrite(work, target, shape)
 
 
 def _rewrite(work: Change, target: Target, shape: Shape) -> None:
@@ -86,7 +88,7 @@ def _rewrite(work: Change, target: Target, shape: Shape) -> None:
     for name in shape.schema.names:
         value = shape.values[name]
         made = exp.Column(this=quoted(value)) if isinstance(value, str) else value or exp.Null()
-        columns.append(exp.alias_(made.copy(), quoted(name)))
+        columns.append(called(made.copy(), name))
     source = exp.Table(
         this=quoted(target.name), db=quoted(target.schema), catalog=quoted(work.catalog)
     )
@@ -217,20 +219,20 @@ def _altered(shape: Shape, action: exp.AlterColumn, target: Target) -> Shape:
     place = shape.schema.get_field_index(name)
     field = shape.schema.field(place)
     values, declaration = dict(shape.values), shape.declaration
-    if action.args.get("dtype") is not None:
+    if isinstance(action.args.get("dtype"), exp.Expr):
         field = field.with_type(arrow_type(action.args["dtype"]))
         using = action.args.get("using")
-        if using is not None:
+        if isinstance(using, exp.Expr):
             values[name] = using
     if action.args.get("allow_null") is not None:
         field = field.with_nullable(bool(action.args["allow_null"]))
     elif action.args.get("drop"):
         declaration = replace(declaration, properties=_properties(declaration, {name: None}))
-    if action.args.get("default") is not None:
+    if isinstance(action.args.get("default"), exp.Expr):
         known = dict(declaration.properties.get(DEFAULTS, {}))
         known[name] = action.args["default"].sql("postgres")
         declaration = replace(declaration, properties={**declaration.properties, DEFAULTS: known})
-    if action.args.get("comment") is not None:
+    if isinstance(action.args.get("comment"), exp.Expr):
         comments = {**declaration.column_comments, name: action.args["comment"].name}
         declaration = replace(declaration, column_comments=comments)
     return Shape(shape.schema.set(place, field), values, declaration)

@@ -1,4 +1,4 @@
-"""Branch statements: CREATE, DROP and MERGE BRANCH, CREATE and DROP TAG, USE."""
+"""Branch statements: CREATE, DROP and MERGE BRANCH, USE."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def create_tag(connection: Connection, body: str) -> int:
     """CREATE TAG t [FROM m]"""
     said = split(body, [("FROM",), ("AT",)], connection.dialect)
     at = said.get("FROM", said.get("AT", connection.catalog))
-    connection.graph.create_tag(_required(said[""], "CREATE TAG t [FROM m]"), at)
+    connection.graph.tags.create(_required(said[""], "CREATE TAG t [FROM m]"), at)
     return 0
 
 
@@ -111,7 +111,7 @@ def drop_tag(connection: Connection, body: str) -> int:
     said = split(body, [("IF", "EXISTS")], connection.dialect)
     name = _required(said.get("IF EXISTS", said[""]), "DROP TAG t")
     try:
-        connection.graph.delete_tag(name)
+        connection.graph.tags.delete(name)
     except NotFound:
         if "IF EXISTS" not in said:
             raise

@@ -71,9 +71,7 @@ def _insert_rows(work: Change, statement: exp.Insert, rows: pa.Table, places: li
     named = target_name(work.connection, statement.this)
     target = require(find_target(work.connection, work.snapshot, named), "table", "node", "edge")
     schema = columns_of(work, target)
-    columns = (
-        list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
-    )
+    columns = list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
     names = (
         picked((Name(c.name, bool(c.args.get("quoted"))) for c in columns), schema, target.full)
         if columns

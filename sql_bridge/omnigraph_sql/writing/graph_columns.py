@@ -56,9 +56,7 @@ def type_text(
     rules = [item for item in items if not isinstance(item, exp.ColumnDef | exp.Identifier)]
     given = [item.name for item in items if isinstance(item, exp.Identifier)]
     system = {"id"} | (set(_ENDS) if statement.kind == "edge" else set())
-    if columns and result is not None and len(columns) != len(result):
-        raise InvalidInput(f"{len(columns)} columns are declared and the query gives {len(result)}")
-    shown = [c.name for c in columns] or given or (list(result.names) if result else [])
+    shown = _shown(columns, given, result, system)
     members = {c.name: property_type(c) for c in columns if c.name.lower() not in system}
     if not columns and result is not None:
         if len(shown) != len(result):
@@ -74,6 +72,29 @@ def type_text(
     text = f"{head} {{\n{body}}}\n" if lines else f"{head} {{}}\n" if ends is None else f"{head}\n"
     filled = tuple(_ENDS.get(c.lower(), c) if statement.kind == "edge" else c for c in shown)
     return TypeText(text, tuple("id" if c.lower() == "id" else c for c in filled))
+
+
+def _shown(
+    columns: Sequence[exp.ColumnDef],
+    given: Sequence[str],
+    result: pa.Schema | None,
+    system: set[str],
+) -> list[str]:
+    """What the columns of the query are called: by place, or by name if it gives ids as well."""
+    declared = [column.name for column in columns] or list(given)
+    if result is None or not declared:
+        return declared or (list(result.names) if result is not None else [])
+    if len(declared) == len(result):
+        return declared
+    spelled = {name.casefold(): name for name in declared}
+    shown = [spelled.get(name.casefold(), name.lower()) for name in result.names]
+    strange = [name for name in shown if name not in declared and name not in system]
+    if strange or not set(declared) <= set(shown):
+        raise InvalidInput(
+            f"{len(declared)} columns are declared and the query gives {', '.join(result.names)}",
+            hint="Declare each column that the query gives, besides id, src and dst.",
+        )
+    return shown
 
 
 def _constrained(
