@@ -405,6 +405,12 @@ class TransactionExpired(Conflict):
     code = "transaction_expired"
 
 
+class Cancelled(Conflict):
+    """The caller stopped a running statement; nothing was changed."""
+
+    code = "cancelled"
+
+
 # --------------------------------------------------------------------------- the store
 
 

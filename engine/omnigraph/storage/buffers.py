@@ -12,7 +12,8 @@ from concurrent.futures import Executor, Future
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.tables import Tables, TableVersion, chunks, guarded
+from omnigraph.storage.reading import TableVersion, chunks, guarded
+from omnigraph.storage.tables import Tables
 
 SPILL_BYTES = 64 << 20
 """Rows of one table that stay in memory; while they are written, as many may gather again."""

@@ -26,8 +26,8 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain_tables import PREFIX
 from omnigraph.storage.plan import applied
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.slices import door
-from omnigraph.storage.tables import TableVersion
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import Commit
 

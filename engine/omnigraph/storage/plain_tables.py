@@ -17,8 +17,9 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
 from omnigraph.storage.definitions import Definition, define
 from omnigraph.storage.providers import ReadableTable
+from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.slices import TableSlice, split
-from omnigraph.storage.tables import Tables, TableVersion, guarded
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Pointers, TablePointer
 
 PREFIX = "table:"

@@ -40,7 +40,7 @@ from omnigraph.storage.plain_tables import (
     storable,
     table_name,
 )
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.values import Head, TablePointer
 
 

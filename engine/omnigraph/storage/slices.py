@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.reading import TableVersion, guarded, read_error
 from omnigraph.storage.store import storage_options
-from omnigraph.storage.tables import Tables, TableVersion, guarded, read_error
+from omnigraph.storage.tables import Tables
 
 BATCH_ROWS = 1 << 16
 OPEN_ROOTS = 8

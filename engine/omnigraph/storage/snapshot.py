@@ -35,8 +35,9 @@ from omnigraph.storage.plain_tables import (
     plain_names,
 )
 from omnigraph.storage.providers import ReadableTable
+from omnigraph.storage.reading import TableVersion, guarded, in_condition
 from omnigraph.storage.slices import TableSlice, split
-from omnigraph.storage.tables import TableVersion, guarded, in_condition
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
@@ -129,6 +130,15 @@ class Snapshot:
         content_hash = self.moment.definitions.get(key)
         return self._store.definition(key, content_hash) if content_hash else None
 
+    @property
+    def tables(self) -> Tables:
+        """The door to the tables of the graph."""
+        return self._store.tables
+
+    def stored_names(self, type_: GraphType) -> Mapping[str, str]:
+        """What each column of a type that can be named was called at this moment."""
+        return self._names_then(type_, self._existing(type_))
+
     def count(self, type_name: str) -> int:
         """How many entities a type has."""
         return self.pointer(self.find_type(type_name)).rows
@@ -166,7 +176,7 @@ class Snapshot:
                 order_by=self._stored_names(type_name, order_by) if order_by else None,
             )
         except StorageError as error:
-            raise self._explained(error, filter) from error
+            raise self.explained(error, filter) from error
         return pa.RecordBatchReader.from_batches(
             wanted.schema, self._batches(reader, wanted.version, wanted.schema, filter)
         )
@@ -242,9 +252,10 @@ class Snapshot:
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=target)
         except StorageError as error:
-            raise self._explained(error, condition) from error
+            raise self.explained(error, condition) from error
 
-    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+    def explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
+        """A failed read in the caller's terms."""
         if error.code == "corruption" and given_up_since(self._store, self.moment):
             return reclaimed(self.commit)
         return explained(error, condition)
@@ -255,7 +266,7 @@ class Snapshot:
         try:
             self._store.tables.open(version)
         except StorageError as error:
-            raise self._explained(error, None) from error
+            raise self.explained(error, None) from error
         return version
 
     def _wanted(
@@ -268,7 +279,7 @@ class Snapshot:
             if name in shown.names:
                 continue
             if name in type_.by_name:
-                raise self._no_property_then(type_, name)
+                raise self.no_property_then(type_, name)
             raise NotFound(
                 f"{type_.kind} {type_.name} has no property {name!r}"
                 f"{did_you_mean(name, shown.names)}",
@@ -282,12 +293,13 @@ class Snapshot:
         def then(word: re.Match[str]) -> str:
             name = word[0].strip("`")
             if name in type_.by_name and name not in names:
-                raise self._no_property_then(type_, name)
+                raise self.no_property_then(type_, name)
             return word[0].replace(name, names.get(name, name)) if name in names else word[0]
 
         return _WORD.sub(then, condition)
 
-    def _no_property_then(self, type_: GraphType, name: str) -> NotFound:
+    def no_property_then(self, type_: GraphType, name: str) -> NotFound:
+        """The error of a property that is younger than this moment."""
         return NotFound(
             f"{type_.name}.{name} did not exist at commit {self.commit}",
             hint="Ask for it at a later moment.",

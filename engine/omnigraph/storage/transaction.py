@@ -40,6 +40,7 @@ from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
@@ -54,7 +55,6 @@ from omnigraph.storage.staging import (
     stage,
 )
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers
@@ -109,15 +109,18 @@ class WriteTxn:
     def apply_schema(self, source: str, *, allow_data_loss: bool = False) -> SchemaPlan:
         """Change the schema; rows that are written after it go into the types it makes."""
         self._require_open()
-        if self._operations or self._schema_change is not None:
+        if self._operations:
             raise InvalidInput(
-                "a transaction changes its schema once, before its rows",
+                "a transaction changes its schema before its rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
-        change = stage_schema(self._store, self.pin, source, allow_data_loss=allow_data_loss)
+        change = stage_schema(
+            self._store, self.catalog, self._bases, source, allow_data_loss=allow_data_loss
+        )
         if change.plan.steps:
-            self._schema_change = change
-            self._bases = change.after(self.pin.tables)
+            before = self._schema_change
+            self._schema_change = before.then(change, self.pin.tables) if before else change
+            self._bases = self._schema_change.after(self.pin.tables)
             self.catalog = change.desired
         return change.plan
 
@@ -272,6 +275,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
+            self._store.publisher.forget(self.commit_id)
             self._unregister()
 
     def _publish(self) -> Commit | None:
