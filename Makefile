@@ -15,7 +15,8 @@ help: ## list the targets
 
 setup: $(STAMP) ## create .venv with everything, at the versions of constraints.txt
 
-$(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.toml
+$(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.toml \
+  sql_bridge/pyproject.toml flight_server/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "OmniGraph needs Python 3.11 or newer; found $$($(PYTHON) --version)."; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
@@ -23,7 +24,7 @@ $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.t
 	     else echo "Install the package python3-venv, then try again."; exit 1; fi
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  -c constraints.txt -r requirements-dev.txt -e engine
+	  -c constraints.txt -r requirements-dev.txt -e engine -e sql_bridge -e flight_server
 	@touch $(STAMP)
 
 demo: $(STAMP) ## create a small graph, load it, branch it, show the result

@@ -200,6 +200,12 @@ class ResourceLimit(InvalidInput):
         )
 
 
+class CursorRejected(InvalidInput):
+    """A cursor or page token of the change feed is damaged, or meant for another feed."""
+
+    code = "cursor_rejected"
+
+
 # --------------------------------------------------------------------------- no such thing
 
 
@@ -215,6 +221,24 @@ class Reclaimed(NotFound):
     code = "reclaimed"
 
 
+class ChangeFeedGap(Reclaimed):
+    """A collection has removed changes that a consumer of the feed has not read yet."""
+
+    code = "change_feed_gap"
+
+    def __init__(self, cursor: str | None, first_unreadable: str) -> None:
+        super().__init__(
+            f"the changes of commit {first_unreadable} were reclaimed before they were read",
+            hint="Take a baseline and go on from its cursor.",
+            details={
+                "change_feed_gap": {
+                    "cursor": cursor,
+                    "first_unreadable_commit_id": first_unreadable,
+                }
+            },
+        )
+
+
 # --------------------------------------------------------------------------- re-read and decide
 
 
@@ -228,6 +252,39 @@ class AlreadyExists(Conflict):
     """A graph, branch or tag of that name is already there."""
 
     code = "already_exists"
+
+
+class ParentlessCommit(Conflict):
+    """The first commit of a graph has nothing to be compared with."""
+
+    code = "parentless_commit"
+
+    def __init__(self, commit_id: str) -> None:
+        super().__init__(
+            f"commit {commit_id} created the graph: it has no parent to be compared with",
+            hint="Ask for the changes of a later commit.",
+            details={"parentless_commit": {"graph_commit_id": commit_id}},
+        )
+
+
+class SchemaBoundary(Conflict):
+    """A commit changed the schema of types that hold data, so images before and after differ."""
+
+    code = "schema_boundary"
+
+    def __init__(self, commit_id: str, parent_id: str, types: Sequence[str]) -> None:
+        super().__init__(
+            f"commit {commit_id} changed the schema of {', '.join(types)}, with data in place",
+            hint=f"Compare the two moments with a diff; a feed goes on after it with "
+            f"start='after:{commit_id}'.",
+            details={
+                "schema_boundary": {
+                    "graph_commit_id": commit_id,
+                    "parent_commit_id": parent_id,
+                    "types": list(types),
+                }
+            },
+        )
 
 
 class KeyConflict(Conflict):
@@ -298,6 +355,35 @@ class PublishContention(Conflict):
     """Other writers won every attempt of the retry budget; nothing was changed."""
 
     code = "contention"
+
+
+class MergeConflict(Conflict):
+    """Two branches want different things; nothing was merged.
+
+    `details["merge_conflicts"]` lists the first conflicts as
+    `{entity_kind, type_name, entity_id, kind, message}`; `conflict_counts` has all, by kind.
+    """
+
+    code = "merge_conflicts"
+
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        conflicts: Sequence[Mapping[str, Any]],
+        counts: Mapping[str, int],
+        hint: str,
+    ) -> None:
+        self.conflicts = [dict(conflict) for conflict in conflicts]
+        self.counts = dict(counts)
+        total = sum(counts.values())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        super().__init__(
+            f"{source} cannot be merged into {target}: "
+            f"{total} conflict{'' if total == 1 else 's'} ({kinds})",
+            hint=hint,
+            details={"merge_conflicts": self.conflicts, "conflict_counts": self.counts},
+        )
 
 
 class TransactionExpired(Conflict):

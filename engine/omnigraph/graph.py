@@ -5,33 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, LoadError, NotFound
-from omnigraph.loading.columnar import read_columnar
+from omnigraph.branching.conflicts import OnConflict
+from omnigraph.branching.entities import Granularity
+from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.exec.reach import Direction
+from omnigraph.history import History
 from omnigraph.loading.dump import export_snapshot
 from omnigraph.loading.framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
 from omnigraph.queries import MutationResult, Queries, QueryResult, StoredQuery
 from omnigraph.query import LintReport
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
-from omnigraph.storage.branches import create_branch, delete_branch
+from omnigraph.storage.branches import HIDDEN, create_branch, delete_branch, is_hidden
 from omnigraph.storage.collect import CollectReport, collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, chain, resolve
 from omnigraph.storage.optimize import OptimizeReport, optimize
+from omnigraph.storage.plain_tables import PlainTable
 from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.schema_apply import SchemaApplied, apply_schema
-from omnigraph.storage.snapshot import Snapshot, find_type
+from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import MAIN, Commit, Head
 from omnigraph.storage.verify import VerifyReport, verify
+from omnigraph.transactions import Rows, Transaction
+
+__all__ = ["Branch", "Graph", "Rows", "Schema", "Transaction", "init", "open", "schema_text"]
 
 Progress: TypeAlias = Callable[[int, int], None]
-Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,11 @@ class Branch:
         }
 
 
-class Graph:
+class Graph(History):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
-        self._store = store
+        super().__init__(store)
         self._queries = Queries(store)
 
     @property
@@ -69,17 +75,64 @@ class Graph:
 
     # ------------------------------------------------------------------ branches and history
 
-    def create_branch(self, name: str, from_: str = MAIN) -> Branch:
-        """Create a branch at the head of another one, or at any moment of it; copies nothing."""
-        return _branch(create_branch(self._store, name, from_))
+    def create_branch(
+        self,
+        name: str,
+        from_: str = MAIN,
+        *,
+        deferred_checks: bool = False,
+        hidden: bool = False,
+    ) -> Branch:
+        """Create a branch at the head of another one, or at any moment of it; copies nothing.
+
+        With `deferred_checks`, writes to it leave endpoints, references and cardinality to its
+        merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
+        `__` and is not listed.
+        """
+        if is_hidden(name.strip()) != hidden:
+            raise InvalidInput(
+                f"names that begin with {HIDDEN!r} are not for branches of users",
+                hint="Choose another name.",
+            )
+        return _branch(create_branch(self._store, name, from_, deferred_checks=deferred_checks))
 
     def branches(self) -> list[Branch]:
         """All branches, by name."""
-        return [_branch(head) for head in self._store.heads()]
+        return [_branch(head) for head in self._store.heads() if not is_hidden(head.branch)]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
         delete_branch(self._store, name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        on_conflict: OnConflict = "fail",
+        granularity: Granularity = "entity",
+        delete_source: bool = False,
+        plan_only: bool = False,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what a branch changed to another one, in one commit or not at all.
+
+        Conflicts raise `MergeConflict`, which lists them; `on_conflict` decides those between
+        entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
+        `property`, changes to different properties of one entity go together. `plan_only` says
+        what would happen and writes nothing.
+        """
+        request = merge_request(
+            source,
+            into,
+            on_conflict=on_conflict,
+            granularity=granularity,
+            delete_source=delete_source,
+            actor=actor,
+            message=message,
+        )
+        return (plan_merge if plan_only else merge)(self._store, request)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
@@ -100,6 +153,10 @@ class Graph:
     def snapshot(self, at: str = MAIN) -> Snapshot:
         """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`."""
         return Snapshot(self._store, resolve(self._store, at))
+
+    def tables(self, at: str = MAIN) -> list[PlainTable]:
+        """The plain tables at a moment; node and edge types are in the snapshot's `types()`."""
+        return self.snapshot(at).plain_tables()
 
     def export(
         self,
@@ -122,10 +179,27 @@ class Graph:
         text: str | None = None,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
+        at: str | Snapshot = MAIN,
     ) -> QueryResult:
         """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
         return self._queries.read(text, name, params, at)
+
+    def reach(
+        self,
+        edge: str,
+        node: str,
+        seeds: Sequence[str] | None = None,
+        *,
+        min_steps: int = 1,
+        max_steps: int = 1,
+        direction: Direction | None = None,
+        at: str | Snapshot = MAIN,
+    ) -> pa.RecordBatchReader:
+        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
+
+        Without seeds, from every node of the type. `direction` is out, in or both.
+        """
+        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
 
     def mutate(
         self,
@@ -306,77 +380,6 @@ class Schema:
         return plan_evolution(self.catalog, desired, allow_data_loss=allow_data_loss)
 
 
-class Transaction:
-    """One atomic change: everything in it becomes visible at once, or nothing does."""
-
-    def __init__(self, txn: WriteTxn) -> None:
-        self._txn = txn
-        self.commit: Commit | None = None
-        """The published commit, once the block has ended; none when nothing changed."""
-
-    def insert(self, type_name: str, rows: Rows) -> None:
-        """Add entities that must not exist yet."""
-        self._write(type_name, rows, "insert")
-
-    def upsert(self, type_name: str, rows: Rows) -> None:
-        """Add entities, replacing those that exist."""
-        self._write(type_name, rows, "upsert")
-
-    def overwrite(self, type_name: str, rows: Rows) -> None:
-        """Replace all entities of a type."""
-        self._write(type_name, rows, "overwrite")
-
-    def delete(
-        self,
-        type_name: str,
-        ids: Iterable[str] | pa.Array | pa.ChunkedArray,
-        *,
-        cascade: bool = True,
-    ) -> None:
-        """Remove entities by id. A node takes its edges with it, unless `cascade` is off."""
-        type_ = find_type(self._txn.catalog, type_name)
-        self._txn.remove(type_, _id_array(ids), cascade=cascade)
-
-    def scan(
-        self,
-        type_name: str,
-        columns: Sequence[str] | None = None,
-        filter: str | None = None,  # noqa: A002
-    ) -> pa.RecordBatchReader:
-        """Read a type as this transaction sees it, its own writes included."""
-        return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
-
-    def _write(
-        self, type_name: str, rows: Rows, mode: Literal["insert", "upsert", "overwrite"]
-    ) -> None:
-        type_ = find_type(self._txn.catalog, type_name)
-        empty = True
-        for typed in read_columnar(_tabular(rows), type_):
-            empty = False
-            self._txn.write(
-                type_,
-                pa.Table.from_batches([typed.batch]),
-                mode,
-                fresh_ids=typed.generated_ids,
-            )
-        if empty and mode == "overwrite":
-            self._txn.clear(type_)
-
-    def __enter__(self) -> Transaction:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.commit = self._txn.commit()
-        else:
-            self._txn.abort()
-
-
 def schema_text(source: str | Path) -> tuple[str, str | None]:
     """A schema given as text or as the path of a `.pg` file: its text and file name."""
     if isinstance(source, str) and ("\n" in source or "{" in source or not source.strip()):
@@ -390,51 +393,6 @@ def schema_text(source: str | Path) -> tuple[str, str | None]:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error
-
-
-def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    if isinstance(ids, str | bytes):
-        raise InvalidInput("ids come as a list", hint=f"Write [{ids!r}].")
-    given = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    try:
-        array = given if isinstance(given, pa.Array) else pa.array(list(given), pa.string())
-    except (pa.ArrowException, TypeError) as error:
-        raise InvalidInput(f"ids are texts: {error}") from error
-    if array.null_count or array.type not in (pa.string(), pa.large_string()):
-        raise InvalidInput(f"ids are texts without nulls, not {array.type}")
-    return array.cast(pa.string())
-
-
-def _tabular(rows: Rows) -> pa.Table | pa.RecordBatchReader:
-    if isinstance(rows, pa.Table | pa.RecordBatchReader):
-        return rows
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise InvalidInput(
-            "rows are dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
-        )
-    # Arrow itself would take the columns of the first row for those of all.
-    names = dict.fromkeys(str(name) for row in rows for name in row)
-    if rows and not names:
-        return pa.table({"id": pa.nulls(len(rows), pa.string())})
-    return pa.table({name: _column(name, [row.get(name) for row in rows]) for name in names})
-
-
-def _column(name: str, values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except OverflowError:
-        return _large_integers(name, values)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise LoadError("value_type", f"{name}: {error}", field=name) from error
-
-
-def _large_integers(name: str, values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values, pa.uint64())
-    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise LoadError("value_range", f"{name}: {error}", field=name) from error
 
 
 def _branch(head: Head) -> Branch:

@@ -7,6 +7,7 @@ import math
 from datetime import UTC, date, datetime
 from typing import Any
 
+BLOB_PREFIX = "base64:"
 _SAFE_INTEGER = 2**53 - 1
 
 
@@ -24,7 +25,7 @@ def json_value(value: Any) -> Any:  # noqa: ANN401, PLR0911
         case date():
             return value.isoformat()
         case bytes():
-            return "base64:" + base64.b64encode(value).decode()
+            return BLOB_PREFIX + base64.b64encode(value).decode()
         case list() | tuple():
             return [json_value(item) for item in value]
         case _:

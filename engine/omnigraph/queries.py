@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from omnigraph.embedding import configured_embedder
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.explain import explain
 from omnigraph.exec.kept import default_cache_dir
 from omnigraph.exec.mutate import MutationResult, require_branch, run_mutation
+from omnigraph.exec.reach import REACHED, Direction, reach
 from omnigraph.exec.result import QueryResult
 from omnigraph.exec.run import run_read
 from omnigraph.exec.stored import (
@@ -21,6 +24,7 @@ from omnigraph.exec.stored import (
     remove_query,
     stored_queries,
 )
+from omnigraph.exec.view import View
 from omnigraph.query import CompiledQuery, LintReport, choose_query, lint
 from omnigraph.query.tree import MutationTree
 from omnigraph.storage.graph_store import GraphStore
@@ -42,11 +46,27 @@ class Queries:
             root=store.root, cache_dir=default_cache_dir(), embedder=configured_embedder
         )
 
-    def read(self, text: str | None, name: str | None, params: Params, at: str) -> QueryResult:
+    def read(
+        self, text: str | None, name: str | None, params: Params, at: str | Snapshot
+    ) -> QueryResult:
         _require_kind(text, name, "read")
         snapshot = self._snapshot(at)
         query = self._compiled(snapshot, text, name)
         return run_read(snapshot, query, params, context=self._context)
+
+    def reach(
+        self,
+        edge: str,
+        node: str,
+        seeds: Sequence[str] | None,
+        low: int,
+        high: int,
+        direction: Direction | None,
+        at: str | Snapshot,
+    ) -> pa.RecordBatchReader:
+        view = View(self._snapshot(at), self._context)
+        found = reach(view, edge, node, seeds, low, high, direction)
+        return pa.RecordBatchReader.from_batches(REACHED, found)
 
     def explain(
         self, text: str | None, name: str | None, params: Params, at: str, analyze: bool
@@ -100,7 +120,9 @@ class Queries:
 
     # ------------------------------------------------------------------ parts
 
-    def _snapshot(self, at: str) -> Snapshot:
+    def _snapshot(self, at: str | Snapshot) -> Snapshot:
+        if isinstance(at, Snapshot):
+            return at
         return Snapshot(self._store, resolve(self._store, at))
 
     def _compiled(self, snapshot: Snapshot, text: str | None, name: str | None) -> CompiledQuery:

@@ -28,6 +28,8 @@ _COMMANDS = {
     "shell": "shell",
     "branch": "branch",
     "commit": "commit",
+    "changes": "diff",
+    "feed": "feed",
     "schema": "schema",
     "optimize": "upkeep",
     "collect": "upkeep",

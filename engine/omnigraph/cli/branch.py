@@ -6,17 +6,22 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
+from omnigraph.cli.diff import diff
+from omnigraph.cli.merge import merge
 
 
 @group(
     "branch",
     example="""
     omnigraph branch create draft
-    omnigraph branch list
+    omnigraph branch merge draft
     """,
 )
 def branch() -> None:
-    """Create, list and delete branches of the whole graph."""
+    """Create, list, compare, merge and delete branches of the whole graph."""
+
+
+branch.add_command(diff)
 
 
 @branch.command(
@@ -70,3 +75,6 @@ def delete(invocation: Invocation, name: str) -> None:
         output.write_json({"deleted": name.strip()})
     else:
         output.write_line(f"Deleted branch {name.strip()}.")
+
+
+branch.add_command(merge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import click
 
@@ -48,7 +48,7 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
     to_stdout = file == "-"
     hidden = to_stdout and sys.stdout.isatty()
     with progress("exporting", unit="rows", hidden=hidden) as on_progress:
-        out = cast(BinaryIO, _Stdout()) if to_stdout else file
+        out = cast(BinaryIO, output.Stdout()) if to_stdout else file
         entities = graph.export(out, at=at, types=types or None, on_progress=on_progress)
     if to_stdout:
         sys.stdout.buffer.flush()
@@ -57,14 +57,3 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
         output.write_json({"file": file, "entities": entities})
     else:
         output.write_line(f"Exported {output.counted(entities, 'entity', 'entities')} to {file}.")
-
-
-class _Stdout:
-    """Standard output that takes all it is given, also where Python runs without buffers."""
-
-    def write(self, data: Any) -> int:  # noqa: ANN401 - whatever holds bytes
-        rest = memoryview(data).cast("B")
-        size = len(rest)
-        while rest:
-            rest = rest[sys.stdout.buffer.write(rest) :]
-        return size

@@ -134,6 +134,17 @@ def _described(error: BaseException) -> dict[str, Any]:
     }
 
 
+class Stdout:
+    """Standard output that takes all it is given, also where Python runs without buffers."""
+
+    def write(self, data: Any) -> int:  # noqa: ANN401 - whatever holds bytes
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        return size
+
+
 def close_stdout() -> None:
     """Let nothing more go to a pipe that nobody reads, not even at exit."""
     quiet = os.open(os.devnull, os.O_WRONLY)

@@ -51,7 +51,7 @@ def _search(
 ) -> Iterator[tuple[AnyArray, AnyArray]]:
     owner: AnyArray = np.arange(len(sources), dtype=np.int64)
     node: AnyArray = sources
-    seen = _Marks(len(sources), csr.rows or 1) if marked else _Keys()
+    seen = _Marks(len(sources), csr.rows or 1) if marked else Pairs()
     seen.first(owner, node)
     for distance in range(high + 1):
         if distance >= low:
@@ -88,7 +88,7 @@ class _Marks:
         return np.asarray(new[self._last[keys] == numbers])
 
 
-class _Keys:
+class Pairs:
     """The same where nobody knows how many nodes there are."""
 
     def __init__(self) -> None:

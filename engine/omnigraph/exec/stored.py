@@ -15,11 +15,12 @@ from omnigraph.query.lexer import QueryLexer
 from omnigraph.query.tree import MutationTree
 from omnigraph.schema import Catalog
 from omnigraph.schema.types import PropertyType
+from omnigraph.storage.definition_changes import DefinitionChange, change_definitions
+from omnigraph.storage.definitions import Definition, define, definition_key
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, resolve
-from omnigraph.storage.queries import QueryChange, change_queries
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph.storage.values import MAIN, Head, QueryRecord
+from omnigraph.storage.values import MAIN, Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +66,19 @@ def register_queries(
     All must fit the schema of the branch, or none is stored. A name that is there already gets the
     new text; the branch's history keeps the old one.
     """
-    texts: dict[str, QueryRecord] = {}
+    texts: dict[str, Definition] = {}
 
-    def build(_: Head, catalog: Catalog) -> QueryChange:
+    def build(_: Head, catalog: Catalog) -> DefinitionChange:
         compiled = compile_file(source, catalog, file)
         texts.update(
-            (name, QueryRecord(name, text))
+            (name, define("query", name, {"source": text}))
             for name, text in zip(compiled, _texts(source), strict=True)
         )
         if not texts:
             raise InvalidInput("the text holds no query")
-        return texts
+        return {definition.key: definition for definition in texts.values()}
 
-    change_queries(
+    change_definitions(
         store, branch_name(branch), build, actor=actor, message=message or "register queries"
     )
     return list(texts)
@@ -93,12 +94,13 @@ def remove_query(
 ) -> None:
     """Take a stored query off a branch, in one commit."""
 
-    def build(head: Head, _: Catalog) -> QueryChange:
-        if name not in head.queries:
-            raise _unknown(name, head.branch, head.queries)
-        return {name: None}
+    def build(head: Head, _: Catalog) -> DefinitionChange:
+        key = definition_key("query", name)
+        if key not in head.definitions:
+            raise _unknown(name, head.branch, head.definitions)
+        return {key: None}
 
-    change_queries(
+    change_definitions(
         store, branch_name(branch), build, actor=actor, message=message or f"remove query {name}"
     )
 
@@ -108,20 +110,20 @@ def remove_query(
 
 def stored_queries(snapshot: Snapshot) -> list[StoredQuery]:
     """The stored queries of a moment, by name."""
-    return [_described(record) for record in snapshot.stored_queries().values()]
+    return [_described(record) for record in snapshot.definitions("query").values()]
 
 
 def find_stored(snapshot: Snapshot, name: str) -> StoredQuery:
     """One of them; NotFound if the moment has none of that name."""
-    record = snapshot.stored_query(name)
+    record = snapshot.definition("query", name)
     if record is None:
-        raise _unknown(name, snapshot.branch, snapshot.moment.queries)
+        raise _unknown(name, snapshot.branch, snapshot.moment.definitions)
     return _described(record)
 
 
 @lru_cache(maxsize=1024)
-def _described(record: QueryRecord) -> StoredQuery:
-    tree = parse(record.source)
+def _described(record: Definition) -> StoredQuery:
+    tree = parse(record.text)
     (query,) = tree.queries
     return StoredQuery(
         name=record.name,
@@ -129,12 +131,12 @@ def _described(record: QueryRecord) -> StoredQuery:
         description=query.description,
         instruction=query.instruction,
         params=check_params(tree, query),
-        source=record.source,
+        source=record.text,
     )
 
 
 def _unknown(name: str, branch: str, known: Mapping[str, str]) -> NotFound:
-    names = sorted(known)
+    names = sorted(k.removeprefix("query:") for k in known if k.startswith("query:"))
     return NotFound(
         f"{branch} has no stored query {name!r}{did_you_mean(name, names)}",
         hint=f"It has {', '.join(names)}." if names else "It has none yet.",

@@ -29,7 +29,7 @@ def export_snapshot(
         (type_, partial(_by_id, snapshot, type_))
         for type_ in sorted(wanted, key=lambda t: t.table_key.encode())
     ]
-    with _opened(out) as file:
+    with opened(out) as file:
         return export_ndjson(tables, file, on_progress)
 
 
@@ -38,7 +38,7 @@ def _by_id(snapshot: Snapshot, type_: GraphType) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _opened(out: str | Path | BinaryIO) -> Iterator[BinaryIO]:
+def opened(out: str | Path | BinaryIO) -> Iterator[BinaryIO]:
     """The file to write to; a path takes its new contents when all of them were written."""
     if not isinstance(out, str | Path):
         yield out

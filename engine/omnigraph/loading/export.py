@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.json_texts import escaped, json_texts
 from omnigraph.loading.framing import MIB
-from omnigraph.loading.jsontext import escaped, json_texts
 from omnigraph.loading.typed import EntityType, row_width
 from omnigraph.schema import EdgeType
 from omnigraph.schema.arrow import table_schema

@@ -10,6 +10,7 @@ from binascii import Error as BadBase64
 from binascii import a2b_base64
 from typing import Any
 
+from omnigraph.json_values import BLOB_PREFIX
 from omnigraph.schema.defaults import parse_date, parse_datetime
 from omnigraph.schema.types import FLOATS, INTEGERS, PropertyType, Scalar, scalar_type
 
@@ -21,8 +22,6 @@ INTEGER_RANGES = {
     Scalar.DATE: (-(2**31), 2**31 - 1),
     Scalar.DATETIME: (-(2**63), 2**63 - 1),
 }
-
-BLOB_PREFIX = "base64:"
 
 _DATE_SHAPE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # What datetime.fromisoformat reads, without its freedom in the separator and without hour 24,

@@ -85,7 +85,7 @@ class _Matcher:
             if old is not None:
                 self._claim_property(claimed, old, type_, prop)
             properties.append(replace(prop, identity=old.identity if old else self._fresh()))
-        return _in_identity_order(replace(type_, identity=identity, properties=tuple(properties)))
+        return in_identity_order(replace(type_, identity=identity, properties=tuple(properties)))
 
     # ------------------------------------------------------------------ types
 
@@ -173,7 +173,8 @@ class _Matcher:
         )
 
 
-def _in_identity_order(type_: T) -> T:
+def in_identity_order(type_: T) -> T:
+    """The type with constraint members in identity order, and the index that its key implies."""
     identities = {prop.name: prop.identity for prop in type_.properties}
 
     def rank(member: str) -> tuple[bool, int]:

@@ -29,6 +29,25 @@ def to_source(catalog: Catalog) -> str:
     return "\n".join((*interfaces, *nodes, *edges))
 
 
+def declaration(catalog: Catalog, type_: TypeDeclaration) -> str:
+    """One type as its catalog declares it, on one line."""
+    if isinstance(type_, Interface):
+        text = _interface(type_)
+    else:
+        text = _node(catalog, type_) if isinstance(type_, NodeType) else _edge(_as_edge(type_))
+    return " ".join(text.split())
+
+
+def property_declaration(type_: TypeDeclaration, prop: Property) -> str:
+    """One property as its type declares it."""
+    return " ".join((f"{prop.name}: {prop.type}", *_property_annotations(type_, prop)))
+
+
+def _as_edge(type_: TypeDeclaration) -> EdgeType:
+    assert isinstance(type_, EdgeType)
+    return type_
+
+
 def _interface(interface: Interface) -> str:
     return _block(f"interface {interface.name}", _members(interface, interface.properties))
 
@@ -56,7 +75,7 @@ def _block(head: str, members: Iterator[str] | list[str]) -> str:
 
 def _members(type_: TypeDeclaration, properties: tuple[Property, ...]) -> Iterator[str]:
     for prop in properties:
-        yield " ".join((f"{prop.name}: {prop.type}", *_property_annotations(type_, prop)))
+        yield property_declaration(type_, prop)
     if type_.key is not None and len(type_.key.members) > 1:
         yield str(type_.key)
     implied = type_.key and Index(type_.key.members)

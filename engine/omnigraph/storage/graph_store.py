@@ -14,6 +14,7 @@ from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.definitions import Definition, definition_id, parse_definition
 from omnigraph.storage.layout import is_local, normalize_root, table_location
 from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
 from omnigraph.storage.migrations import migrate, require_heads, require_readable
@@ -26,7 +27,6 @@ from omnigraph.storage.values import (
     MAIN,
     Commit,
     Head,
-    QueryRecord,
     Row,
     SchemaRecord,
     TablePointer,
@@ -37,9 +37,7 @@ from omnigraph.storage.values import (
     now,
     parse_commit,
     parse_head,
-    parse_query,
     parse_schema,
-    query_id,
     schema_id,
     schema_record,
     schema_row,
@@ -184,17 +182,18 @@ class GraphStore:
         """The compiled schema of that hash."""
         return self.schema(schema_hash)[1]
 
-    def stored_query(self, name: str, source_hash: str) -> QueryRecord:
-        """One text of a stored query; the manifest's view has them all."""
-        row = self.publisher.view.row(query_id(name, source_hash))
+    def definition(self, key: str, content_hash: str) -> Definition:
+        """One content of a definition; the manifest's view has them all."""
+        object_id = definition_id(key, content_hash)
+        row = self.publisher.view.row(object_id)
         if row is None:
-            row = self.publisher.refresh().row(query_id(name, source_hash))
+            row = self.publisher.refresh().row(object_id)
         if row is None:
             raise Corruption(
-                f"the manifest has no text {source_hash} of the stored query {name!r}",
+                f"the manifest has no content {content_hash} of {key}",
                 hint="Run `omnigraph verify` to see what else is affected.",
             )
-        return parse_query(row)
+        return parse_definition(row)
 
     def commit(self, commit: str) -> Commit | None:
         """A commit by its id, on whatever branch it was made."""

@@ -219,6 +219,26 @@ class Manifest:
         """History rows that match a condition, with their addresses."""
         return self._scan(view.dataset, condition)
 
+    def parents(self, view: ManifestView) -> dict[str, tuple[str, ...]]:
+        """The parents of every commit; reads two short columns, whatever commits hold."""
+        columns = ["object_id", "base_objects"]
+        rows = _read(view.dataset, "object_type = 'graph_commit'", None, columns)
+        return {
+            row["object_id"].removeprefix("commit:"): tuple(
+                parent.removeprefix("commit:") for parent in row["base_objects"] or ()
+            )
+            for row in rows.select(columns).to_pylist()
+        }
+
+    def own_rows(self, view: ManifestView, branch: str) -> list[int]:
+        """Addresses of a branch's version rows, which go with it: a later branch of the name
+        starts numbering again."""
+        kinds = "object_type IN ('table_version', 'table_tombstone')"
+        condition = f"table_branch = '{_quote(branch)}' AND {kinds}"
+        rows = _read(view.dataset, condition, None, ["object_id"])
+        found: list[int] = rows.column("_rowaddr").to_pylist()
+        return found
+
     def find(self, view: ManifestView, object_id: str) -> Row | None:
         """One row by its id, history included."""
         located = view.named.get(object_id)
@@ -405,14 +425,17 @@ def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
 
 
 def _read(
-    dataset: LanceDataset, condition: str | None, fragments: list[LanceFragment] | None
+    dataset: LanceDataset,
+    condition: str | None,
+    fragments: list[LanceFragment] | None,
+    columns: Sequence[str] = tuple(MANIFEST_SCHEMA.names),
 ) -> pa.Table:
     try:
         return dataset.scanner(
             filter=condition,
             fragments=fragments,
             with_row_address=True,
-            columns=MANIFEST_SCHEMA.names,
+            columns=list(columns),
         ).to_table()
     except FileNotFoundError as error:
         raise Corruption(f"a file of the manifest is missing: {error}") from error

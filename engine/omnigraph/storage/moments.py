@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plan import read_head
-from omnigraph.storage.values import MAIN, Commit, Head, Pointers, QueryHashes
+from omnigraph.storage.values import MAIN, Commit, DefinitionHashes, Head, Pointers
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
 _ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}\Z")
@@ -19,6 +19,7 @@ MAX_BRANCH_NAME = 255
 
 KEPT_FROM = "kept_from"
 PURGED = "purged"
+DEFERRED_CHECKS = "deferred_checks"
 """Names of head properties."""
 
 Predicate = Callable[[Commit], bool]
@@ -36,8 +37,8 @@ class Moment:
     reading_schema: str
     """The schema of the branch today, under whose names the past is read."""
     tables: Pointers
-    queries: QueryHashes = field(default_factory=dict)
-    """The stored queries of that moment."""
+    definitions: DefinitionHashes = field(default_factory=dict)
+    """The stored queries, views, SQL schemas and declarations of plain tables of that moment."""
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
 
@@ -76,7 +77,9 @@ def resolve(store: GraphStore, text: str) -> Moment:
     branch = branch_name(name or MAIN)
     head = store.head(branch)
     if not at:
-        return _present(head)
+        return present(head)
+    if when == head.commit:
+        return present(head)
     if _ULID.match(when):
         return _at_commit(store, head, when)
     version = _VERSION.match(when)
@@ -128,7 +131,8 @@ def _keeper(store: GraphStore, commit: Commit) -> Head:
     return next(kept, holders[0])
 
 
-def _present(head: Head) -> Moment:
+def present(head: Head) -> Moment:
+    """The moment of a head."""
     return Moment(
         branch=head.branch,
         commit=head.commit,
@@ -136,7 +140,7 @@ def _present(head: Head) -> Moment:
         schema=head.schema,
         reading_schema=head.schema,
         tables=head.tables,
-        queries=head.queries,
+        definitions=head.definitions,
     )
 
 
@@ -150,7 +154,7 @@ def _past(head: Head, commit: Commit) -> Moment:
         schema=commit.schema,
         reading_schema=head.schema,
         tables=commit.tables,
-        queries=commit.queries,
+        definitions=commit.definitions,
         purged=head.properties.get(PURGED, {}),
     )
 

@@ -92,26 +92,25 @@ def _improve(
     done: dict[str, tuple[TablePointer, TablePointer, TableUpkeep]],
     on_progress: Progress | None,
 ) -> None:
-    types = store.catalog(head.schema).types()
-    for number, type_ in enumerate(types):
-        key = type_.table_key
+    types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
+    for number, (key, base) in enumerate(sorted(head.tables.items())):
         if on_progress:
-            on_progress(number, len(types))
-        if key in done or key not in head.tables:
+            on_progress(number, len(head.tables))
+        if key in done:
             continue
-        base = head.tables[key]
-        after, upkeep = _improved(store.tables, base, type_)
+        after, upkeep = _improved(store.tables, base, types.get(key))
         if after.lance != base.lance:
             done[key] = (base, after, upkeep)
 
 
 def _improved(
-    tables: Tables, base: TablePointer, type_: GraphType
+    tables: Tables, base: TablePointer, type_: GraphType | None
 ) -> tuple[TablePointer, TableUpkeep]:
+    """A table in better shape; a plain one, which has no type, gets no indexes."""
     version = TableVersion(base.location, base.lance)
     before = len(tables.open(version).get_fragments())
     version = compacted(tables, version)
-    missing = missing_indexes(tables.open(version), type_)
+    missing = missing_indexes(tables.open(version), type_) if type_ else []
     version = with_indexes(tables, version, missing)
     after = len(tables.open(version).get_fragments())
     upkeep = TableUpkeep(before, after, tuple(index.name for index in missing))

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from omnigraph.errors import Conflict, ExpectedVersionMismatch, NotFound, PreconditionFailed
+from omnigraph.storage.definitions import Definition, definition_id, definition_row
 from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
     Commit,
     Head,
-    QueryRecord,
     Row,
     SchemaRecord,
     TablePointer,
@@ -22,8 +22,6 @@ from omnigraph.storage.values import (
     now,
     parse_allocator,
     parse_head,
-    query_id,
-    query_row,
     schema_id,
     schema_row,
     table_id,
@@ -40,7 +38,7 @@ class HeadMoved(Exception):
         super().__init__(member)
         self.head = head
         self.member = member
-        """The table, `schema`, or `query:<name>` that moved."""
+        """The table, `schema`, `head` or the key of a definition that moved."""
         self.expired = expired
         """A collection ran: files staged before it may be gone."""
 
@@ -56,18 +54,24 @@ class PublishPlan:
     """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
     relies_on: frozenset[str]
     """Tables whose contents the plan was validated against, besides those it moves."""
+    relies_on_schema: bool = True
+    """Whether it matters that the schema stays; it does not to plain tables and views."""
     actor: str | None = None
     message: str | None = None
     time: datetime = field(default_factory=now)
     merged: str | None = None
     schema: SchemaRecord | None = None
     next_identity: int | None = None
-    queries: Mapping[str, QueryRecord | None] = field(default_factory=dict)
-    """Stored queries that are registered, or with none removed."""
+    definitions: Mapping[str, Definition | None] = field(default_factory=dict)
+    """Definitions that are set, or with none removed, by key."""
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] = field(default_factory=dict)
     purge: tuple[int, ...] = ()
     """Identities of tables whose data before this commit is given up."""
+    only_on_base: bool = False
+    """Whether it was decided on everything the head shows, and holds on no other commit."""
+    deletes: Head | None = None
+    """A branch that goes with this commit, which must still be exactly this."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
 
@@ -81,8 +85,13 @@ class Judged:
     rows: tuple[Row, ...]
 
 
-def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
-    """The outcome of a plan on the current head of its branch, or the reason it cannot be."""
+def judge(
+    plan: PublishPlan, head: Head | None, view: ManifestView, deleted: Head | None = None
+) -> Judged:
+    """The outcome of a plan on the current head of its branch, or the reason it cannot be.
+
+    `deleted` is the current head of the branch that it deletes.
+    """
     base = plan.base
     if head is None or head.incarnation != base.incarnation:
         raise NotFound(
@@ -95,6 +104,10 @@ def judge(plan: PublishPlan, head: Head | None, view: ManifestView) -> Judged:
         actual = head.tables[key].version if key in head.tables else None
         if actual != expected:
             raise ExpectedVersionMismatch(key, expected, actual)
+    if plan.only_on_base and head.commit != base.commit:
+        raise HeadMoved(head, "head")
+    if plan.deletes is not None and deleted != plan.deletes:
+        raise HeadMoved(head, head_id(plan.deletes.branch))
     if head.commit != base.commit or head.epoch != base.epoch:
         _require_unmoved(plan, head, view)
     return _moved(plan, head, view)
@@ -104,14 +117,14 @@ def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
     spared = plan.registration is not None and plan.registration in view.named
     if head.epoch != plan.base.epoch and not spared:
         raise HeadMoved(head, "collection", expired=True)
-    if head.schema != plan.base.schema:
+    if plan.relies_on_schema and head.schema != plan.base.schema:
         raise HeadMoved(head, "schema")
     for key in sorted(plan.relies_on | plan.tables.keys()):
         if head.tables.get(key) != plan.base.tables.get(key):
             raise HeadMoved(head, key)
-    for name in sorted(plan.queries):
-        if head.queries.get(name) != plan.base.queries.get(name):
-            raise HeadMoved(head, f"query:{name}")
+    for key in sorted(plan.definitions):
+        if head.definitions.get(key) != plan.base.definitions.get(key):
+            raise HeadMoved(head, key)
 
 
 def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
@@ -131,14 +144,14 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
     if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
         rows.append(schema_row(plan.schema))
     schema = plan.schema.hash if plan.schema else head.schema
-    queries = dict(head.queries)
-    for name, record in sorted(plan.queries.items()):
-        queries.pop(name, None)
-        if record is None:
+    definitions = dict(head.definitions)
+    for key, definition in sorted(plan.definitions.items()):
+        definitions.pop(key, None)
+        if definition is None:
             continue
-        queries[name] = record.hash
-        if query_id(name, record.hash) not in view.named:
-            rows.append(query_row(record))
+        definitions[key] = definition.hash
+        if definition_id(key, definition.hash) not in view.named:
+            rows.append(definition_row(definition))
     commit = Commit(
         id=plan.commit,
         branch=head.branch,
@@ -150,7 +163,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
         schema=schema,
         changed=tuple(sorted(plan.tables)),
         tables=tables,
-        queries=queries,
+        definitions=definitions,
     )
     after = replace(
         head,
@@ -159,7 +172,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
         schema=schema,
         tables=tables,
         retired=retired,
-        queries=queries,
+        definitions=definitions,
         properties=_with_purged(head.properties, plan.purge, commit.version),
     )
     return Judged(after, commit, (commit_row(commit), *rows))

@@ -164,7 +164,7 @@ class Publisher:
             failpoint(BEFORE_PUBLISH)
             heads = self._heads_of(accepted)
             try:
-                self._advance(self._manifest.swap(view, self._swap(accepted)))
+                self._advance(self._manifest.swap(view, self._swap(view, accepted)))
             except (SwapConflict, SwapUnknown) as error:
                 failed = isinstance(error, SwapUnknown)
                 failures += failed
@@ -218,18 +218,22 @@ class Publisher:
                 ticket.commit = landed
                 continue
             branch = ticket.plan.base.branch
-            if branch not in heads:
-                heads[branch] = read_head(view, branch)
+            goes = ticket.plan.deletes.branch if ticket.plan.deletes else branch
+            for name in (branch, goes):
+                if name not in heads:
+                    heads[name] = read_head(view, name)
             try:
-                judged = judge(ticket.plan, heads[branch], view)
+                judged = judge(ticket.plan, heads[branch], view, heads[goes])
             except (HeadMoved, OmniGraphError) as error:
-                if branch in moving:
+                if moving & {branch, goes}:
                     refused.append((ticket, error))
                 else:
                     ticket.error = error
                 continue
             heads[branch] = judged.head
-            moving.add(branch)
+            if goes != branch:
+                heads[goes] = None
+            moving |= {branch, goes}
             accepted.append((ticket, judged))
         return accepted, refused
 
@@ -240,7 +244,7 @@ class Publisher:
         row = self._manifest.find(view, commit_id(commit))
         return parse_commit(row) if row else None
 
-    def _swap(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> Swap:
+    def _swap(self, view: ManifestView, accepted: Sequence[tuple[_Ticket, Judged]]) -> Swap:
         heads = {judged.head.branch: judged.head for _, judged in accepted}
         added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
         replaced = [head_row(head) for head in heads.values()]
@@ -248,7 +252,13 @@ class Publisher:
         if identities:
             replaced.append(allocator_row(max(identities)))
         registrations = [t.plan.registration for t, _ in accepted if t.plan.registration]
-        return Swap(replace=replaced, add=list(added.values()), remove=registrations)
+        deleted = [t.plan.deletes.branch for t, _ in accepted if t.plan.deletes]
+        return Swap(
+            replace=replaced,
+            add=list(added.values()),
+            remove=[*registrations, *map(head_id, deleted)],
+            remove_addresses=[a for name in deleted for a in self._manifest.own_rows(view, name)],
+        )
 
     def _heads_of(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> list[str | None]:
         rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]

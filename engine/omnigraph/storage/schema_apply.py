@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +17,11 @@ from omnigraph.storage.collect import collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import table_location
 from omnigraph.storage.plan import HeadMoved, PublishPlan, read_allocator
-from omnigraph.storage.tables import TableVersion, chunks, guarded
+from omnigraph.storage.table_views import StoredTable
+from omnigraph.storage.tables import TableVersion, guarded
 from omnigraph.storage.validation import check_unique_everywhere
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import Commit, Head, TablePointer, schema_record
+from omnigraph.storage.values import Commit, Head, Pointers, TablePointer, schema_record
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,65 @@ class SchemaApplied:
         }
 
 
+@dataclass(frozen=True)
+class SchemaChange:
+    """A schema that a head can be brought to: the steps, and the tables already moved."""
+
+    plan: SchemaPlan
+    source: str
+    desired: Catalog
+    tables: Mapping[str, TablePointer | None]
+    purge: tuple[int, ...]
+
+    def on(self, plan: PublishPlan) -> PublishPlan:
+        """A plan that also makes this change; what it moves itself goes over what is moved here."""
+        return replace(
+            plan,
+            tables={**self.tables, **plan.tables},
+            relies_on=plan.relies_on | _graph_tables(plan.base),
+            relies_on_schema=True,
+            schema=schema_record(self.source, self.desired),
+            next_identity=self.desired.next_identity,
+            purge=self.purge,
+        )
+
+    def after(self, pointers: Pointers) -> Pointers:
+        """A pointer map with the tables moved."""
+        moved = {**pointers, **self.tables}
+        return {key: pointer for key, pointer in moved.items() if pointer is not None}
+
+
+def _graph_tables(head: Head) -> frozenset[str]:
+    return frozenset(key for key in head.tables if not key.startswith("table:"))
+
+
+def stage_schema(
+    store: GraphStore,
+    head: Head,
+    source: str,
+    *,
+    file: str | None = None,
+    allow_data_loss: bool = False,
+) -> SchemaChange:
+    """Plan the way of a head to a schema, and move its data; nothing is visible yet."""
+    accepted = store.catalog(head.schema)
+    desired = compile_schema(
+        source,
+        accepted=accepted,
+        first_identity=read_allocator(store.publisher.view),
+        file=file,
+    )
+    plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
+    plan.raise_unsupported()
+    return SchemaChange(
+        plan,
+        source,
+        desired,
+        _moved_tables(store, head, accepted, desired) if plan.steps else {},
+        _purged(accepted, desired) if allow_data_loss and plan.steps else (),
+    )
+
+
 def apply_schema(
     store: GraphStore,
     source: str,
@@ -54,35 +114,24 @@ def apply_schema(
     commit_id = new_ulid()
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
-        accepted = store.catalog(head.schema)
-        desired = compile_schema(
-            source,
-            accepted=accepted,
-            first_identity=read_allocator(store.publisher.view),
-            file=file,
-        )
-        plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
-        plan.raise_unsupported()
-        if not plan.steps:
-            return SchemaApplied(False, plan)
+        change = stage_schema(store, head, source, file=file, allow_data_loss=allow_data_loss)
+        if not change.plan.steps:
+            return SchemaApplied(False, change.plan)
         publish = PublishPlan(
             commit=commit_id,
             base=head,
-            tables=_moved_tables(store, head, accepted, desired),
-            relies_on=frozenset(head.tables),
+            tables={},
+            relies_on=frozenset(),
             actor=actor,
             message=message or "apply a schema",
-            schema=schema_record(source, desired),
-            next_identity=desired.next_identity,
-            purge=_purged(accepted, desired) if allow_data_loss else (),
         )
         try:
-            commit = store.publisher.publish(publish)
+            commit = store.publisher.publish(change.on(publish))
         except HeadMoved:
             continue
-        if publish.purge:
+        if change.purge:
             collect(store)
-        return SchemaApplied(True, plan, commit)
+        return SchemaApplied(True, change.plan, commit)
     raise PublishContention(
         f"other writers of {branch} were faster every time; nothing was changed",
         hint="Try again when fewer writers are busy.",
@@ -124,16 +173,21 @@ def _moved_tables(
 def _evolved(store: GraphStore, base: TablePointer, old: GraphType, new: GraphType) -> TablePointer:
     """The table under its new declaration; the same pointer when its columns stay as they are."""
     version = TableVersion(base.location, base.lance)
-    if not table_schema(old).equals(table_schema(new)):
-        version = _rewritten(store, version, old, new)
-    _check_new_constraints(store, version, old, new)
+    version = evolved_version(store, version, old, new)
+    _check_new_constraints(StoredTable(store.tables, version, base.rows), old, new)
     return TablePointer(base.location, base.version, version.lance, base.rows, base.identity)
 
 
-def _rewritten(
+def evolved_version(
     store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
 ) -> TableVersion:
+    """The rows of a table in the columns of a later declaration; the same version if it has them.
+
+    Columns that are new hold the default of a required property, or null.
+    """
     schema = table_schema(new)
+    if table_schema(old).equals(schema):
+        return version
     old_names = {p.identity: p.name for p in old.properties}
     sources = {p.name: old_names.get(p.identity) for p in new.properties}
     wanted = [f.name for f in schema if f.name not in sources]
@@ -142,7 +196,7 @@ def _rewritten(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in guarded(reader, version):
-            columns = [_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
+            columns = [evolved_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     target = store.tables.replace(version, schema, [])
@@ -150,9 +204,10 @@ def _rewritten(
     return store.tables.replace(target, schema, fragments)
 
 
-def _column(
-    batch: pa.RecordBatch, target: pa.Field, source: str | None, type_: GraphType
-) -> pa.Array:
+def evolved_column(
+    batch: pa.RecordBatch | pa.Table, target: pa.Field, source: str | None, type_: GraphType
+) -> pa.Array | pa.ChunkedArray:
+    """A column of a later declaration from the rows of an earlier one, which may not have it."""
     if source is not None:
         column = batch.column(source)
         return column if column.type == target.type else column.cast(target.type)
@@ -162,14 +217,11 @@ def _column(
     return pa.repeat(default, batch.num_rows)
 
 
-def _check_new_constraints(
-    store: GraphStore, version: TableVersion, old: GraphType, new: GraphType
-) -> None:
+def _check_new_constraints(view: StoredTable, old: GraphType, new: GraphType) -> None:
     """Every existing row is checked against constraints that are new."""
     known = {str(rule) for rule in (*old.ranges, *old.checks)}
     if any(str(rule) not in known for rule in (*new.ranges, *new.checks)):
-        reader = store.tables.scan(version)
-        for rows in chunks(guarded(reader, version)):
+        for rows in view.scan(table_schema(new).names):
             check_values(new, rows)
     renamed = {p.identity: p.name for p in new.properties}
     before = {
@@ -177,7 +229,7 @@ def _check_new_constraints(
     }
     for rule in new.uniques:
         if tuple(sorted(rule.members)) not in before:
-            check_unique_everywhere(store.tables, version, new, rule.members)
+            check_unique_everywhere(view, new, rule.members)
 
 
 def _now(member: str, old: GraphType, names: Mapping[int, str]) -> str:

@@ -23,10 +23,19 @@ from omnigraph.errors import (
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.definitions import Definition, DefinitionKind, definition_key
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment, given_up_since, reclaimed
+from omnigraph.storage.plain_tables import (
+    PREFIX,
+    PlainTable,
+    declaration_of,
+    no_table,
+    plain_names,
+)
+from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.tables import TableVersion, guarded, in_condition
-from omnigraph.storage.values import QueryRecord, TablePointer
+from omnigraph.storage.values import TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
@@ -80,15 +89,33 @@ class Snapshot:
                 raise
             return then
 
-    def stored_queries(self) -> Mapping[str, QueryRecord]:
-        """The stored queries of this moment, by name."""
-        found = sorted(self.moment.queries.items())
-        return {name: self._store.stored_query(name, source_hash) for name, source_hash in found}
+    def plain_tables(self) -> list[PlainTable]:
+        """The plain tables of this moment, by name."""
+        return [self.plain_table(name) for name in plain_names(self.moment.tables)]
 
-    def stored_query(self, name: str) -> QueryRecord | None:
+    def plain_table(self, name: str) -> PlainTable:
+        """One of them, by `<schema>.<name>`."""
+        pointer = self.moment.tables.get(PREFIX + name)
+        if pointer is None:
+            raise no_table(name, plain_names(self.moment.tables))
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        declared = declaration_of(self.definition("table", name))
+        return PlainTable(self._store.tables, name, pointer, declared)
+
+    def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
+        """The stored queries (`query`), views, … of this moment, by name."""
+        names = sorted(
+            key.partition(":")[2] for key in self.moment.definitions if key.startswith(f"{kind}:")
+        )
+        found = {name: self.definition(kind, name) for name in names}
+        return {name: definition for name, definition in found.items() if definition is not None}
+
+    def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         """One of them, or none."""
-        source_hash = self.moment.queries.get(name)
-        return self._store.stored_query(name, source_hash) if source_hash else None
+        key = definition_key(kind, name)
+        content_hash = self.moment.definitions.get(key)
+        return self._store.definition(key, content_hash) if content_hash else None
 
     def count(self, type_name: str) -> int:
         """How many entities a type has."""
@@ -139,6 +166,19 @@ class Snapshot:
             raise self._explained(error, filter) from error
         return pa.RecordBatchReader.from_batches(
             target, self._batches(reader, version, target, filter)
+        )
+
+    def readable(self, type_name: str) -> ReadableTable:
+        """A type's table for a query engine that reads by itself."""
+        type_ = self.find_type(type_name)
+        names = self._names_then(type_, self._existing(type_))
+        schema = self.schema(type_name)
+        return ReadableTable(
+            self._store.tables,
+            self._version(type_),
+            schema,
+            {name: names[name] for name in schema.names},
+            self.pointer(type_).rows,
         )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002

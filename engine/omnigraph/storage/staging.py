@@ -21,14 +21,13 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text
 from omnigraph.storage import violations
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.tables import (
-    NO_ADDRESSES,
     NOTHING_FOUND,
     PROBE_LIMIT,
-    Addresses,
     Tables,
     TableVersion,
     drain,
@@ -344,10 +343,13 @@ def _growing(ids: pa.Array | pa.ChunkedArray) -> bool:
 
 def part_of(ids: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
     """The ids that belong to one of several parts; equal ids belong to the same one."""
-    if parts == 1:
-        return ids
-    masks = [pa.array(_hash(chunk) % np.uint64(parts) == part) for chunk in ids.chunks]
-    return ids.filter(pa.chunked_array(masks, pa.bool_()))
+    return ids if parts == 1 else ids.filter(part_mask(ids, part, parts))
+
+
+def part_mask(texts: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
+    """Which texts belong to one of several parts."""
+    masks = [pa.array(_hash(chunk) % np.uint64(parts) == part) for chunk in texts.chunks]
+    return pa.chunked_array(masks, pa.bool_())
 
 
 def _hash(ids: pa.StringArray) -> npt.NDArray[np.uint64]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import lance
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment, LanceOperation
@@ -20,6 +19,15 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
+from omnigraph.storage.addresses import (
+    NO_ADDRESSES,
+    Addresses,
+    address_condition,
+    addresses_of,
+    split_by_fragment,
+    with_addresses,
+    with_offsets,
+)
 from omnigraph.storage.caches import BoundedCache, rows_key
 from omnigraph.storage.folding import choose_fold, tier
 
@@ -28,9 +36,6 @@ SMALL_ROWS_CACHE_BYTES = 64 << 20
 PROBE_LIMIT = 2000
 """Up to this many ids are looked up one by one through the index; more are joined with a scan."""
 SCAN_ROWS = 1 << 20
-
-Addresses = npt.NDArray[np.uint64]
-NO_ADDRESSES: Addresses = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +197,7 @@ class Tables:
         for matched in self._locate_in(version, dataset, large, ids):
             found_ids.append(matched.column("id"))
             found_addresses.append(matched.column("_rowaddr"))
-        return Found(one_array(found_ids), _numpy(found_addresses))
+        return Found(one_array(found_ids), addresses_of(found_addresses))
 
     def _locate_in(
         self,
@@ -229,9 +234,25 @@ class Tables:
                 fragments=[fragment], with_row_address=True, blob_handling="all_binary"
             ).to_reader()
             rows = drain(reader, version)
-            offsets = _with_offsets(rows)
+            offsets = with_offsets(rows)
             self._small.put(key, offsets, offsets.nbytes + 1)
-        return _with_addresses(offsets, fragment.fragment_id)
+        return with_addresses(offsets, fragment.fragment_id)
+
+    def first_where(
+        self, version: TableVersion, condition: str, *, since: TableVersion | None = None
+    ) -> dict[str, Any] | None:
+        """The first row that meets a condition; with `since`, among fragments it does not have."""
+        dataset = self.open(version)
+        known = {f.data_files()[0].path for f in self.open(since).get_fragments()} if since else ()
+        fragments = [f for f in dataset.get_fragments() if f.data_files()[0].path not in known]
+        if not fragments:
+            return None
+        try:
+            found = dataset.scanner(filter=condition, fragments=fragments, limit=1).to_table()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise read_error(version, error) from error
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows[0] if rows else None
 
     def large_fragments(self, version: TableVersion) -> dict[str, int]:
         """Data files of the fragments that are not kept in memory, and their rows."""
@@ -305,7 +326,7 @@ class Tables:
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
             else:
-                updated.append(by_id[fragment_id].delete(_address_condition(addresses)))
+                updated.append(by_id[fragment_id].delete(address_condition(addresses)))
         new = list(fragments)
         whole: pa.Table | None = None
         if rows is not None:
@@ -323,7 +344,7 @@ class Tables:
         for metadata in updated:
             self._remember_shrunk(base.location, by_id[metadata.id], metadata, gone)
         if whole is not None and len(new) == 1 and tier(whole.num_rows) is not None:
-            remembered = _with_offsets(
+            remembered = with_offsets(
                 whole.append_column("_rowaddr", pa.array(range(whole.num_rows), pa.uint64()))
             )
             key = (base.location, *rows_key(new[0]))
@@ -428,21 +449,6 @@ def drain(reader: pa.RecordBatchReader, version: TableVersion) -> pa.Table:
     return pa.Table.from_batches(guarded(reader, version), schema=reader.schema)
 
 
-def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:
-    """Addresses grouped by the fragment they are in."""
-    ordered = np.unique(addresses)
-    if not len(ordered):
-        return
-    owners = (ordered >> np.uint64(32)).astype(np.int64)
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(ordered)], strict=True):
-        yield int(owners[start]), ordered[start:stop]
-
-
-def _address_condition(addresses: Addresses) -> str:
-    return f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
-
-
 def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
     """The schema with Blob columns marked as such: a scan gives them back as plain bytes."""
     return pa.schema(
@@ -454,28 +460,11 @@ def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
     )
 
 
-def _with_offsets(rows: pa.Table) -> pa.Table:
-    """Rows with their offset in the fragment instead of an address, which depends on its number."""
-    mask = pa.scalar(0xFFFFFFFF, pa.uint64())
-    offsets = pc.bit_wise_and(rows.column("_rowaddr"), mask)
-    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", offsets)
-
-
-def _with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
-    base = pa.scalar(fragment_id << 32, pa.uint64())
-    addresses = pc.add(rows.column("_rowaddr"), base)
-    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", addresses)
-
-
 def one_array(parts: Iterable[pa.ChunkedArray]) -> pa.Array:
     """Text columns one after the other, as one array."""
     return pa.chunked_array(
         [c for part in parts for c in part.chunks], pa.string()
     ).combine_chunks()
-
-
-def _numpy(parts: Sequence[pa.ChunkedArray]) -> Addresses:
-    return np.concatenate([NO_ADDRESSES, *(part.to_numpy() for part in parts)])
 
 
 def read_error(version: TableVersion, error: Exception) -> StorageError:

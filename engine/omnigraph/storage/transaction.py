@@ -10,10 +10,9 @@ read and an upsert.
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Literal
 
 import pyarrow as pa
@@ -29,16 +28,20 @@ from omnigraph.errors import (
     StorageError,
     TransactionExpired,
 )
+from omnigraph.schema import SchemaPlan
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.plan import HeadMoved, PublishPlan, read_head
+from omnigraph.storage.moments import DEFERRED_CHECKS, present
+from omnigraph.storage.plain_writes import PlainWrites
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
-from omnigraph.storage.snapshot import check_columns, explained
+from omnigraph.storage.registration import register, unregister
+from omnigraph.storage.schema_apply import SchemaChange, stage_schema
+from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
     Operation,
     Remove,
@@ -49,10 +52,12 @@ from omnigraph.storage.staging import (
     remove_rows,
     stage,
 )
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
-from omnigraph.storage.values import ALLOCATOR_ID, Commit, Head, registration_row
+from omnigraph.storage.values import Commit, Head, Pointers
+from omnigraph.storage.work import Work
 
 
 class WriteTxn:
@@ -79,15 +84,35 @@ class WriteTxn:
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
         self._registration: str | None = None
+        self._spared: set[str] = set()
         self._finished = False
         self.commit_id = new_ulid()
         self.pin: Head = store.head(branch)
         self.catalog = store.catalog(self.pin.schema)
-        self._work = _Work(self.pin)
+        self._work = Work(self.pin)
+        self._schema_change: SchemaChange | None = None
+        self._bases: Pointers = self.pin.tables
+        self.plain = PlainWrites(store, self.pin, self._register)
+        """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
 
     # ------------------------------------------------------------------ operations
+
+    def apply_schema(self, source: str, *, allow_data_loss: bool = False) -> SchemaPlan:
+        """Change the schema; rows that are written after it go into the types it makes."""
+        self._require_open()
+        if self._operations or self._schema_change is not None:
+            raise InvalidInput(
+                "a transaction changes its schema once, before its rows",
+                hint="Change the schema first, or in a transaction of its own.",
+            )
+        change = stage_schema(self._store, self.pin, source, allow_data_loss=allow_data_loss)
+        if change.plan.steps:
+            self._schema_change = change
+            self._bases = change.after(self.pin.tables)
+            self.catalog = change.desired
+        return change.plan
 
     def write(
         self,
@@ -135,7 +160,7 @@ class WriteTxn:
         self._operations.setdefault(type_.table_key, []).append(Remove(ids, cascade))
 
     def _buffer(self, type_: GraphType) -> RowBuffer:
-        base = self.pin.tables[type_.table_key]
+        base = self._bases[type_.table_key]
         return RowBuffer(
             self._store.tables,
             TableVersion(base.location, base.lance),
@@ -151,6 +176,14 @@ class WriteTxn:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
         return self._staged(table_key).version
+
+    def snapshot(self) -> Snapshot:
+        """The graph as it was when this transaction began."""
+        return Snapshot(self._store, present(self.pin))
+
+    def expect_unmoved(self, type_: GraphType) -> None:
+        """What is written was decided on the rows of a type: refuse it if they move."""
+        self._read.add(type_.table_key)
 
     def scan(
         self, type_: GraphType, columns: Sequence[str] | None, condition: str | None
@@ -177,7 +210,7 @@ class WriteTxn:
         work = self._work
         state = work.staged.get(table_key)
         if state is None:
-            state = nothing_staged(self.catalog.type_for(table_key), self.pin.tables[table_key])
+            state = nothing_staged(self.catalog.type_for(table_key), self._bases[table_key])
         operations = self._operations.get(table_key, [])
         done = work.applied(table_key)
         for operation in operations[done:]:
@@ -202,7 +235,8 @@ class WriteTxn:
         self._require_open()
         self._plan()
         staged = self._work.staged
-        return {key: s.rows - s.base.rows for key, s in sorted(staged.items()) if s.changed}
+        grown = {key: s.rows - s.base.rows for key, s in sorted(staged.items()) if s.changed}
+        return grown | self.plain.growth()
 
     def commit(self) -> Commit | None:
         """Publish; none when nothing changed and an empty commit was not asked for."""
@@ -224,7 +258,8 @@ class WriteTxn:
                     self._repin()
                 try:
                     plan = self._plan()
-                    if not plan.tables and not self._commit_when_empty:
+                    changes = plan.tables or plan.definitions or plan.schema
+                    if not changes and not self._commit_when_empty:
                         return None
                     return publisher.publish(plan, first=attempt > 0)
                 except HeadMoved as moved:
@@ -247,12 +282,17 @@ class WriteTxn:
             if head.tables.get(key) != self.pin.tables.get(key):
                 raise ExpectedVersionMismatch(key, _version(self.pin, key), _version(head, key))
         keep = head.epoch == self.pin.epoch or self._registration is not None
-        self._work = self._work.rebased(head) if keep else _Work(head)
+        self.plain.rebase(head, staged_is_there=keep)
+        self._work = self._work.rebased(head) if keep else Work(head)
         self.pin = head
+        self._bases = head.tables
 
     def _refuse_if_strict(self, moved: HeadMoved) -> None:
-        strict = self._expected or any(
-            operation.strict for operations in self._operations.values() for operation in operations
+        strict = (
+            self._expected
+            or self.plain.strict
+            or self._schema_change is not None
+            or any(o.strict for operations in self._operations.values() for o in operations)
         )
         if moved.member == "schema":
             raise ReadSetConflict(
@@ -295,14 +335,18 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            image = FinalImage(self._store.tables, self.catalog, touched, self._rely_on)
-            validate(image)
+            deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
+            validate(FinalImage(self.catalog, touched, self._final), deferred=deferred)
             work.validated = True
+        self.plain.settle()
         failpoint(AFTER_VALIDATION)
-        return PublishPlan(
+        graph_tables = {key: state.pointer for key, state in touched.items()}
+        plan = PublishPlan(
             commit=self.commit_id,
             base=self.pin,
-            tables={key: state.pointer for key, state in touched.items()},
+            tables={**graph_tables, **self.plain.pointers()},
+            definitions=self.plain.definitions(),
+            relies_on_schema=bool(self._operations or self._read) or not self.plain.touched,
             relies_on=frozenset(work.relied_on | self._read),
             actor=self._actor,
             message=self._message,
@@ -310,11 +354,17 @@ class WriteTxn:
             expected_table_versions=self._expected,
             registration=self._registration,
         )
+        return self._schema_change.on(plan) if self._schema_change else plan
 
-    def _rely_on(self, table_key: str) -> tuple[TableVersion, int]:
+    def _final(self, table_key: str) -> StoredTable:
+        """A table as it will be; one that is not staged is relied on to stay."""
+        staged = self._work.staged.get(table_key)
+        if staged is not None and staged.changed:
+            return StoredTable(self._store.tables, staged.version, staged.rows)
         self._work.relied_on.add(table_key)
-        pointer = self.pin.tables[table_key]
-        return TableVersion(pointer.location, pointer.lance), pointer.rows
+        pointer = self._bases[table_key]
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(self._store.tables, version, pointer.rows)
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
@@ -370,71 +420,17 @@ class WriteTxn:
 
     def _register(self) -> None:
         """Before the first spilled file: ask collections to spare this graph's tables."""
-        if self._registration is not None:
-            return
-        locations = {pointer.location for pointer in self.pin.tables.values()}
-        row = registration_row(self.commit_id, locations, self._actor)
-
-        def build(view: ManifestView) -> Swap | None:
-            if row["object_id"] in view.named:
-                return None
-            head = read_head(view, self.pin.branch)
-            if head is None or head.epoch != self.pin.epoch:
-                raise TransactionExpired(
-                    "a collection ran while this transaction was open",
-                    hint="Start the transaction again.",
-                )
-            return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
-
-        self._store.publisher.change_names(build)
-        self._registration = row["object_id"]
+        bases = (*self.pin.tables.values(), *self._bases.values())
+        locations = {pointer.location for pointer in bases} | self.plain.locations()
+        if not locations <= self._spared:
+            self._registration = register(
+                self._store.publisher, self.pin, self.commit_id, locations, self._actor
+            )
+            self._spared = locations
 
     def _unregister(self) -> None:
-        name = self._registration
-        if name is None or name not in self._store.publisher.view.named:
-            return
-        # What the caller must hear is how the commit ended; a collection forgets the row in time.
-        with suppress(StorageError, PublishContention):
-            self._store.publisher.change_names(
-                lambda view: (
-                    Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
-                    if name in view.named
-                    else None
-                )
-            )
-
-
-class _Work:
-    """What has been staged so far on one pin. The lock protects the two maps of progress."""
-
-    def __init__(self, pin: Head) -> None:
-        self.pin = pin
-        self.staged: dict[str, Staged] = {}
-        self.cascades: dict[str, list[pa.StringArray]] = {}
-        self.relied_on: set[str] = set()
-        self.validated = False
-        self._progress: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def applied(self, table_key: str) -> int:
-        """How many of the table's operations are staged."""
-        return self._progress.get(table_key, 0)
-
-    def keep(self, table_key: str, state: Staged, applied: int) -> None:
-        with self._lock:
-            if applied != self._progress.get(table_key, 0):
-                self.validated = False
-            self.staged[table_key] = state
-            self._progress[table_key] = applied
-
-    def rebased(self, head: Head) -> _Work:
-        """The work that still holds on another head: tables that did not move."""
-        after = _Work(head)
-        for key, state in self.staged.items():
-            if head.tables.get(key) == self.pin.tables.get(key):
-                after.staged[key] = state
-                after._progress[key] = self._progress.get(key, 0)
-        return after
+        if self._registration is not None:
+            unregister(self._store.publisher, self._registration)
 
 
 def _typed_batches(

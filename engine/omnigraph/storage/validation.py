@@ -2,7 +2,8 @@
 
 Each check finds candidates in what the write changed and confirms them on the final image, so that
 rows a later operation replaced cannot raise a false alarm. Order: all uniqueness, then all
-endpoints, then all cardinality (loading.md §5).
+endpoints, then all cardinality (loading.md §5). Violations come one by one: a write needs the
+first, a merge reports all.
 """
 
 from __future__ import annotations
@@ -12,117 +13,162 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import ConstraintViolation
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text, tuple_text
 from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage import violations
-from omnigraph.storage.staging import PARTITION_ROWS, Staged, part_of
-from omnigraph.storage.tables import (
-    PROBE_LIMIT,
-    Tables,
-    TableVersion,
-    chunks,
-    guarded,
-    in_condition,
-    one_array,
-)
+from omnigraph.storage.staging import PARTITION_ROWS, batches_of, part_of
+from omnigraph.storage.table_views import TableView
+from omnigraph.storage.tables import PROBE_LIMIT, one_array
 
 _ENDPOINT = PropertyType("scalar", Scalar.STRING)
+
+Violations = Iterator[ConstraintViolation]
+
+
+class Rows(Protocol):
+    """Rows that can be read again and again."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]: ...
+
+
+class Written(Protocol):
+    """Rows that a write adds or replaces."""
+
+    @property
+    def buffer(self) -> Rows: ...
+
+    @property
+    def one_file(self) -> bool: ...
+
+
+class Changed(Protocol):
+    """What a write does to one table, as far as checks need to know."""
+
+    @property
+    def type(self) -> GraphType: ...
+
+    @property
+    def written(self) -> Sequence[Written]: ...
+
+    @property
+    def removed(self) -> pa.StringArray:
+        """Ids that went; some may have been put back."""
+
+    @property
+    def touched(self) -> pa.StringArray:
+        """Sources (of edges with a cardinality) that lost an edge."""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether all rows went."""
 
 
 @dataclass(frozen=True)
 class FinalImage:
     """The graph as it would be after the write."""
 
-    tables: Tables
     catalog: Catalog
-    staged: Mapping[str, Staged]
-    current: Callable[[str], tuple[TableVersion, int]]
-    """Version and row count of a table the write does not touch; notes that it was relied on."""
-
-    def table(self, key: str) -> tuple[TableVersion, int]:
-        if key in self.staged:
-            return self.staged[key].version, self.staged[key].rows
-        return self.current(key)
+    changed: Mapping[str, Changed]
+    table: Callable[[str], TableView]
+    """A table as it would be; notes which of those that the write does not touch it relied on."""
 
 
-def validate(image: FinalImage) -> None:
-    """Raise the first violation, or return."""
-    changed = [staged for _, staged in sorted(image.staged.items())]
-    for staged in changed:
-        for rule in staged.type.uniques:
-            _check_unique(image, staged, rule.members)
-    for staged in changed:
-        if isinstance(staged.type, EdgeType):
-            _check_endpoints(image, staged, staged.type)
-    for staged in changed:
-        if isinstance(staged.type, NodeType):
-            _check_references(image, staged, staged.type)
-    for staged in changed:
-        if isinstance(staged.type, EdgeType) and not staged.type.cardinality.is_free:
-            _check_cardinality(image, staged, staged.type)
+def validate(image: FinalImage, *, deferred: bool = False) -> None:
+    """Raise the first violation, or return. What is deferred spans tables: the merge checks it."""
+    for violation in all_violations(image, deferred=deferred):
+        raise violation
+
+
+def all_violations(image: FinalImage, *, deferred: bool = False) -> Violations:
+    """Everything that the final image breaks, in order."""
+    changed = [change for _, change in sorted(image.changed.items())]
+    for change in changed:
+        yield from unique_violations(image, change)
+    if deferred:
+        return
+    for change in changed:
+        yield from endpoint_violations(image, change)
+    for change in changed:
+        yield from reference_violations(image, change)
+    for change in changed:
+        yield from cardinality_violations(image, change)
 
 
 def check_everything(image: FinalImage) -> None:
     """Uniqueness, endpoints and upper cardinality over whole tables; for verification."""
     for type_ in image.catalog.types():
-        version, rows = image.table(type_.table_key)
-        for rule in type_.uniques if rows else ():
-            check_unique_everywhere(image.tables, version, type_, rule.members)
-        if not isinstance(type_, EdgeType) or not rows:
+        view = image.table(type_.table_key)
+        for rule in type_.uniques if view.rows else ():
+            check_unique_everywhere(view, type_, rule.members)
+        if not isinstance(type_, EdgeType) or not view.rows:
             continue
         for end, node_name in (("src", type_.src), ("dst", type_.dst)):
-            named = _all_values(image.tables, version, end)
-            for missing in _missing_nodes(image, node_name, named):
-                edge_id = _edge_with(image, version, end, missing)
-                raise violations.endpoint(type_.name, end, edge_id, missing, node_name)
-        high = type_.cardinality.max
-        if high is not None:
-            sources = _all_values(image.tables, version, "src")
-            for source, count in _counts(image.tables, version, sources):
-                if count > high:
-                    raise violations.cardinality(type_.name, source, count, high, above=True)
+            missing = _missing_nodes(image, node_name, _all_values(view, end))
+            for violation in _orphans(view, type_, end, node_name, missing):
+                raise violation
+        for violation in _too_many(view, type_, _all_values(view, "src")):
+            raise violation
 
 
 # --------------------------------------------------------------------------- uniqueness
 
 
-def check_unique_everywhere(
-    tables: Tables, version: TableVersion, type_: GraphType, members: Sequence[str]
-) -> None:
+def check_unique_everywhere(view: TableView, type_: GraphType, members: Sequence[str]) -> None:
     """The same rule over a whole table, for a constraint that is new."""
-    _confirm_unique(tables, version, type_, members, None, pa.array([], pa.string()))
+    for violation in unique_everywhere(view, type_, members):
+        raise violation
 
 
-def _check_unique(image: FinalImage, staged: Staged, members: Sequence[str]) -> None:
+def unique_everywhere(view: TableView, type_: GraphType, members: Sequence[str]) -> Violations:
+    """All violations of one rule in a whole table."""
+    return _repeated_tuples(view, type_, members, None, pa.array([], pa.string()))
+
+
+def unique_violations(image: FinalImage, change: Changed) -> Violations:
+    """Tuples that a written row shares with another row."""
+    for rule in change.type.uniques:
+        yield from unique_rule_violations(image, change, rule.members)
+
+
+def unique_rule_violations(
+    image: FinalImage, change: Changed, members: Sequence[str]
+) -> Violations:
+    """The same for one rule."""
     texts, ids = [], []
-    for write in staged.written:
+    for write in change.written:
         for rows in write.buffer.scan(_columns(members)):
-            text = _tuples(staged.type, members, rows)
+            text = _tuples(change.type, members, rows)
             known = text.is_valid()
             texts.append(text.filter(known))
             ids.append(rows.column("id").combine_chunks().filter(known))
         if write.one_file:
-            _check_within_file(staged.type, members, texts, ids)
+            yield from _within_file(change.type, members, texts, ids)
     if not texts:
         return
     candidates = pa.chunked_array(texts, pa.string()).unique()
     if len(candidates):
         changed = pa.chunked_array(ids, pa.string())
-        _confirm_unique(image.tables, staged.version, staged.type, members, candidates, changed)
+        view = image.table(change.type.table_key)
+        yield from _repeated_tuples(view, change.type, members, candidates, changed)
 
 
-def _check_within_file(
+def _within_file(
     type_: GraphType,
     members: Sequence[str],
     texts: Sequence[pa.StringArray],
     ids: Sequence[pa.StringArray],
-) -> None:
+) -> Violations:
     """Rows of one load input may not repeat a tuple, whatever their ids."""
     table = pa.table(
         {"text": pa.chunked_array(texts, pa.string()), "id": pa.chunked_array(ids, pa.string())}
@@ -132,23 +178,22 @@ def _check_within_file(
     if len(repeated):
         first = repeated[0].as_py()
         holders = table.filter(pc.equal(table.column("text"), first)).column("id").to_pylist()
-        raise violations.unique(type_.name, members, _parts(first, members), holders[0], holders[1])
+        yield violations.unique(type_.name, members, _parts(first, members), holders[0], holders[1])
 
 
-def _confirm_unique(
-    tables: Tables,
-    version: TableVersion,
+def _repeated_tuples(
+    view: TableView,
     type_: GraphType,
     members: Sequence[str],
     candidates: pa.StringArray | None,
     changed: pa.Array | pa.ChunkedArray,
-) -> None:
-    """No two rows of a version may hold one of the tuples (or any tuple, without candidates)."""
+) -> Violations:
+    """No two rows may hold one of the tuples (or any tuple, without candidates)."""
     texts, ids = [], []
-    reader = tables.scan(
-        version, columns=_columns(members), condition=_member_condition(type_, members, candidates)
-    )
-    for rows in chunks(guarded(reader, version)):
+    among = None
+    if candidates is not None and len(members) == 1 and _member_type(type_, members[0]).is_text:
+        among = (members[0], candidates)
+    for rows in view.scan(_columns(members), among):
         text = _tuples(type_, members, rows)
         wanted = text.is_valid() if candidates is None else pc.is_in(text, candidates)
         texts.append(text.filter(wanted))
@@ -160,14 +205,16 @@ def _confirm_unique(
     )
     counts = table.column("text").value_counts()
     repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-    if not len(repeated):
-        return
-    first = pc.min(repeated).as_py()
-    holders = table.filter(pc.equal(table.column("text"), first)).column("id")
-    offenders = holders.filter(pc.is_in(holders, changed)).to_pylist()
-    earlier = holders.filter(pc.invert(pc.is_in(holders, changed))).to_pylist()
-    holders = earlier + offenders
-    raise violations.unique(type_.name, members, _parts(first, members), holders[0], holders[1])
+    held = table.filter(pc.is_in(table.column("text"), repeated))
+    # Who was there before is the holder; who came with the write offends.
+    held = held.append_column("new", pc.is_in(held.column("id"), changed))
+    holder: tuple[str, str] | None = None
+    for row in held.sort_by([("text", "ascending"), ("new", "ascending")]).to_pylist():
+        if holder is None or holder[0] != row["text"]:
+            holder = (row["text"], row["id"])
+            continue
+        values = _parts(row["text"], members)
+        yield violations.unique(type_.name, members, values, holder[1], row["id"])
 
 
 def _columns(members: Sequence[str]) -> list[str]:
@@ -186,37 +233,28 @@ def _parts(text: str, members: Sequence[str]) -> list[str]:
     return [text] if len(members) == 1 else list(json.loads(text))
 
 
-def _member_condition(
-    type_: GraphType, members: Sequence[str], candidates: pa.StringArray | None
-) -> str | None:
-    """A filter that Lance can push down, when there are few candidates of one text column."""
-    if candidates is None or len(candidates) > PROBE_LIMIT or len(members) > 1:
-        return None
-    if not _member_type(type_, members[0]).is_text:
-        return None
-    return in_condition(members[0], candidates)
-
-
 # --------------------------------------------------------------------------- endpoints
 
 
-def _check_endpoints(image: FinalImage, staged: Staged, edge: EdgeType) -> None:
+def endpoint_violations(image: FinalImage, change: Changed) -> Violations:
     """Both ends of every written edge must be there."""
+    edge = change.type
+    if not isinstance(edge, EdgeType):
+        return
     ends = (("src", edge.src), ("dst", edge.dst))
-    named = [partial(_written_values, staged, end) for end, _ in ends]
-    count = sum(write.buffer.rows for write in staged.written)
+    named = [partial(_written_values, change, end) for end, _ in ends]
+    count = sum(write.buffer.rows for write in change.written)
     # Set membership runs without the interpreter's lock: the two ends are checked side by side.
     with ThreadPoolExecutor(2) as pool:
         absent = list(pool.map(partial(_absent, image, count), (n for _, n in ends), named))
-    for (end, node_name), candidates in zip(ends, absent, strict=True):
-        for missing in candidates:
-            edge_id = _edge_with(image, staged.version, end, missing)
-            if edge_id is not None:
-                raise violations.endpoint(edge.name, end, edge_id, missing, node_name)
+    for (end, node_name), missing in zip(ends, absent, strict=True):
+        if missing:
+            view = image.table(edge.table_key)
+            yield from _orphans(view, edge, end, node_name, missing)
 
 
-def _written_values(staged: Staged, column: str) -> Iterator[pa.ChunkedArray]:
-    for write in staged.written:
+def _written_values(change: Changed, column: str) -> Iterator[pa.ChunkedArray]:
+    for write in change.written:
         for rows in write.buffer.scan([column]):
             yield rows.column(column)
 
@@ -228,17 +266,14 @@ def _absent(
     named: Callable[[], Iterator[pa.ChunkedArray]],
 ) -> list[str]:
     """Ids among the `count` named that a node type does not hold, in order; in bounded memory."""
-    version, rows = image.table(f"node:{node_name}")
     if count <= PROBE_LIMIT:
         ids = pa.chunked_array([c for column in named() for c in column.chunks], pa.string())
         return _missing_nodes(image, node_name, ids.unique())
+    view = image.table(f"node:{node_name}")
     missing: set[str] = set()
-    parts = -(-max(rows, 1) // PARTITION_ROWS)
+    parts = -(-max(view.rows, 1) // PARTITION_ROWS)
     for part in range(parts):
-        reader = image.tables.scan(version, columns=["id"])
-        held = one_array(
-            part_of(chunk.column("id"), part, parts) for chunk in chunks(guarded(reader, version))
-        )
+        held = one_array(part_of(chunk.column("id"), part, parts) for chunk in view.scan(["id"]))
         for several in _gathered(named()):
             ids = part_of(several, part, parts)
             known = pc.is_in(ids, held)
@@ -261,106 +296,116 @@ def _gathered(columns: Iterable[pa.ChunkedArray]) -> Iterator[pa.ChunkedArray]:
 
 def _missing_nodes(image: FinalImage, node_name: str, ids: pa.StringArray) -> list[str]:
     """Those of the ids that the node type does not hold, in order."""
-    version, rows = image.table(f"node:{node_name}")
-    absent = pc.invert(pc.is_in(ids, _held(image.tables, version, rows, ids)))
+    absent = pc.invert(pc.is_in(ids, _held(image.table(f"node:{node_name}"), ids)))
     return sorted(ids.filter(absent).to_pylist())
 
 
-def _held(tables: Tables, version: TableVersion, rows: int, ids: pa.StringArray) -> pa.Array:
-    """A set of ids that contains those of the given ones that the version holds."""
-    if not rows:
+def _held(view: TableView, ids: pa.StringArray) -> pa.Array | pa.ChunkedArray:
+    """A set of ids that contains those of the given ones that the table holds."""
+    if not view.rows or not len(ids):
         return pa.array([], pa.string())
     if len(ids) <= PROBE_LIMIT:
-        return tables.locate(version, ids).ids
-    reader = tables.scan(version, columns=["id"])
-    held = [chunk.column("id") for chunk in chunks(guarded(reader, version))]
+        return view.held(ids)
+    held = [chunk.column("id") for chunk in view.scan(["id"])]
     return pa.chunked_array([c for column in held for c in column.chunks], pa.string())
 
 
-def _edge_with(image: FinalImage, version: TableVersion, end: str, node: str) -> str | None:
-    """The id of an edge of the final image at that node, if there is one."""
-    rows = image.tables.read(
-        version, columns=["id"], condition=in_condition(end, pa.array([node], pa.string()))
-    )
-    return pc.min(rows.column("id")).as_py() if rows.num_rows else None
+def _orphans(
+    view: TableView, edge: EdgeType, end: str, node_name: str, missing: Sequence[str]
+) -> Violations:
+    """The edges of the final image at nodes that are not there."""
+    for several in batches_of(pa.array(missing, pa.string()), PROBE_LIMIT):
+        found = [
+            rows.filter(pc.is_in(rows.column(end), several))
+            for rows in view.scan(["id", end], (end, several))
+        ]
+        if not found:
+            continue
+        ordered = pa.concat_tables(found).sort_by([(end, "ascending"), ("id", "ascending")])
+        for row in ordered.to_pylist():
+            yield violations.endpoint(edge.name, end, row["id"], row[end], node_name)
 
 
-def _check_references(image: FinalImage, staged: Staged, node: NodeType) -> None:
+def reference_violations(image: FinalImage, change: Changed) -> Violations:
     """No surviving edge may name a node that is gone."""
-    if not staged.replaced and not len(staged.removed):
+    node = change.type
+    if not isinstance(node, NodeType) or not (change.replaced or len(change.removed)):
         return
     for edge in image.catalog.edges_touching(node.name):
-        version, rows = image.table(edge.table_key)
-        if not rows:
+        view = image.table(edge.table_key)
+        if not view.rows:
             continue
         for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node.name):
             named = (
-                _all_values(image.tables, version, end)
-                if staged.replaced
-                else _values_among(image.tables, version, end, staged.removed.unique())
+                _all_values(view, end)
+                if change.replaced
+                else _values_among(view, end, change.removed.unique())
             )
-            for missing in _missing_nodes(image, node.name, named):
-                edge_id = _edge_with(image, version, end, missing)
-                raise violations.endpoint(edge.name, end, edge_id, missing, node.name)
+            missing = _missing_nodes(image, node.name, named)
+            yield from _orphans(view, edge, end, node.name, missing)
 
 
-def _all_values(tables: Tables, version: TableVersion, column: str) -> pa.StringArray:
-    reader = tables.scan(version, columns=[column])
-    parts = [chunk.column(column).unique() for chunk in chunks(guarded(reader, version))]
+def _all_values(view: TableView, column: str) -> pa.StringArray:
+    parts = [chunk.column(column).unique() for chunk in view.scan([column])]
     return pa.chunked_array(parts, pa.string()).unique()
 
 
-def _values_among(
-    tables: Tables, version: TableVersion, column: str, values: pa.StringArray
-) -> pa.StringArray:
-    if len(values) <= PROBE_LIMIT:
-        rows = tables.read(version, columns=[column], condition=in_condition(column, values))
-        return rows.column(column).unique()
-    present = _all_values(tables, version, column)
+def _values_among(view: TableView, column: str, values: pa.StringArray) -> pa.StringArray:
+    parts = [chunk.column(column).unique() for chunk in view.scan([column], (column, values))]
+    present = pa.chunked_array(parts, pa.string()).unique()
     return present.filter(pc.is_in(present, values))
 
 
 # --------------------------------------------------------------------------- cardinality
 
 
-def _check_cardinality(image: FinalImage, staged: Staged, edge: EdgeType) -> None:
+def cardinality_violations(image: FinalImage, change: Changed) -> Violations:
     """Count the edges of every source whose edges the write touched."""
-    sources = [staged.touched]
-    for write in staged.written:
-        sources += [rows.column("src").unique() for rows in write.buffer.scan(["src"])]
+    edge = change.type
+    if not isinstance(edge, EdgeType) or edge.cardinality.is_free:
+        return
+    sources = [change.touched]
+    for write in change.written:
+        sources += [c for rows in write.buffer.scan(["src"]) for c in rows.column("src").chunks]
     touched = pa.chunked_array(sources, pa.string()).unique()
     if not len(touched):
         return
-    low, high = edge.cardinality.min, edge.cardinality.max
-    counts = dict(_counts(image.tables, staged.version, touched))
-    for source in sorted(counts):
-        if high is not None and counts[source] > high:
-            raise violations.cardinality(edge.name, source, counts[source], high, above=True)
-    if not low:
-        return
-    few = [s for s in sorted(touched.to_pylist()) if counts.get(s, 0) < low]
-    if not few:
-        return
-    gone = set(_missing_nodes(image, edge.src, pa.array(few, pa.string())))
-    for source in few:
-        if source not in gone:
-            count = counts.get(source, 0)
-            raise violations.cardinality(edge.name, source, count, low, above=False)
+    view = image.table(edge.table_key)
+    yield from _too_many(view, edge, touched)
+    if edge.cardinality.min:
+        yield from _too_few(image, view, edge, touched)
 
 
-def _counts(
-    tables: Tables, version: TableVersion, sources: pa.StringArray
-) -> Iterator[tuple[str, int]]:
-    condition = in_condition("src", sources) if len(sources) <= PROBE_LIMIT else None
-    reader = tables.scan(version, columns=["src"], condition=condition)
-    parts = [chunk.column("src") for chunk in chunks(guarded(reader, version))]
-    if not parts:
+def _too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Violations:
+    high = edge.cardinality.max
+    if high is None:
         return
+    counts = _counts(view, sources)
+    over = counts.filter(pc.greater(counts.column("count"), high))
+    for row in over.sort_by("src").to_pylist():
+        yield violations.cardinality(edge.name, row["src"], row["count"], high, above=True)
+
+
+def _too_few(
+    image: FinalImage, view: TableView, edge: EdgeType, sources: pa.StringArray
+) -> Violations:
+    low = edge.cardinality.min
+    counts = _counts(view, sources)
+    enough = counts.filter(pc.greater_equal(counts.column("count"), low)).column("src")
+    few = sources.filter(pc.invert(pc.is_in(sources, enough)))
+    if not len(few):
+        return
+    gone = pa.array(_missing_nodes(image, edge.src, few), pa.string())
+    few = few.filter(pc.invert(pc.is_in(few, gone)))
+    left = dict(zip(*(counts.column(name).to_pylist() for name in ("src", "count")), strict=True))
+    for source in sorted(few.to_pylist()):
+        count = left.get(source, 0)
+        yield violations.cardinality(edge.name, source, count, low, above=False)
+
+
+def _counts(view: TableView, sources: pa.StringArray) -> pa.Table:
+    """How many edges each of the sources has; those with none are left out."""
+    parts = [chunk.column("src") for chunk in view.scan(["src"], ("src", sources))]
     column = pa.chunked_array([c for part in parts for c in part.chunks], pa.string())
-    counts = column.value_counts()
-    kept = pc.is_in(counts.field("values"), sources)
-    yield from zip(
-        counts.field("values").filter(kept).to_pylist(),
-        counts.field("counts").filter(kept).to_pylist(),
-        strict=True,
-    )
+    counts = column.filter(pc.is_in(column, sources)).value_counts()
+    return pa.table({"src": counts.field("values"), "count": counts.field("counts")})

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import LoadError
+from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.arrow import pattern_matches
 from omnigraph.schema.types import Scalar
 from omnigraph.storage import violations
 
+Problems = Iterator[ConstraintViolation | LoadError]
+
 
 def check_values(type_: NodeType | EdgeType, rows: pa.Table) -> None:
     """Raise the first violation of a value constraint, by constraint and then by row."""
-    _check_required(type_, rows)
+    for problem in value_problems(type_, rows):
+        raise problem
+
+
+def value_problems(type_: NodeType | EdgeType, rows: pa.Table) -> Problems:
+    """The first violation of each value constraint."""
+    yield from _check_required(type_, rows)
     for prop in type_.properties:
         column = rows.column(prop.name)
         if prop.type.kind == "enum":
-            _check_enum(type_, prop.name, column, prop.type.values)
+            yield from _check_enum(type_, prop.name, column, prop.type.values)
         elif prop.type.scalar in (Scalar.F32, Scalar.F64):
-            _check_finite(type_, prop.name, column)
+            yield from _check_finite(type_, prop.name, column)
     for rule in type_.ranges:
-        _check_range(type_.name, rule.prop, rows.column(rule.prop), rule.lo, rule.hi)
+        yield from _check_range(type_.name, rule.prop, rows.column(rule.prop), rule.lo, rule.hi)
     for check in type_.checks:
         column = rows.column(check.prop)
         bad = _first(column, pc.invert(pattern_matches(column, check.pattern)))
         if bad is not None:
-            raise violations.check(type_.name, check.prop, bad, check.pattern)
+            yield violations.check(type_.name, check.prop, bad, check.pattern)
 
 
-def _check_required(type_: NodeType | EdgeType, rows: pa.Table) -> None:
+def _check_required(type_: NodeType | EdgeType, rows: pa.Table) -> Problems:
     required = [f.name for f in rows.schema if f.name in ("id", "src", "dst")]
     required += [p.name for p in type_.properties if not p.nullable]
     for name in required:
         if rows.column(name).null_count:
-            raise LoadError(
+            yield LoadError(
                 "null_required",
                 f"{type_.name}.{name} is required and is null",
                 type_name=type_.name,
@@ -47,19 +56,19 @@ def _check_required(type_: NodeType | EdgeType, rows: pa.Table) -> None:
 
 def _check_enum(
     type_: NodeType | EdgeType, name: str, column: pa.ChunkedArray, allowed: tuple[str, ...]
-) -> None:
+) -> Problems:
     known = pc.or_(pc.is_in(column, pa.array(allowed, pa.string())), pc.is_null(column))
     bad = _first(column, pc.invert(known))
     if bad is not None:
-        raise violations.enum(type_.name, name, bad, allowed)
+        yield violations.enum(type_.name, name, bad, allowed)
 
 
-def _check_finite(type_: NodeType | EdgeType, name: str, column: pa.ChunkedArray) -> None:
+def _check_finite(type_: NodeType | EdgeType, name: str, column: pa.ChunkedArray) -> Problems:
     values = column
     while pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
         values = pc.list_flatten(values)
     if _first(values, pc.invert(pc.is_finite(values))) is not None:
-        raise LoadError(
+        yield LoadError(
             "value_range",
             f"{type_.name}.{name} holds NaN or an infinity",
             type_name=type_.name,
@@ -73,14 +82,14 @@ def _check_range(
     column: pa.ChunkedArray,
     low: int | float | None,
     high: int | float | None,
-) -> None:
+) -> Problems:
     for bound, above in ((high, True), (low, False)):
         if bound is None:
             continue
         inside = _compare(column, bound, above)
         bad = _first(column, pc.invert(inside))
         if bad is not None:
-            raise violations.out_of_range(type_name, name, bad, bound, above)
+            yield violations.out_of_range(type_name, name, bad, bound, above)
 
 
 def _compare(column: pa.ChunkedArray, bound: int | float, above: bool) -> pa.ChunkedArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -58,8 +57,9 @@ class TablePointer:
 
 
 Pointers = Mapping[str, TablePointer]
-QueryHashes = Mapping[str, str]
-"""Which text each stored query of a branch has: name to the hash of its row."""
+DefinitionHashes = Mapping[str, str]
+"""Which content each definition of a branch has: `query:<name>`, `view:<schema>.<name>`,
+`schema:<name>` or `table:<schema>.<name>` to the hash of its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Commit:
     changed: tuple[str, ...]
     """Keys of the tables whose pointers it moved, sorted."""
     tables: Pointers = field(repr=False)
-    queries: QueryHashes = field(default_factory=dict, repr=False)
+    definitions: DefinitionHashes = field(default_factory=dict, repr=False)
 
     @property
     def parent(self) -> str | None:
@@ -124,19 +124,7 @@ class Head:
     retired: Mapping[str, int] = field(default_factory=dict)
     """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
-    queries: QueryHashes = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRecord:
-    """One text of one stored query; a branch says by its hash that it has it."""
-
-    name: str
-    source: str
-
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(self.source.encode()).hexdigest()[:32]
+    definitions: DefinitionHashes = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +169,6 @@ def schema_id(schema_hash: str) -> str:
     return f"schema:{schema_hash}"
 
 
-def query_id(name: str, source_hash: str) -> str:
-    return f"stored_query:{name}@{source_hash}"
-
-
 def table_id(table_key: str) -> str:
     return f"table:{table_key}"
 
@@ -192,12 +176,14 @@ def table_id(table_key: str) -> str:
 ALLOCATOR_ID = "allocator:identity"
 
 
-def _row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
+def manifest_row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
+    """A row of the manifest with some of its columns set."""
     row: Row = dict.fromkeys(MANIFEST_SCHEMA.names)
     return row | {"object_id": object_id, "object_type": object_type} | columns
 
 
-def _pack(value: Mapping[str, Any]) -> str:
+def pack(value: Mapping[str, Any]) -> str:
+    """JSON in one spelling per value."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -209,16 +195,23 @@ def _unpack_pointers(packed: Mapping[str, list[Any]]) -> dict[str, TablePointer]
     return {key: TablePointer(*fields) for key, fields in packed.items()}
 
 
-def _pack_queries(queries: QueryHashes) -> dict[str, dict[str, str]]:
-    """Nothing at all when there are none: rows from before stored queries look like that."""
-    return {"queries": dict(queries)} if queries else {}
+def _pack_definitions(definitions: DefinitionHashes) -> dict[str, dict[str, str]]:
+    """Nothing at all when there are none: rows from before definitions look like that."""
+    return {"definitions": dict(definitions)} if definitions else {}
+
+
+def _unpack_definitions(data: Mapping[str, Any]) -> DefinitionHashes:
+    """Also those of rows from when stored queries were the only definitions."""
+    known = {f"query:{name}": text for name, text in data.get("queries", {}).items()}
+    known.update(data.get("definitions", {}))
+    return known
 
 
 def _stored_branch(branch: str) -> str | None:
     return None if branch == MAIN else branch
 
 
-def _readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
+def readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
     """A parser whose failures say which row of the manifest cannot be trusted."""
 
     @wraps(parse)
@@ -240,12 +233,12 @@ def _readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
 
 def head_row(head: Head) -> Row:
     """The `graph_head` row of a branch."""
-    return _row(
+    return manifest_row(
         head_id(head.branch),
         "graph_head",
         table_branch=_stored_branch(head.branch),
         base_objects=[commit_id(head.commit)],
-        metadata=_pack(
+        metadata=pack(
             {
                 "commit": head.commit,
                 "version": head.version,
@@ -257,12 +250,12 @@ def head_row(head: Head) -> Row:
                 "retired": dict(head.retired),
                 "properties": dict(head.properties),
             }
-            | _pack_queries(head.queries)
+            | _pack_definitions(head.definitions)
         ),
     )
 
 
-@_readable
+@readable
 def parse_head(row: Row) -> Head:
     """The head in a `graph_head` row."""
     data = json.loads(row["metadata"])
@@ -277,18 +270,18 @@ def parse_head(row: Row) -> Head:
         tables=_unpack_pointers(data["tables"]),
         retired=data["retired"],
         properties=data["properties"],
-        queries=data.get("queries", {}),
+        definitions=_unpack_definitions(data),
     )
 
 
 def commit_row(commit: Commit) -> Row:
     """The `graph_commit` row of a commit."""
-    return _row(
+    return manifest_row(
         commit_id(commit.id),
         "graph_commit",
         table_branch=_stored_branch(commit.branch),
         base_objects=[commit_id(parent) for parent in commit.parents],
-        metadata=_pack(
+        metadata=pack(
             {
                 "version": commit.version,
                 "parents": list(commit.parents),
@@ -299,12 +292,12 @@ def commit_row(commit: Commit) -> Row:
                 "changed": list(commit.changed),
                 "tables": _pack_pointers(commit.tables),
             }
-            | _pack_queries(commit.queries)
+            | _pack_definitions(commit.definitions)
         ),
     )
 
 
-@_readable
+@readable
 def parse_commit(row: Row) -> Commit:
     """The commit in a `graph_commit` row."""
     data = json.loads(row["metadata"])
@@ -319,13 +312,13 @@ def parse_commit(row: Row) -> Commit:
         schema=data["schema"],
         changed=tuple(data["changed"]),
         tables=_unpack_pointers(data["tables"]),
-        queries=data.get("queries", {}),
+        definitions=_unpack_definitions(data),
     )
 
 
 def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str) -> Row:
     """The row that says which version of a table a commit made."""
-    return _row(
+    return manifest_row(
         f"version:{table_key}@{branch}@v={pointer.version}",
         "table_version",
         location=pointer.location,
@@ -334,11 +327,11 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
         table_branch=_stored_branch(branch),
         row_count=pointer.rows,
         base_objects=[commit_id(commit)],
-        metadata=_pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
+        metadata=pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
     )
 
 
-@_readable
+@readable
 def parse_version(row: Row) -> TablePointer:
     """The pointer in a `table_version` row; before format 3 the version was the Lance version."""
     data = json.loads(row["metadata"] or "{}")
@@ -354,7 +347,7 @@ def parse_version(row: Row) -> TablePointer:
 
 def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row:
     """The row that says that a table is gone from a branch from this version on."""
-    return _row(
+    return manifest_row(
         f"tombstone:{table_key}@{branch}@v={version}",
         "table_tombstone",
         table_key=table_key,
@@ -366,12 +359,12 @@ def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row
 
 def table_row(table_key: str, location: str, identity: int) -> Row:
     """The row that registers a table's place and lifetime."""
-    return _row(
+    return manifest_row(
         table_id(table_key),
         "table",
         table_key=table_key,
         location=location,
-        metadata=_pack({"kind": table_key.partition(":")[0], "identity": identity}),
+        metadata=pack({"kind": table_key.partition(":")[0], "identity": identity}),
     )
 
 
@@ -382,42 +375,26 @@ def schema_record(source: str, catalog: Catalog) -> SchemaRecord:
 
 def schema_row(record: SchemaRecord) -> Row:
     """The row of an accepted schema."""
-    return _row(
+    return manifest_row(
         schema_id(record.hash),
         "schema",
-        metadata=_pack({"source": record.source, "compiled": dict(record.compiled)}),
+        metadata=pack({"source": record.source, "compiled": dict(record.compiled)}),
     )
 
 
-@_readable
+@readable
 def parse_schema(row: Row) -> SchemaRecord:
     """The schema in a `schema` row."""
     data = json.loads(row["metadata"])
     return SchemaRecord(row["object_id"].removeprefix("schema:"), data["source"], data["compiled"])
 
 
-def query_row(record: QueryRecord) -> Row:
-    """The row of one text of a stored query."""
-    return _row(
-        query_id(record.name, record.hash),
-        "stored_query",
-        metadata=_pack({"name": record.name, "source": record.source}),
-    )
-
-
-@_readable
-def parse_query(row: Row) -> QueryRecord:
-    """The stored query in a `stored_query` row."""
-    data = json.loads(row["metadata"])
-    return QueryRecord(data["name"], data["source"])
-
-
 def allocator_row(next_identity: int) -> Row:
     """The row of the graph's identity allocator."""
-    return _row(ALLOCATOR_ID, "allocator", metadata=_pack({"next": next_identity}))
+    return manifest_row(ALLOCATOR_ID, "allocator", metadata=pack({"next": next_identity}))
 
 
-@_readable
+@readable
 def parse_allocator(row: Row) -> int:
     """The next free identity."""
     return int(json.loads(row["metadata"])["next"])
@@ -425,10 +402,10 @@ def parse_allocator(row: Row) -> int:
 
 def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> Row:
     """The row by which a long transaction asks collections to spare the tables it stages into."""
-    return _row(
+    return manifest_row(
         f"transaction:{transaction}",
         "transaction",
-        metadata=_pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
+        metadata=pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
     )
 
 
@@ -441,7 +418,7 @@ class Registration:
     time: datetime
 
 
-@_readable
+@readable
 def parse_registration(row: Row) -> Registration:
     """The registration in a `transaction` row."""
     data = json.loads(row["metadata"])

@@ -13,13 +13,17 @@ import pyarrow as pa
 from omnigraph.errors import Corruption, OmniGraphError
 from omnigraph.schema import Catalog
 from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.definitions import definition_id, definition_key, parse_definition
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import TABLE_FOLDERS
 from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
 from omnigraph.storage.moments import KEPT_FROM, PURGED
+from omnigraph.storage.plain_checks import check_declared, check_required
+from omnigraph.storage.plain_tables import PREFIX, declaration_of, plain_names
 from omnigraph.storage.reconstruct import reconstruct
 from omnigraph.storage.staging import duplicated
+from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.tables import TableVersion, chunks, guarded
 from omnigraph.storage.validation import FinalImage, check_everything
 from omnigraph.storage.values import (
@@ -29,8 +33,6 @@ from omnigraph.storage.values import (
     commit_id,
     parse_commit,
     parse_head,
-    parse_query,
-    query_id,
     schema_id,
 )
 
@@ -129,8 +131,11 @@ def _head_findings(
         yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
     if schema_id(head.schema) not in view.named:
         yield Finding(where, f"its schema {head.schema} is missing")
-    if dict(tip.queries) != dict(head.queries):
-        yield Finding(where, f"its stored queries differ from those of its commit {head.commit}")
+    for key in head.definitions:
+        if key.startswith(PREFIX) and key not in head.tables:
+            yield Finding(where, f"it has a declaration of {key}, which is not there")
+    if dict(tip.definitions) != dict(head.definitions):
+        yield Finding(where, f"its definitions differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
     if head.fork and fork is None:
         yield Finding(where, f"the commit {head.fork} it was forked from is missing")
@@ -144,7 +149,7 @@ def _head_findings(
         if commit is None:
             yield Finding(where, f"commit {current} of its history is missing")
             return
-        yield from _query_findings(view, commit)
+        yield from _definition_findings(view, commit)
         parent = commits.get(commit.parent) if commit.parent else None
         if parent is not None and parent.version != commit.version - 1:
             yield Finding(
@@ -155,18 +160,19 @@ def _head_findings(
         current = commit.parent
 
 
-def _query_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
-    """Every stored query of a commit must have its text."""
-    for name, source_hash in commit.queries.items():
-        row = view.row(query_id(name, source_hash))
+def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
+    """Every definition of a commit must have its content."""
+    for key, content_hash in commit.definitions.items():
+        object_id = definition_id(key, content_hash)
+        row = view.row(object_id)
         try:
-            record = parse_query(row) if row else None
+            found = parse_definition(row) if row else None
         except Corruption as error:
-            yield Finding(query_id(name, source_hash), error.message)
+            yield Finding(object_id, error.message)
             continue
-        if record is None or (record.name, record.hash) != (name, source_hash):
-            problem = "is missing" if record is None else "is not the one that was stored"
-            yield Finding(commit_id(commit.id), f"the text of its stored query {name} {problem}")
+        if found is None or (found.key, found.hash) != (key, content_hash):
+            problem = "is missing" if found is None else "is not the one that was stored"
+            yield Finding(commit_id(commit.id), f"the content of its {key} {problem}")
 
 
 def _readable_versions(
@@ -229,6 +235,22 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
             )
     check_everything(_image(store, head, catalog))
+    for name in plain_names(head.tables):
+        _check_plain(store, head, name)
+
+
+def _check_plain(store: GraphStore, head: Head, name: str) -> None:
+    """A plain table keeps what was declared about it."""
+    pointer = head.tables[PREFIX + name]
+    version = TableVersion(pointer.location, pointer.lance)
+    content_hash = head.definitions.get(definition_key("table", name))
+    known = store.definition(definition_key("table", name), content_hash) if content_hash else None
+    schema = store.tables.open(version).schema
+    required = [field.name for field in schema if not field.nullable]
+    if required:
+        for rows in chunks(guarded(store.tables.scan(version, columns=required), version)):
+            check_required(pa.schema([schema.field(column) for column in required]), rows)
+    check_declared(store.tables, name, declaration_of(known), version, pointer.rows, None, None)
 
 
 def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
@@ -236,8 +258,9 @@ def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
 
 
 def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalImage:
-    def current(key: str) -> tuple[TableVersion, int]:
+    def table(key: str) -> StoredTable:
         pointer = head.tables[key]
-        return TableVersion(pointer.location, pointer.lance), pointer.rows
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(store.tables, version, pointer.rows)
 
-    return FinalImage(store.tables, catalog, {}, current)
+    return FinalImage(catalog, {}, table)

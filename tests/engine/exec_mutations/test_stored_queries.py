@@ -21,6 +21,7 @@ from omnigraph.query import compile_query
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
+    Row,
     commit_row,
     head_row,
     parse_commit,
@@ -222,16 +223,34 @@ def test_verify_sees_a_lost_text(root: str) -> None:
 
     store_of(graph).publisher.change_names(lose)
     findings = graph.verify().findings
-    assert any("stored query crew is missing" in finding.problem for finding in findings)
+    assert any("query:crew is missing" in finding.problem for finding in findings)
 
 
 def test_heads_and_commits_from_before_stored_queries_have_none(root: str) -> None:
     graph = boats(root)
     head = store_of(graph).head("main")
     row, commit = head_row(head), commit_row(graph.commits()[0])
-    assert "queries" not in json.loads(row["metadata"])
-    assert "queries" not in json.loads(commit["metadata"])
-    assert dict(parse_head(row).queries) == dict(parse_commit(commit).queries) == {}
+    assert "definitions" not in json.loads(row["metadata"])
+    assert "definitions" not in json.loads(commit["metadata"])
+    assert dict(parse_head(row).definitions) == dict(parse_commit(commit).definitions) == {}
+
+
+def test_heads_and_commits_from_when_queries_were_the_only_definitions_still_read(
+    root: str,
+) -> None:
+    graph = boats(root)
+    register(graph, CREW)
+
+    def older(row: Row) -> Row:
+        data = json.loads(row["metadata"])
+        definitions = data.pop("definitions")
+        data["queries"] = {key.removeprefix("query:"): text for key, text in definitions.items()}
+        return row | {"metadata": json.dumps(data)}
+
+    head, commit = store_of(graph).head("main"), graph.commits()[0]
+    assert head.definitions
+    assert parse_head(older(head_row(head))).definitions == head.definitions
+    assert parse_commit(older(commit_row(commit))).definitions == head.definitions
 
 
 def test_a_stale_removal_is_judged_again(root: str) -> None:

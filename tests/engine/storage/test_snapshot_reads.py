@@ -257,13 +257,13 @@ def test_counts_follow_the_moment(root: str) -> None:
 def test_a_reader_streams_and_is_not_disturbed_by_later_commits(root: str) -> None:
     graph = omnigraph.init(root, "node N { n: I64 @key }")
     with graph.transaction() as t:
-        t.insert("N", pa.table({"n": pa.array(range(50_000), pa.int64())}))
+        t.insert("N", pa.table({"n": pa.array(range(200_000), pa.int64())}))
     reader = graph.snapshot().scan("N", ["n"])
     first = reader.read_next_batch()
-    assert 0 < first.num_rows < 50_000
+    assert 0 < first.num_rows < 200_000
     graph.load(ndjson(node("N", n=-1)), mode="overwrite")
     seen = sorted(first.column("n").to_pylist() + reader.read_all().column("n").to_pylist())
-    assert seen == list(range(50_000))
+    assert seen == list(range(200_000))
     assert graph.snapshot().count("N") == 1
 
 

@@ -1,8 +1,6 @@
-"""Stored queries on a branch: register, replace, remove; one commit each, no entity changes.
+"""Definitions on a branch: set, replace, remove; one commit each, no rows change.
 
-A head and each commit say which queries they have, by name and hash of the text; the texts are
-named rows of the manifest, so that looking one up reads nothing. What a text means is not known
-here: who registers it has checked it against the schema that the change is published on.
+Who sets one has checked it against the schema that the change is published on.
 """
 
 from __future__ import annotations
@@ -12,24 +10,26 @@ from collections.abc import Callable, Mapping
 from omnigraph.errors import PublishContention
 from omnigraph.schema import Catalog
 from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.definitions import Definition
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plan import HeadMoved, PublishPlan
-from omnigraph.storage.values import Commit, Head, QueryRecord
+from omnigraph.storage.values import Commit, Head
 
-QueryChange = Mapping[str, QueryRecord | None]
+DefinitionChange = Mapping[str, Definition | None]
+"""By key; none removes."""
 
 
-def change_queries(
+def change_definitions(
     store: GraphStore,
     branch: str,
-    build: Callable[[Head, Catalog], QueryChange],
+    build: Callable[[Head, Catalog], DefinitionChange],
     *,
     actor: str | None = None,
     message: str | None = None,
 ) -> Commit | None:
     """Publish the change that `build` makes of a head; none when it changes nothing.
 
-    When the schema or one of the queries moved meanwhile, it is built again on the new head.
+    When the schema or one of the definitions moved meanwhile, it is built again on the new head.
     """
     store.ready_to_write()
     commit_id = new_ulid()
@@ -37,9 +37,9 @@ def change_queries(
         head = store.head(branch)
         wanted = build(head, store.catalog(head.schema))
         change = {
-            name: record
-            for name, record in wanted.items()
-            if head.queries.get(name) != (record.hash if record else None)
+            key: definition
+            for key, definition in wanted.items()
+            if head.definitions.get(key) != (definition.hash if definition else None)
         }
         if not change:
             return None
@@ -50,7 +50,7 @@ def change_queries(
             relies_on=frozenset(),
             actor=actor,
             message=message,
-            queries=change,
+            definitions=change,
         )
         try:
             return store.publisher.publish(plan)

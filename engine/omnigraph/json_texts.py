@@ -1,4 +1,7 @@
-"""Arrow columns as JSON text, one text per row, without going through Python values."""
+"""Arrow columns as JSON text, one text per row, without going through Python values.
+
+Dates and instants are integers, Blobs base64, as loading reads them back (loading.md §8).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.loading.values import BLOB_PREFIX
+from omnigraph.json_values import BLOB_PREFIX
 
 _NULL = pa.scalar("null")
 _EMPTY = pa.scalar("")

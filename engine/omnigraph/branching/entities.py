@@ -1,0 +1,218 @@
+"""The truth table of a merge: what becomes of entities that the source changed (branching.md §7).
+
+An entity that only the source changed is taken over; one that both changed equally stays; else it
+is a conflict, which the caller may have decided beforehand. All of it on whole columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.branching.conflicts import Conflicts, EntityConflict, OnConflict
+from omnigraph.branching.held import HeldRows
+from omnigraph.branching.images import Mask, differing
+from omnigraph.branching.lifted import LiftedChanges, lifted_changes, rows_with_ids
+from omnigraph.branching.sides import TypeSides
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import EdgeType, GraphType
+from omnigraph.storage.tables import Tables
+
+Granularity = Literal["entity", "property"]
+
+_NO_IDS = pa.array([], pa.string())
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """How a caller wants conflicts decided."""
+
+    on_conflict: OnConflict = "fail"
+    granularity: Granularity = "entity"
+
+
+@dataclass
+class Taken:
+    """What a merge changes in the target's table of one type; validation reads it as a change."""
+
+    type: GraphType
+    buffer: HeldRows
+    inserted: int = 0
+    updated: int = 0
+    removed: pa.StringArray = field(default_factory=lambda: _NO_IDS)
+    touched: pa.StringArray = field(default_factory=lambda: _NO_IDS)
+    replaced: bool = False
+    one_file: bool = False
+
+    @property
+    def written(self) -> tuple[Taken, ...]:
+        return (self,)
+
+    @property
+    def deleted(self) -> int:
+        return len(self.removed)
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.buffer.rows or self.deleted)
+
+    def insert(self, rows: pa.Table) -> None:
+        """Entities that the target does not have."""
+        self.inserted += rows.num_rows
+        self.buffer.append(rows)
+
+    def update(self, before: pa.Table, after: pa.Table) -> None:
+        """Entities that get new values, and what they are in the target."""
+        self.updated += after.num_rows
+        self.buffer.append(after)
+        self._touch(before)
+
+    def remove(self, rows: pa.Table) -> None:
+        """Entities that go, as they are in the target."""
+        self.removed = pa.concat_arrays([self.removed, rows.column("id").combine_chunks()])
+        self._touch(rows)
+
+    def _touch(self, rows: pa.Table) -> None:
+        if isinstance(self.type, EdgeType) and not self.type.cardinality.is_free:
+            sources = rows.column("src").combine_chunks().unique()
+            self.touched = pa.concat_arrays([self.touched, sources])
+
+
+def changes_of_source(tables: Tables, sides: TypeSides) -> Taken:
+    """Everything that the source changed, for a table that is taken as a whole."""
+    assert sides.merged is not None and sides.source is not None
+    taken = Taken(sides.merged, HeldRows(_checked_columns(sides.merged)))
+    before = sides.base.image if sides.base else None
+    for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
+        taken.insert(changes.inserted)
+        taken.update(changes.updated_before, changes.updated_after)
+        taken.remove(changes.deleted)
+    taken.buffer.finish()
+    return taken
+
+
+def _checked_columns(type_: GraphType) -> pa.Schema:
+    """The columns that checks between entities read."""
+    members = {member for rule in type_.uniques for member in rule.members}
+    wanted = members | {"id", "src", "dst"}
+    return pa.schema([field for field in table_schema(type_) if field.name in wanted])
+
+
+def merge_entities(
+    tables: Tables, sides: TypeSides, decisions: Decisions, conflicts: Conflicts
+) -> Taken:
+    """What the target takes over of a type whose rows both sides changed."""
+    assert sides.merged is not None and sides.source is not None and sides.target is not None
+    merge = _Merge(tables, sides, decisions, conflicts)
+    if sides.source_moved:
+        before = sides.base.image if sides.base else None
+        for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
+            merge.apply(changes)
+    merge.taken.buffer.finish()
+    return merge.taken
+
+
+class _Merge:
+    """One pass over the source's changes of one type."""
+
+    def __init__(
+        self, tables: Tables, sides: TypeSides, decisions: Decisions, conflicts: Conflicts
+    ) -> None:
+        assert sides.merged is not None and sides.target is not None
+        self.type = sides.merged
+        self.target = sides.target.image
+        self.tables = tables
+        self.decisions = decisions
+        self.conflicts = conflicts
+        self.taken = Taken(self.type, HeldRows(table_schema(self.type)))
+        self.inserted, self.updated, self.deleted = self._changes_of_target(sides)
+
+    def _changes_of_target(self, sides: TypeSides) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Ids that the target inserted, updated and deleted since the base."""
+        found: tuple[list[pa.Array], ...] = ([], [], [])
+        before = sides.base.image if sides.base else None
+        if sides.target_moved:
+            for changes in lifted_changes(self.tables, before, self.target, self.type):
+                parts = (changes.inserted, changes.updated_after, changes.deleted)
+                for ids, rows in zip(found, parts, strict=True):
+                    ids.append(rows.column("id").combine_chunks())
+        inserted, updated, deleted = (pa.concat_arrays([_NO_IDS, *ids]) for ids in found)
+        return inserted, updated, deleted
+
+    def apply(self, changes: LiftedChanges) -> None:
+        """Decide one part of the source's changes."""
+        new, met = _split(changes.inserted, self.inserted)
+        self.taken.insert(new)
+        self._both(None, met, "divergent_insert")
+
+        again = pc.is_in(changes.updated_after.column("id"), self.updated)
+        gone = pc.is_in(changes.updated_after.column("id"), self.deleted)
+        alone = pc.invert(pc.or_(again, gone))
+        self.taken.update(changes.updated_before.filter(alone), changes.updated_after.filter(alone))
+        self._both(
+            changes.updated_before.filter(again),
+            changes.updated_after.filter(again),
+            "divergent_update",
+        )
+        if self._decided("delete_vs_update", changes.updated_after.filter(gone)):
+            self.taken.insert(changes.updated_after.filter(gone))
+
+        going, met = _split(changes.deleted, self.updated)
+        self.taken.remove(_split(going, self.deleted)[0])
+        if met.num_rows and self._decided("delete_vs_update", met):
+            self.taken.remove(self._ours(met))
+
+    def _both(self, base: pa.Table | None, theirs: pa.Table, kind: EntityConflict) -> None:
+        """Entities that both sides inserted or updated."""
+        if not theirs.num_rows:
+            return
+        ours = self._ours(theirs)
+        if base is not None and self.decisions.granularity == "property":
+            wanted, clash = by_property(base, theirs, ours, self.decisions.on_conflict)
+            self._decided(kind, theirs.filter(pa.array(clash)))
+        else:
+            clash = differing(theirs, ours)
+            wins = self._decided(kind, theirs.filter(pa.array(clash)))
+            wanted = theirs if wins else ours
+        chosen = pa.array(differing(wanted, ours))
+        self.taken.update(ours.filter(chosen), wanted.filter(chosen))
+
+    def _ours(self, rows: pa.Table) -> pa.Table:
+        ids = rows.column("id").combine_chunks()
+        return rows_with_ids(self.tables, self.target, ids, self.type)
+
+    def _decided(self, kind: EntityConflict, rows: pa.Table) -> bool:
+        """Whether the source's rows win; without a decision, they are conflicts."""
+        if self.decisions.on_conflict == "fail":
+            self.conflicts.add_entities(self.type, kind, rows.column("id").combine_chunks())
+        return self.decisions.on_conflict == "theirs"
+
+
+def _split(rows: pa.Table, ids: pa.StringArray) -> tuple[pa.Table, pa.Table]:
+    """Rows whose ids are not among some, and those whose are."""
+    met = pc.is_in(rows.column("id"), ids)
+    return rows.filter(pc.invert(met)), rows.filter(met)
+
+
+def by_property(
+    base: pa.Table, theirs: pa.Table, ours: pa.Table, on_conflict: OnConflict
+) -> tuple[pa.Table, Mask]:
+    """Images merged column by column, and which rows have a column that both changed differently.
+
+    Such a column has the value of the side that the caller chose, ours unless told otherwise.
+    """
+    clash: Mask = np.zeros(theirs.num_rows, np.bool_)
+    columns = []
+    for name in theirs.column_names:
+        old, new, other = base.select([name]), theirs.select([name]), ours.select([name])
+        changed = differing(old, new)
+        both = changed & differing(old, other) & differing(new, other)
+        clash |= both
+        take = changed if on_conflict == "theirs" else changed & ~both
+        places = np.arange(len(take)) + np.where(take, 0, len(take))
+        columns.append(pa.concat_tables([new, other]).column(0).take(pa.array(places)))
+    return pa.Table.from_arrays(columns, schema=theirs.schema), clash

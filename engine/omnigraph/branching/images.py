@@ -1,0 +1,59 @@
+"""Image equality: when two states of an entity are the same (branching.md §4).
+
+Typed and exact: null is not `""` and not `[]`, lists count by element and order, floats by their
+bits (so that -0.0 is not 0.0, and a NaN equals itself), Blobs by content.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = npt.NDArray[np.bool_]
+
+_BITS = {pa.float16(): pa.uint16(), pa.float32(): pa.uint32(), pa.float64(): pa.uint64()}
+
+
+def differing(left: pa.Table, right: pa.Table) -> Mask:
+    """Which rows differ in any column; the tables have the same columns and as many rows."""
+    found: Mask = np.zeros(left.num_rows, np.bool_)
+    for name in left.column_names:
+        found |= ~_equal(_one_array(left.column(name)), _one_array(right.column(name)))
+    return found
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _equal(left: pa.Array, right: pa.Array) -> Mask:
+    if pa.types.is_list(left.type) or pa.types.is_fixed_size_list(left.type):
+        return _equal_lists(left, right)
+    bits = _BITS.get(left.type)
+    if bits is not None:
+        left, right = left.view(bits), right.view(bits)
+    same = _truth(pc.fill_null(pc.equal(left, right), False))
+    if left.null_count and right.null_count:
+        same |= _truth(pc.and_(left.is_null(), right.is_null()))
+    return same
+
+
+def _equal_lists(left: pa.Array, right: pa.Array) -> Mask:
+    """Lists of the same length are laid end to end and compared element by element."""
+    lengths, others = pc.list_value_length(left), pc.list_value_length(right)
+    same = _equal(lengths, others)
+    candidates = same & _truth(left.is_valid())
+    chosen = pa.array(candidates)
+    elements = _equal(pc.list_flatten(left.filter(chosen)), pc.list_flatten(right.filter(chosen)))
+    wrong = np.concatenate([[0], np.cumsum(~elements)])
+    ends = np.cumsum(lengths.filter(chosen).to_numpy(zero_copy_only=False))
+    counts = np.diff(wrong[np.concatenate([[0], ends])])
+    same[candidates] = counts == 0
+    return same
+
+
+def _truth(values: pa.BooleanArray) -> Mask:
+    result: Mask = values.to_numpy(zero_copy_only=False).copy()
+    return result

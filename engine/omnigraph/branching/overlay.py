@@ -1,0 +1,84 @@
+"""A table as a merge would leave it, before any of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.branching.entities import Taken
+from omnigraph.branching.lifted import stored_names
+from omnigraph.branching.sides import Side, version_of
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.schema_apply import evolved_column
+from omnigraph.storage.table_views import Among, StoredTable
+from omnigraph.storage.tables import Tables
+
+
+@dataclass(frozen=True)
+class LiftedTable:
+    """A side's table in the columns of the merged type."""
+
+    tables: Tables
+    side: Side
+    merged: GraphType
+
+    @property
+    def rows(self) -> int:
+        return self.side.pointer.rows
+
+    @cached_property
+    def _stored(self) -> StoredTable:
+        return StoredTable(self.tables, version_of(self.side.pointer), self.rows)
+
+    def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
+        names = stored_names(self.side.type, self.merged, columns)
+        pushed = (names[among[0]], among[1]) if among and among[0] in names else None
+        schema = table_schema(self.merged)
+        # An id is read in any case: a scan needs a column to say how many rows there are.
+        wanted = dict.fromkeys(["id", *names.values()])
+        for rows in self._stored.scan(list(wanted), pushed):
+            fields = [schema.field(column) for column in columns]
+            found = [evolved_column(rows, f, names.get(f.name), self.merged) for f in fields]
+            yield pa.Table.from_arrays(found, schema=pa.schema(fields))
+
+    def held(self, ids: pa.StringArray) -> pa.Array:
+        return self._stored.held(ids)
+
+
+@dataclass(frozen=True)
+class Overlaid:
+    """The same with what a merge takes over: rows go, are replaced, and come."""
+
+    below: LiftedTable
+    taken: Taken
+
+    @property
+    def rows(self) -> int:
+        return self.below.rows + self.taken.inserted - self.taken.deleted
+
+    @cached_property
+    def _arriving(self) -> pa.Array:
+        ids = [c for rows in self.taken.buffer.scan(["id"]) for c in rows.column("id").chunks]
+        return pa.chunked_array(ids, pa.string()).combine_chunks()
+
+    @cached_property
+    def _covered(self) -> pa.Array:
+        return pa.concat_arrays([self._arriving, self.taken.removed])
+
+    def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
+        with_id = list(dict.fromkeys([*columns, "id"]))
+        for rows in self.below.scan(with_id, among):
+            stays = pc.invert(pc.is_in(rows.column("id"), self._covered))
+            yield rows.filter(stays).select(list(columns))
+        for rows in self.taken.buffer.scan(columns):
+            yield rows
+
+    def held(self, ids: pa.StringArray) -> pa.Array:
+        below = self.below.held(ids)
+        stays = below.filter(pc.invert(pc.is_in(below, self._covered)))
+        return pa.concat_arrays([stays, ids.filter(pc.is_in(ids, self._arriving))])

@@ -1,0 +1,84 @@
+"""Write what a merge takes over: the next version of every table whose rows were merged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from omnigraph.branching.integrity import Piece
+from omnigraph.branching.sides import version_of
+from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.registration import register, unregister
+from omnigraph.storage.schema_apply import evolved_version
+from omnigraph.storage.taking import take_over
+from omnigraph.storage.value_checks import check_values
+from omnigraph.storage.values import Head, TablePointer
+
+
+class Stage:
+    """The tables of one attempt; collections spare them once one grew large."""
+
+    def __init__(
+        self, store: GraphStore, commit: str, target: Head, source: Head, actor: str | None
+    ) -> None:
+        self._store = store
+        self._commit = commit
+        self._target = target
+        self._locations = {
+            pointer.location for head in (target, source) for pointer in head.tables.values()
+        }
+        self._actor = actor
+        self._lock = threading.Lock()
+        self.registration: str | None = None
+
+    def pointers(self, pieces: Iterable[Piece]) -> dict[str, TablePointer]:
+        """Where the pointers of tables go that are not as the target has them."""
+        moved = {}
+        several = list(pieces)
+        for piece, pointer in zip(
+            several, self._store.workers.map(self._pointer, several), strict=True
+        ):
+            known = piece.sides.target
+            renamed = known is not None and known.type.table_key != piece.merged.table_key
+            if known is None or renamed or version_of(pointer) != version_of(known.pointer):
+                moved[piece.merged.table_key] = pointer
+        return moved
+
+    def _pointer(self, piece: Piece) -> TablePointer:
+        pointer = replace(piece.side.pointer, identity=piece.merged.identity)
+        if piece.rows_taken is None:
+            return pointer
+        tables, type_ = self._store.tables, piece.merged
+        base = evolved_version(self._store, version_of(pointer), piece.side.type, type_)
+        arriving = RowBuffer(
+            tables,
+            base,
+            table_schema(type_),
+            partial(check_values, type_),
+            self._register,
+            self._store.writers,
+        )
+        for rows in piece.rows_taken.buffer.scan(table_schema(type_).names):
+            arriving.append(rows)
+        version = take_over(tables, base, type_, arriving, piece.rows_taken.removed)
+        return replace(pointer, lance=version.lance, rows=piece.view.rows)
+
+    def _register(self) -> None:
+        with self._lock:
+            if self.registration is None:
+                self.registration = register(
+                    self._store.publisher,
+                    self._target,
+                    self._commit,
+                    self._locations,
+                    self._actor,
+                )
+
+    def close(self) -> None:
+        """Collections need not spare anything any more."""
+        if self.registration is not None:
+            unregister(self._store.publisher, self.registration)

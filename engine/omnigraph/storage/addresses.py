@@ -1,0 +1,45 @@
+"""Row addresses: the fragment in the upper half, the row within it in the lower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Addresses = npt.NDArray[np.uint64]
+NO_ADDRESSES: Addresses = np.empty(0, np.uint64)
+
+
+def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:
+    """Addresses grouped by the fragment they are in."""
+    ordered = np.unique(addresses)
+    if not len(ordered):
+        return
+    owners = (ordered >> np.uint64(32)).astype(np.int64)
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(ordered)], strict=True):
+        yield int(owners[start]), ordered[start:stop]
+
+
+def address_condition(addresses: Addresses) -> str:
+    return f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
+
+
+def with_offsets(rows: pa.Table) -> pa.Table:
+    """Rows with their offset in the fragment instead of an address, which depends on its number."""
+    mask = pa.scalar(0xFFFFFFFF, pa.uint64())
+    offsets = pc.bit_wise_and(rows.column("_rowaddr"), mask)
+    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", offsets)
+
+
+def with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
+    base = pa.scalar(fragment_id << 32, pa.uint64())
+    addresses = pc.add(rows.column("_rowaddr"), base)
+    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", addresses)
+
+
+def addresses_of(parts: Sequence[pa.ChunkedArray]) -> Addresses:
+    return np.concatenate([NO_ADDRESSES, *(part.to_numpy() for part in parts)])

@@ -1,0 +1,173 @@
+"""Which rows of two versions of a table can differ, found without reading what they share.
+
+Versions are built from one another: most fragments of one are the files of the other. A fragment
+with the same data files and the same deletion file holds the same rows. With another deletion file
+only the rows that are live in one version alone can differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset, LanceFragment
+
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.tables import Tables, TableVersion, guarded, read_error
+
+TAKE_ROWS = 4096
+"""Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""
+BATCH_ROWS = 8192
+BATCH_BYTES = 16 << 20
+
+_Files = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowSet:
+    """Some rows of a table version: whole fragments, and single rows of others."""
+
+    version: TableVersion
+    fragments: tuple[int, ...]
+    addresses: Addresses
+    rows: int
+    bytes: int
+    """About how much reading them takes."""
+
+
+def differing_rows(
+    tables: Tables, before: TableVersion, after: TableVersion
+) -> tuple[RowSet, RowSet]:
+    """The rows of each version that the other may not have."""
+    if before.location != after.location:
+        return all_rows(tables, before), all_rows(tables, after)
+    old, new = _by_files(tables.open(before)), _by_files(tables.open(after))
+    old_gone, new_gone = [], []
+    for files in old.keys() & new.keys():
+        mine, others = old[files], new[files]
+        if _deletions(mine) == _deletions(others):
+            continue
+        live, live_after = _live(tables, before, mine), _live(tables, after, others)
+        old_gone.append(_addresses(mine, np.setdiff1d(live, live_after, assume_unique=True)))
+        new_gone.append(_addresses(others, np.setdiff1d(live_after, live, assume_unique=True)))
+    return (
+        _row_set(before, [f for files, f in old.items() if files not in new], old_gone, old),
+        _row_set(after, [f for files, f in new.items() if files not in old], new_gone, new),
+    )
+
+
+def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
+    """The same rows with the contents of some Blob columns counted among their bytes."""
+    if not columns or not rows.rows:
+        return rows
+    size = 0
+    for batch in _selected(tables, rows, columns, "blobs_descriptions"):
+        for column in batch.columns:
+            size += pc.sum(pc.struct_field(column, "size")).as_py() or 0
+    return replace(rows, bytes=rows.bytes + size)
+
+
+def all_rows(tables: Tables, version: TableVersion) -> RowSet:
+    """Every row of a version."""
+    return _row_set(version, tables.open(version).get_fragments(), [], {})
+
+
+def read_rows(tables: Tables, rows: RowSet, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of a set of rows, in no particular order; Blobs come as their bytes."""
+    return _selected(tables, rows, columns, "all_binary")
+
+
+def _selected(
+    tables: Tables, rows: RowSet, columns: Sequence[str], blobs: str
+) -> Iterator[pa.RecordBatch]:
+    per_row = rows.bytes // max(rows.rows, 1)
+    batch_rows = min(max(BATCH_BYTES // max(per_row, 1), 1), BATCH_ROWS)
+
+    def scan(
+        fragments: list[LanceFragment], condition: str | None = None, addresses: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            reader = dataset.scanner(
+                columns=list(columns),
+                filter=condition,
+                fragments=fragments,
+                with_row_address=addresses,
+                batch_size=batch_rows,
+                blob_handling=blobs,
+            ).to_reader()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise read_error(rows.version, error) from error
+        return guarded(reader, rows.version)
+
+    dataset = tables.open(rows.version)
+    if rows.fragments:
+        yield from scan([dataset.get_fragment(i) for i in rows.fragments])
+    for fragment_id, addresses in split_by_fragment(rows.addresses):
+        fragment = [dataset.get_fragment(fragment_id)]
+        if len(addresses) <= TAKE_ROWS:
+            listed = ", ".join(map(str, addresses.tolist()))
+            yield from scan(fragment, f"_rowaddr IN ({listed})")
+            continue
+        wanted = pa.array(addresses, pa.uint64())
+        for batch in scan(fragment, addresses=True):
+            kept = batch.filter(pc.is_in(batch.column("_rowaddr"), wanted))
+            if kept.num_rows:
+                yield kept.select(list(columns))
+
+
+def _by_files(dataset: LanceDataset) -> dict[_Files, LanceFragment]:
+    """Fragments by what they are made of: a fragment's number says nothing across versions."""
+    return {
+        tuple((str(file.path), tuple(file.fields)) for file in fragment.metadata.files): fragment
+        for fragment in dataset.get_fragments()
+    }
+
+
+def _deletions(fragment: LanceFragment) -> str | None:
+    deleted = fragment.metadata.deletion_file
+    return str(deleted.path(fragment.fragment_id)) if deleted else None
+
+
+def _live(tables: Tables, version: TableVersion, fragment: LanceFragment) -> Addresses:
+    """Offsets of the live rows of a fragment; reads its deletion file at most."""
+    if fragment.metadata.deletion_file is None:
+        return np.arange(fragment.physical_rows, dtype=np.uint64)
+    reader = (
+        tables.open(version)
+        .scanner(columns=[], fragments=[fragment], with_row_address=True)
+        .to_reader()
+    )
+    parts = [batch.column("_rowaddr").to_numpy() for batch in guarded(reader, version)]
+    return np.concatenate([NO_ADDRESSES, *parts]) & np.uint64(0xFFFFFFFF)
+
+
+def _addresses(fragment: LanceFragment, offsets: Addresses) -> Addresses:
+    return offsets | np.uint64(fragment.fragment_id << 32)
+
+
+def _row_set(
+    version: TableVersion,
+    whole: Sequence[LanceFragment],
+    single: Sequence[Addresses],
+    by_files: dict[_Files, LanceFragment],
+) -> RowSet:
+    addresses = np.concatenate([NO_ADDRESSES, *single])
+    known = {fragment.fragment_id: fragment for fragment in by_files.values()}
+    partial = sum(
+        _bytes(known[i]) * len(rows) // max(known[i].physical_rows, 1)
+        for i, rows in split_by_fragment(addresses)
+    )
+    return RowSet(
+        version,
+        tuple(fragment.fragment_id for fragment in whole),
+        addresses,
+        sum(fragment.metadata.num_rows for fragment in whole) + len(addresses),
+        sum(map(_bytes, whole)) + partial,
+    )
+
+
+def _bytes(fragment: LanceFragment) -> int:
+    return sum(file.file_size_bytes or 0 for file in fragment.metadata.files)

@@ -1,0 +1,49 @@
+"""Rows given by a caller, in exactly the columns of a plain table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import InvalidInput, did_you_mean
+
+
+def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with the columns of a schema, by name; what is missing is null."""
+    for name in rows.schema.names:
+        if name not in schema.names:
+            raise InvalidInput(
+                f"the table has no column {name!r}{did_you_mean(name, schema.names)}",
+                hint=f"It has {', '.join(schema.names)}.",
+            )
+    columns = [
+        cast_column(rows.column(target.name), target)
+        if target.name in rows.schema.names
+        else pa.chunked_array([pa.nulls(rows.num_rows, target.type)])
+        for target in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def cast_column(column: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
+    """A column with the type of a field; values that do not fit are refused, never cut off."""
+    if column.type == target.type:
+        return column
+    try:
+        return _cast(column, target.type)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidInput(
+            f"the values of {target.name!r} do not fit {target.type}: {error}",
+            hint="Cast them where they come from.",
+        ) from error
+
+
+def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    # Arrow turns numbers into integers only when nothing is cut off; SQL rounds decimals.
+    if pa.types.is_decimal(target) and pa.types.is_decimal(column.type):
+        if column.type.scale > target.scale:
+            column = pc.round(column, target.scale)
+        return column.cast(target)
+    if pa.types.is_decimal(target) and pa.types.is_floating(column.type):
+        return pc.round(column, target.scale).cast(target, safe=False)
+    return column.cast(target)

@@ -1,0 +1,145 @@
+"""Tables of a snapshot as other query engines read them: with their own filters and projections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.dataset as pads
+from lance import LanceDataset, LanceFragment
+
+from omnigraph.storage.tables import Tables, TableVersion
+
+BATCH_ROWS = 1 << 16
+ADDRESS = "_rowaddr"
+
+# The provider takes no batch size; small batches halve the speed of a scan.
+os.environ.setdefault("LANCE_DEFAULT_BATCH_SIZE", str(BATCH_ROWS))
+
+
+@dataclass(frozen=True)
+class ReadableTable:
+    """One table at one moment: its rows, and what today's columns were called then."""
+
+    tables: Tables = field(compare=False, repr=False)
+    version: TableVersion
+    schema: pa.Schema
+    """The columns as they are called and typed today."""
+    stored: Mapping[str, str] = field(compare=False)
+    """Under which name the version holds each column."""
+    rows: int
+
+    @property
+    def address(self) -> str:
+        """What tells this immutable table from every other one of the graph."""
+        return f"{self.version.location}@{self.version.lance}"
+
+    @property
+    def renamed(self) -> bool:
+        """Whether some column is called or typed otherwise in the stored version."""
+        held = self._stored_schema()
+        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in held]
+
+    def fragments(self) -> int:
+        """How many parts the table has, which can be read independently of each other."""
+        return len(self.tables.open(self.version).get_fragments())
+
+    def provider(self, *, addresses: bool = False, part: slice | None = None) -> Any:  # noqa: ANN401
+        """What DataFusion registers as a table: filters, projections and limits go into Lance.
+
+        `addresses` adds the column `_rowaddr`; `part` chooses some of the fragments. The columns
+        have their stored names.
+        """
+        dataset = self.tables.open(self.version)
+        if part is None and not _has_blobs(dataset.schema):
+            return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
+        return _PartialDataset(dataset, part or slice(None), addresses)
+
+    def scan(
+        self,
+        columns: Sequence[str],
+        *,
+        condition: str | None = None,
+        limit: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """Stream rows straight from the table; columns and condition in stored names."""
+        return self.tables.scan(
+            self.version,
+            columns=columns,
+            condition=condition,
+            limit=limit,
+            batch_rows=BATCH_ROWS,
+        )
+
+    def stored_type(self, name: str) -> pa.DataType:
+        """The type in which the version holds one of today's columns."""
+        return self._stored_schema().field(self.stored[name]).type
+
+    def _stored_schema(self) -> pa.Schema:
+        return _plain_schema(self.tables.open(self.version).schema)
+
+
+def _has_blobs(schema: pa.Schema) -> bool:
+    return any(isinstance(f.type, pa.BaseExtensionType) for f in schema)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Blobs as the bytes that scans give."""
+    return pa.schema(
+        pa.field(f.name, pa.large_binary(), f.nullable)
+        if isinstance(f.type, pa.BaseExtensionType)
+        else f
+        for f in schema
+    )
+
+
+class _PartialDataset(pads.Dataset):  # type: ignore[misc]
+    """Some fragments of a table, with Blobs as bytes; neither of which the provider can do."""
+
+    def __init__(self, dataset: LanceDataset, part: slice, addresses: bool) -> None:
+        self._dataset = dataset
+        self._part = part
+        self._addresses = addresses
+        shown = _plain_schema(dataset.schema)
+        self._shown = shown.append(pa.field(ADDRESS, pa.uint64())) if addresses else shown
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._shown
+
+    def get_fragments(self, filter: Any = None) -> Iterator[_Part]:  # noqa: ANN401, A002
+        for fragment in self._dataset.get_fragments()[self._part]:
+            yield _Part(self, fragment)
+
+    def scanner(self, **options: Any) -> Any:  # noqa: ANN401
+        return self.scan(self._dataset.get_fragments()[self._part], **options)
+
+    def scan(
+        self,
+        fragments: list[LanceFragment],
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: ANN401, A002
+        batch_size: int | None = None,
+    ) -> Any:  # noqa: ANN401
+        wanted = self._shown.names if columns is None else columns
+        return self._dataset.scanner(
+            columns=[name for name in wanted if name != ADDRESS],
+            with_row_address=ADDRESS in wanted,
+            filter=filter,
+            fragments=fragments,
+            batch_size=BATCH_ROWS,
+            blob_handling="all_binary",
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    owner: _PartialDataset
+    fragment: LanceFragment
+
+    def scanner(self, schema: pa.Schema, **options: Any) -> Any:  # noqa: ANN401
+        return self.owner.scan([self.fragment], **options)

@@ -1,0 +1,238 @@
+"""DoAction: prepared statements, transactions, savepoints, sessions, cancelling, renewing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
+from omnigraph_flight.access import require_access
+from omnigraph_flight.commands import decode, decode_command, optional
+from omnigraph_flight.keeping import Prepared
+from omnigraph_flight.messages import encoded, message, wrapped
+from omnigraph_flight.service import Request, Service
+from omnigraph_flight.statements import prepare
+from omnigraph_flight.statuses import Unsupported
+from omnigraph_flight.tickets import Ticket
+
+_COMMIT, _ROLL_BACK = 1, 2
+_RELEASE, _ROLL_BACK_TO = 1, 2
+_CANCELLED, _NOT_CANCELLABLE = 1, 3
+_CLOSED = 1
+_INVALID_NAME, _INVALID_VALUE = 1, 2
+
+Action = Callable[[Service, Request, bytes], list[bytes]]
+
+
+def do_action(service: Service, request: Request, kind: str, body: bytes) -> list[bytes]:
+    """Do one of the actions below; the bodies of its results."""
+    found = ACTIONS.get(kind)
+    if found is None:
+        raise Unsupported(
+            f"there is no action {kind[:100]!r}", hint=f"There are {', '.join(sorted(ACTIONS))}."
+        )
+    return found[1](service, request, body)
+
+
+# --------------------------------------------------------------------------- prepared statements
+
+
+def _create_prepared(service: Service, request: Request, body: bytes) -> list[bytes]:
+    asked = decode_command(body).body
+    text = service.require_short(asked.query)
+    id_ = optional(asked, "transaction_id") or None
+    place = service.place_of(request, service.transaction(request, id_))
+    settings = request.settings
+    with place.lock:
+        statement = prepare(place.connection, text)
+        require_access(service.policies, request.caller, settings, statement)
+        rows = b"" if statement.is_update else _schema_bytes(statement.result_schema)
+        parameters = _schema_bytes(statement.parameter_schema)
+    service.done(request, place)
+    handle = secrets.token_bytes(16)
+    prepared = Prepared(text, request.caller.name, settings, id_, session=request.session.key)
+    service.prepared.put(handle, prepared)
+    return [
+        wrapped(
+            "ActionCreatePreparedStatementResult",
+            prepared_statement_handle=handle,
+            dataset_schema=rows,
+            parameter_schema=parameters,
+            is_update=statement.is_update,
+        )
+    ]
+
+
+def _close_prepared(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+    service.prepared.drop(decode_command(body).body.prepared_statement_handle)
+    return []
+
+
+def _schema_bytes(schema: pa.Schema) -> bytes:
+    return bytes(schema.serialize().to_pybytes())
+
+
+def _no_substrait(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+    raise Unsupported("this server takes no Substrait plans", hint="Send SQL or .gq text.")
+
+
+# --------------------------------------------------------------------------- transactions
+
+
+def _begin_transaction(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+    transaction = request.session.begin(request.settings)
+    return [wrapped("ActionBeginTransactionResult", transaction_id=transaction.id.encode())]
+
+
+def _end_transaction(service: Service, request: Request, body: bytes) -> list[bytes]:
+    asked = decode_command(body).body
+    transaction = service.sessions.transaction(asked.transaction_id, request.caller)
+    if asked.action not in (_COMMIT, _ROLL_BACK):
+        raise InvalidInput("a transaction ends with a commit or a rollback", hint="Say which.")
+    place = transaction.place
+    with place.lock:
+        try:
+            if asked.action == _COMMIT:
+                place.connection.commit()
+            else:
+                place.connection.rollback()
+        finally:
+            if not place.connection.in_transaction:
+                service.sessions.ended(transaction)
+    return []
+
+
+def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
+    asked = decode_command(body).body
+    transaction = service.sessions.transaction(asked.transaction_id, request.caller)
+    with transaction.place.lock:
+        transaction.place.connection.savepoint(asked.name)
+    id_ = f"{transaction.id}/{secrets.token_hex(8)}"
+    transaction.savepoints[id_] = asked.name
+    return [wrapped("ActionBeginSavepointResult", savepoint_id=id_.encode())]
+
+
+def _end_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
+    asked = decode_command(body).body
+    transaction, id_ = service.sessions.savepoint(asked.savepoint_id, request.caller)
+    name, connection = transaction.savepoints[id_], transaction.place.connection
+    if asked.action not in (_RELEASE, _ROLL_BACK_TO):
+        raise InvalidInput("a savepoint is released or rolled back to", hint="Say which.")
+    with transaction.place.lock:
+        if asked.action == _RELEASE:
+            connection.release(name)
+            del transaction.savepoints[id_]
+        else:
+            connection.rollback_to(name)
+            later = list(transaction.savepoints)
+            for each in later[later.index(id_) + 1 :]:
+                del transaction.savepoints[each]
+    return []
+
+
+# --------------------------------------------------------------------------- sessions
+
+
+def _set_options(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+    asked = decode("SetSessionOptionsRequest", body)
+    result = message("SetSessionOptionsResult")
+    for name, value in asked.session_options.items():
+        try:
+            request.session.choose(name, _text(value), request.headers)
+        except NotFound as error:
+            # A missing option and a missing branch are both "not found".
+            unknown = "session option" in error.message
+            result.errors[name].value = _INVALID_NAME if unknown else _INVALID_VALUE
+        except OmniGraphError:
+            result.errors[name].value = _INVALID_VALUE
+    return [bytes(result.SerializeToString())]
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401
+    kind = value.WhichOneof("option_value")
+    if kind is None:
+        return None
+    if kind != "string_value":
+        raise InvalidInput("session options here are texts")
+    return str(value.string_value)
+
+
+def _get_options(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+    decode("GetSessionOptionsRequest", body)
+    settings = request.settings
+    result = message("GetSessionOptionsResult")
+    shown = {
+        "graph": settings.graph,
+        "catalog": settings.catalog,
+        "branch": settings.catalog,
+        "schema": settings.schema or "public",
+        "dialect": settings.dialect,
+    }
+    for name, value in shown.items():
+        result.session_options[name].string_value = value
+    return [bytes(result.SerializeToString())]
+
+
+def _close_session(service: Service, request: Request, body: bytes) -> list[bytes]:
+    decode("CloseSessionRequest", body)
+    service.sessions.close(request.session)
+    service.prepared.drop_session(request.session.key)
+    return [encoded("CloseSessionResult", status=_CLOSED)]
+
+
+# --------------------------------------------------------------------------- running statements
+
+
+def _cancel_info(service: Service, request: Request, body: bytes) -> list[bytes]:
+    asked = decode("CancelFlightInfoRequest", body)
+    return [encoded("CancelFlightInfoResult", status=_cancel(service, request, asked.info))]
+
+
+def _cancel_query(service: Service, request: Request, body: bytes) -> list[bytes]:
+    info = decode("FlightInfo", decode_command(body).body.info)
+    return [wrapped("ActionCancelQueryResult", result=_cancel(service, request, info))]
+
+
+def _cancel(service: Service, request: Request, info: Any) -> int:  # noqa: ANN401
+    calls = set()
+    for endpoint in info.endpoint:
+        command = decode_command(endpoint.ticket.ticket)
+        if command.name == "TicketStatementQuery":
+            calls.add(_opened(service, request, command.body.statement_handle).call)
+    for call in calls:
+        service.waiting.take(call)
+        service.calls.cancel(call, request.caller.name)
+    return _CANCELLED if calls else _NOT_CANCELLABLE
+
+
+def _renew(service: Service, request: Request, body: bytes) -> list[bytes]:
+    endpoint = decode("RenewFlightEndpointRequest", body).endpoint
+    command = decode_command(endpoint.ticket.ticket)
+    if command.name == "TicketStatementQuery":
+        renewed = service.key.seal(_opened(service, request, command.body.statement_handle))
+        endpoint.ticket.ticket = wrapped("TicketStatementQuery", statement_handle=renewed)
+    return [bytes(endpoint.SerializeToString())]
+
+
+def _opened(service: Service, request: Request, handle: bytes) -> Ticket:
+    return service.key.open(handle, request.caller.name)
+
+
+ACTIONS: dict[str, tuple[str, Action]] = {
+    "CreatePreparedStatement": ("Check a statement and keep it.", _create_prepared),
+    "CreatePreparedSubstraitPlan": ("Not supported.", _no_substrait),
+    "ClosePreparedStatement": ("Let go of a prepared statement.", _close_prepared),
+    "BeginTransaction": ("Begin a transaction.", _begin_transaction),
+    "EndTransaction": ("Commit or roll back a transaction.", _end_transaction),
+    "BeginSavepoint": ("Set a savepoint in a transaction.", _begin_savepoint),
+    "EndSavepoint": ("Release a savepoint, or roll back to it.", _end_savepoint),
+    "CancelQuery": ("Cancel a running query.", _cancel_query),
+    "CancelFlightInfo": ("Cancel a running query.", _cancel_info),
+    "RenewFlightEndpoint": ("Make a ticket good for longer.", _renew),
+    "SetSessionOptions": ("Choose graph, catalog, schema or dialect.", _set_options),
+    "GetSessionOptions": ("What is chosen.", _get_options),
+    "CloseSession": ("End the session; open transactions are rolled back.", _close_session),
+}

@@ -1,0 +1,97 @@
+"""DoGet: open a ticket, run its slice of the statement, stream the batches."""
+
+from __future__ import annotations
+
+import time
+
+import pyarrow as pa
+import pyarrow.flight as fl
+
+from omnigraph_flight.access import require_access
+from omnigraph_flight.batches import Outgoing
+from omnigraph_flight.commands import Command, decode_command
+from omnigraph_flight.infos import HOME
+from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
+from omnigraph_flight.service import Request, Service
+from omnigraph_flight.sessions import Place, Settings
+from omnigraph_flight.statements import Statement, counted, prepare
+from omnigraph_flight.statuses import Unsupported
+from omnigraph_flight.tickets import Ticket
+
+
+def do_get(service: Service, request: Request, ticket: fl.Ticket) -> fl.FlightDataStream:
+    """The rows a ticket stands for."""
+    command = decode_command(ticket.ticket)
+    if is_metadata(command):
+        return fl.RecordBatchStream(_metadata(service, request, command))
+    if command.name != "TicketStatementQuery":
+        raise Unsupported(
+            f"{command.name} is no ticket", hint="Ask for one with GetFlightInfo first."
+        )
+    opened = service.key.open(command.body.statement_handle, request.caller.name)
+    if opened.language == "count":
+        return fl.RecordBatchStream(counted(int(opened.text)))
+    return _stream(service, request, opened)
+
+
+def _metadata(service: Service, request: Request, command: Command) -> pa.Table:
+    if not needs_connection(command):
+        return fixed_answer(command)
+    place = service.place_of(request, None)
+    with place.lock:
+        found = answer(command, place.connection)
+    service.done(request, place)
+    return found
+
+
+def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
+    user = request.caller.name
+    place, statement = _ready(service, request, ticket)
+    service.admission.enter(user)
+    try:
+        call = service.calls.begin(ticket.call, user, request.context, place.connection.cancel)
+    except BaseException:
+        service.admission.leave(user)
+        raise
+    began = time.perf_counter()
+
+    def ended(rows: int, size: int, problem: Exception | None) -> Exception | None:
+        service.calls.end(call)
+        service.admission.leave(user)
+        service.done(request, place)
+        service.metrics.sent(rows, size, time.perf_counter() - began, problem)
+        return call.error
+
+    try:
+        with place.lock:
+            reader = statement.read(ticket.params, ticket.index, ticket.of)
+        return fl.GeneratorStream(
+            reader.schema,
+            Outgoing(
+                reader,
+                stopped=lambda: call.error,
+                most_bytes=service.limits.batch_bytes,
+                most_in_all=service.limits.result_bytes,
+                ended=ended,
+            ),
+        )
+    except Exception as error:  # noqa: BLE001 - raised again, after its place is given back
+        raise ended(0, 0, error) or error from None
+
+
+def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, Statement]:
+    """The statement of a ticket: still at hand, or checked again at the ticket's moment."""
+    waiting = service.waiting.take(ticket.call)
+    if waiting is not None:
+        return waiting
+    settings = Settings(ticket.graph, ticket.catalog, ticket.schema, ticket.dialect)
+    if ticket.transaction is None:
+        place = service.reading_place(request, settings)
+    elif ticket.transaction == HOME:
+        place = request.session.home(settings)
+    else:
+        place = service.sessions.transaction(ticket.transaction.encode(), request.caller).place
+    with place.lock:
+        statement = prepare(place.connection, ticket.text)
+    require_access(service.policies, request.caller, settings, statement)
+    return place, statement

@@ -1,0 +1,45 @@
+"""The graphs of one server, by name, each opened at its first use and kept open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+import omnigraph
+from omnigraph import Graph
+from omnigraph.errors import InvalidInput, NotFound, did_you_mean
+
+
+class Graphs:
+    """Opens graphs. The lock protects those that are open."""
+
+    def __init__(self, uris: Mapping[str, str]) -> None:
+        if not uris:
+            raise InvalidInput("no graph is given", hint="Name one: `omnigraph serve graph.omni`.")
+        self._uris = dict(uris)
+        self._lock = threading.Lock()
+        self._open: dict[str, Graph] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._uris)
+
+    @property
+    def default(self) -> str:
+        """The graph of a client that names none: the first."""
+        return next(iter(self._uris))
+
+    def graph(self, name: str) -> Graph:
+        found = self._open.get(name)
+        if found is not None:
+            return found
+        uri = self._uris.get(name)
+        if uri is None:
+            raise NotFound(
+                f"there is no graph {name!r} here{did_you_mean(name, self.names)}",
+                hint=f"This server has {', '.join(self.names)}.",
+            )
+        with self._lock:
+            if name not in self._open:
+                self._open[name] = omnigraph.open(uri)
+            return self._open[name]

@@ -1,0 +1,139 @@
+"""GetFlightInfo and GetSchema: check a statement, pin its moment, and give out tickets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.flight as fl
+
+from omnigraph_flight.access import require_access
+from omnigraph_flight.commands import Command, decode_command, optional
+from omnigraph_flight.messages import wrapped
+from omnigraph_flight.metadata import is_metadata, schema_of
+from omnigraph_flight.puts import run_update
+from omnigraph_flight.service import Request, Service
+from omnigraph_flight.sessions import Place, Settings, Transaction
+from omnigraph_flight.statements import Statement, prepare
+from omnigraph_flight.statuses import Unsupported
+from omnigraph_flight.tickets import Language, Ticket
+
+HOME = "home"
+"""Stands in tickets for the transaction that a session began with the statement BEGIN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A statement as a client asks for it, prepared before or not."""
+
+    text: str
+    settings: Settings
+    transaction: Transaction | None
+    params: pa.RecordBatch | None
+
+
+def flight_info(
+    service: Service, request: Request, descriptor: fl.FlightDescriptor
+) -> fl.FlightInfo:
+    """How to get the result of a command."""
+    command = decode_command(descriptor.command or b"")
+    if is_metadata(command):
+        endpoint = fl.FlightEndpoint(descriptor.command, [])
+        return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
+    asked = _asked(service, request, command)
+    place = service.place_of(request, asked.transaction, asked.settings)
+    with place.lock:
+        statement = prepare(place.connection, asked.text)
+        require_access(service.policies, request.caller, asked.settings, statement)
+        if not statement.is_update:
+            tickets = _tickets(service, request, asked, place, statement)
+    if statement.is_update:
+        service.done(request, place)
+        # A client that takes every statement for a query: it runs here, once.
+        count = run_update(
+            service, request, asked.transaction, asked.settings, asked.text, asked.params
+        )
+        tickets = [_ticket(request, asked, "count", str(count))]
+    endpoints = [
+        fl.FlightEndpoint(
+            wrapped("TicketStatementQuery", statement_handle=service.key.seal(ticket)), []
+        )
+        for ticket in tickets
+    ]
+    return fl.FlightInfo(statement.result_schema, descriptor, endpoints, -1, -1)
+
+
+def result_schema(
+    service: Service, request: Request, descriptor: fl.FlightDescriptor
+) -> fl.SchemaResult:
+    """The schema of a command's result, without running it."""
+    command = decode_command(descriptor.command or b"")
+    if is_metadata(command):
+        return fl.SchemaResult(schema_of(command))
+    asked = _asked(service, request, command)
+    place = service.place_of(request, asked.transaction, asked.settings)
+    with place.lock:
+        statement = prepare(place.connection, asked.text)
+        require_access(service.policies, request.caller, asked.settings, statement)
+        schema = statement.result_schema
+    service.done(request, place)
+    return fl.SchemaResult(schema)
+
+
+def _asked(service: Service, request: Request, command: Command) -> Asked:
+    body = command.body
+    if command.name == "CommandStatementQuery":
+        return Asked(
+            service.require_short(body.query),
+            request.settings,
+            service.transaction(request, optional(body, "transaction_id")),
+            None,
+        )
+    if command.name == "CommandPreparedStatementQuery":
+        prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
+        transaction = service.transaction(request, prepared.transaction)
+        return Asked(prepared.text, prepared.settings, transaction, prepared.params)
+    raise Unsupported(
+        f"{command.name} cannot be asked for here",
+        hint="Send statements as SQL or .gq text.",
+    )
+
+
+def _tickets(
+    service: Service, request: Request, asked: Asked, place: Place, statement: Statement
+) -> list[Ticket]:
+    within = (
+        asked.transaction.id
+        if asked.transaction
+        else HOME
+        if place.connection.in_transaction
+        else None
+    )
+    catalog = statement.pinned() if within is None else asked.settings.catalog
+    first = _ticket(request, asked, statement.language, asked.text, catalog, within)
+    many = asked.params is None and within is None
+    of = statement.slices(request.slices(service.limits.slices)) if many else 1
+    service.waiting.put(first.call, place, statement)
+    return [first] if of == 1 else [first.slice(index, of) for index in range(of)]
+
+
+def _ticket(
+    request: Request,
+    asked: Asked,
+    language: Language,
+    text: str,
+    catalog: str | None = None,
+    transaction: str | None = None,
+) -> Ticket:
+    settings = asked.settings
+    return Ticket(
+        graph=settings.graph,
+        user=request.caller.name,
+        language=language,
+        text=text,
+        catalog=catalog or settings.catalog,
+        schema=settings.schema,
+        dialect=settings.dialect,
+        transaction=transaction,
+        params=asked.params,
+    )

@@ -1,0 +1,156 @@
+"""DoPut: run updates, bind parameters, take uploads."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.flight as fl
+
+from omnigraph.errors import InvalidInput, ResourceLimit
+from omnigraph_flight.access import require_access, require_access_to_text, require_upload
+from omnigraph_flight.commands import Command, decode_command, optional
+from omnigraph_flight.messages import encoded
+from omnigraph_flight.service import Request, Service
+from omnigraph_flight.sessions import Settings, Transaction
+from omnigraph_flight.statements import prepare, run_text
+from omnigraph_flight.statuses import Unsupported
+
+_MODES = {(1, 1): "create", (2, 2): "append", (1, 3): "replace", (1, 2): "create_append"}
+"""What to do if a table is missing (1 create, 2 fail) and if it is there (1 fail, 2 append,
+3 replace)."""
+
+
+def do_put(
+    service: Service,
+    request: Request,
+    descriptor: fl.FlightDescriptor,
+    reader: fl.MetadataRecordBatchReader,
+    writer: fl.FlightMetadataWriter,
+) -> None:
+    """Run what was put; the answer is a count."""
+    command = decode_command(descriptor.command or b"")
+    body = command.body
+    match command.name:
+        case "CommandStatementUpdate":
+            transaction = service.transaction(request, optional(body, "transaction_id"))
+            text = service.require_short(body.query)
+            count = run_update(service, request, transaction, request.settings, text, None)
+        case "CommandPreparedStatementUpdate":
+            prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
+            params = _parameters(service, reader)
+            count = run_update(
+                service,
+                request,
+                service.transaction(request, prepared.transaction),
+                prepared.settings,
+                prepared.text,
+                prepared.params if params is None else params,
+            )
+        case "CommandPreparedStatementQuery":
+            prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
+            prepared.params = _parameters(service, reader)
+            writer.write(
+                encoded(
+                    "DoPutPreparedStatementResult",
+                    prepared_statement_handle=body.prepared_statement_handle,
+                )
+            )
+            return
+        case "CommandStatementIngest":
+            count = _ingest(service, request, command, reader)
+        case other:
+            raise Unsupported(f"{other} cannot be put", hint="Put updates, parameters or rows.")
+    writer.write(encoded("DoPutUpdateResult", record_count=count))
+
+
+def run_update(
+    service: Service,
+    request: Request,
+    transaction: Transaction | None,
+    settings: Settings,
+    text: str,
+    params: pa.RecordBatch | None,
+) -> int:
+    """Run a statement that changes something, once; how many rows it changed."""
+    user = request.caller.name
+    with (
+        service.admission.turn(user),
+        service.writing_place(request, transaction, settings) as place,
+        service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
+    ):
+        if params is None:
+            require_access_to_text(service.policies, request.caller, settings, text)
+            count = run_text(place.connection, text)
+        else:
+            statement = prepare(place.connection, text)
+            require_access(service.policies, request.caller, settings, statement)
+            count = statement.update(params)
+    service.metrics.changed(count)
+    return count
+
+
+def _ingest(
+    service: Service, request: Request, command: Command, reader: fl.MetadataRecordBatchReader
+) -> int:
+    body, user = command.body, request.caller.name
+    options = body.table_definition_options
+    mode = _MODES.get((options.if_not_exist, options.if_exists))
+    if mode is None:
+        raise InvalidInput(
+            "an upload says what to do if the table is missing and if it is there",
+            hint="Create, append, replace, or create and append.",
+        )
+    # Some clients never say which transaction an upload is part of: it is their open one.
+    transaction = service.transaction(request, optional(body, "transaction_id"))
+    transaction = transaction or request.session.transaction_for_upload()
+    settings = request.settings
+    catalog, schema = optional(body, "catalog") or None, optional(body, "schema") or None
+    require_upload(service.policies, request.caller, settings, catalog, schema, body.table, mode)
+    with (
+        service.admission.turn(user),
+        service.writing_place(request, transaction, settings) as place,
+        service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
+    ):
+        count: int = place.connection.ingest(
+            body.table,
+            _incoming(service, reader),
+            mode,
+            schema=schema,
+            catalog=catalog,
+            temporary=body.temporary,
+        )
+    service.metrics.rows_received.inc(count)
+    return count
+
+
+def _incoming(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.RecordBatchReader:
+    """An upload as it arrives, up to what an upload may bring."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        most, size = service.limits.ingest_bytes, 0
+        for chunk in reader:
+            if chunk.data is None:
+                continue
+            size += chunk.data.nbytes
+            service.metrics.bytes_received.inc(chunk.data.nbytes)
+            if most and size > most:
+                raise ResourceLimit("the size of an upload in bytes", most, size)
+            yield chunk.data
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def _parameters(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.RecordBatch | None:
+    """The bound parameters, one set per row; none if the client sent none."""
+    try:
+        schema = reader.schema
+    except pa.ArrowException:
+        return None  # a client that has nothing to bind sends no schema at all
+    if not schema.names:
+        return None
+    table = _incoming(service, reader).read_all().combine_chunks()
+    if not table.num_rows:
+        return pa.RecordBatch.from_pylist([], schema)
+    return table.to_batches()[0]

@@ -1,0 +1,135 @@
+"""A server from its configuration: started, waited for, and ended without losing statements."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from omnigraph.errors import InvalidInput
+from omnigraph_flight.authentication import Authentication
+from omnigraph_flight.config import Config
+from omnigraph_flight.graphs import Graphs
+from omnigraph_flight.health import HealthPage
+from omnigraph_flight.maintenance import Maintenance
+from omnigraph_flight.metrics import Metrics
+from omnigraph_flight.policies import Policies
+from omnigraph_flight.server import FlightSqlServer
+from omnigraph_flight.service import Service
+from omnigraph_flight.statuses import Cancelled
+from omnigraph_flight.tickets import TicketKey
+
+log = logging.getLogger("omnigraph.flight")
+
+
+class Server:
+    """A running server; a context manager that ends it."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config.checked()
+        graphs = Graphs(config.graphs)
+        for name in graphs.names:
+            graphs.graph(name)  # a graph that is not there is told at once
+        self.service = Service(
+            graphs=graphs,
+            authentication=Authentication(config.users),
+            policies=Policies(config.policies),
+            limits=config.limits,
+            key=TicketKey(_secret(config.ticket_key), config.ticket_seconds),
+            metrics=Metrics(),
+            idle_seconds=config.session_seconds,
+        )
+        self._flight = _listening(config, self.service)
+        self._health = (
+            None
+            if config.metrics_port is None
+            else HealthPage(config.host, config.metrics_port, self.service)
+        )
+        self._maintenance = Maintenance(
+            self.service, config.optimize_seconds, config.collect_seconds
+        )
+        self._closing = threading.Lock()
+        self._closed = False
+
+    @property
+    def port(self) -> int:
+        return int(self._flight.port)
+
+    @property
+    def metrics_port(self) -> int | None:
+        return None if self._health is None else self._health.port
+
+    @property
+    def uri(self) -> str:
+        """Where clients connect."""
+        scheme = "grpc+tls" if self.config.tls_cert else "grpc"
+        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        return f"{scheme}://{host}:{self.port}"
+
+    def wait(self) -> None:
+        """Serve until somebody closes the server."""
+        self._flight.wait()
+
+    def close(self, grace_seconds: float = 30.0) -> None:
+        """End: running statements may finish, then they are stopped; transactions roll back."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        if self._health is not None:
+            self._health.draining()
+        if not self.service.admission.idle(grace_seconds):
+            self.service.calls.stop_all(
+                Cancelled("the server is ending", hint="Connect again and repeat the statement.")
+            )
+        self._flight.shutdown()
+        self._maintenance.close()
+        self.service.sessions.close_all(lambda error: log.error("a session did not end: %s", error))
+        self.service.calls.close()
+        if self._health is not None:
+            self._health.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _listening(config: Config, service: Service) -> FlightSqlServer:
+    certificate = (
+        (_bytes(config.tls_cert), _bytes(config.tls_key))
+        if config.tls_cert and config.tls_key
+        else None
+    )
+    scheme = "grpc+tls" if certificate else "grpc"
+    try:
+        return FlightSqlServer(
+            service,
+            f"{scheme}://{config.host}:{config.port}",
+            certificate=certificate,
+            client_authority=_bytes(config.tls_client_ca) if config.tls_client_ca else None,
+        )
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot listen on {config.host}:{config.port}",
+            hint="Another program may have that port: choose one with --port.",
+        ) from error
+
+
+def _secret(key: str | None) -> bytes | None:
+    return None if key is None else hashlib.sha256(key.encode()).digest()
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path!r}: {error}") from error

@@ -1,0 +1,141 @@
+"""The Flight server: a call finds its caller and session, then goes to the handler of its kind."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, TypeVar
+
+import pyarrow.flight as fl
+
+from omnigraph_flight.actions import ACTIONS, do_action
+from omnigraph_flight.authentication import Authentication, Caller
+from omnigraph_flight.gets import do_get
+from omnigraph_flight.infos import flight_info, result_schema
+from omnigraph_flight.puts import do_put
+from omnigraph_flight.service import Request, Service
+from omnigraph_flight.sessions import COOKIE, chosen_by_headers
+from omnigraph_flight.statuses import told_to_client
+
+_ENTRANCE = "omnigraph"
+Answer = TypeVar("Answer")
+
+
+class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
+    """What the headers of one call say."""
+
+    def __init__(
+        self,
+        caller: Caller | None,
+        headers: dict[str, str],
+        cookie: str | None,
+        answer: dict[str, str],
+        fresh: str | None,
+    ) -> None:
+        self.caller = caller
+        self.headers = headers
+        self.cookie = cookie
+        self.fresh = fresh
+        self._answer = answer
+
+    def sending_headers(self) -> dict[str, str]:
+        return self._answer
+
+
+class Entrances(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Looks at the headers of every call before anything else does."""
+
+    def __init__(self, authentication: Authentication) -> None:
+        self._authentication = authentication
+
+    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> Entrance:
+        with told_to_client():
+            if info.method == fl.FlightMethod.HANDSHAKE:
+                token = self._authentication.log_in(headers)
+                return Entrance(None, {}, None, {"authorization": f"Bearer {token}"}, None)
+            caller = self._authentication.caller(headers)
+            cookie = _cookie(headers)
+            fresh = None if cookie else secrets.token_urlsafe(16)
+            answer = {"set-cookie": f"{COOKIE}={fresh}"} if fresh else {}
+            return Entrance(caller, chosen_by_headers(headers), cookie, answer, fresh)
+
+
+def _cookie(headers: dict[str, list[str]]) -> str | None:
+    for text in headers.get("cookie", ()):
+        try:
+            found = SimpleCookie(text).get(COOKIE)
+        except CookieError:
+            continue
+        if found is not None:
+            return found.value
+    return None
+
+
+class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
+    """Answers handshakes, whose outcome is in the headers; calls are looked at in `Entrances`."""
+
+    def authenticate(self, outgoing: Any, incoming: Any) -> None:  # noqa: ANN401, ARG002
+        outgoing.write(b"")
+
+    def is_valid(self, token: bytes) -> bytes:  # noqa: ARG002
+        return b""
+
+
+class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
+    """Serves graphs over Arrow Flight SQL."""
+
+    def __init__(
+        self,
+        service: Service,
+        location: str,
+        *,
+        certificate: tuple[bytes, bytes] | None = None,
+        client_authority: bytes | None = None,
+    ) -> None:
+        self.service = service
+        super().__init__(
+            location,
+            auth_handler=Handshake(),
+            middleware={_ENTRANCE: Entrances(service.authentication)},
+            tls_certificates=[certificate] if certificate else None,
+            verify_client=client_authority is not None,
+            root_certificates=client_authority,
+        )
+
+    def get_flight_info(
+        self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
+    ) -> fl.FlightInfo:
+        return self._answer(context, lambda r: flight_info(self.service, r, descriptor))
+
+    def get_schema(
+        self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
+    ) -> fl.SchemaResult:
+        return self._answer(context, lambda r: result_schema(self.service, r, descriptor))
+
+    def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
+        return self._answer(context, lambda r: do_get(self.service, r, ticket))
+
+    def do_put(
+        self,
+        context: fl.ServerCallContext,
+        descriptor: fl.FlightDescriptor,
+        reader: fl.MetadataRecordBatchReader,
+        writer: fl.FlightMetadataWriter,
+    ) -> None:
+        self._answer(context, lambda r: do_put(self.service, r, descriptor, reader, writer))
+
+    def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
+        body = action.body.to_pybytes() if action.body is not None else b""
+        return iter(self._answer(context, lambda r: do_action(self.service, r, action.type, body)))
+
+    def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [(name, description) for name, (description, _) in sorted(ACTIONS.items())]
+
+    def _answer(self, context: fl.ServerCallContext, handle: Callable[[Request], Answer]) -> Answer:
+        with told_to_client():
+            entrance = context.get_middleware(_ENTRANCE)
+            session = self.service.sessions.of(
+                entrance.caller, context.peer(), entrance.cookie, entrance.fresh
+            )
+            return handle(Request(entrance.caller, session, entrance.headers, context))

@@ -1,0 +1,121 @@
+"""What the handlers of all calls share, and what they know about one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.errors import ResourceLimit
+from omnigraph_flight.admission import Admission, Limits
+from omnigraph_flight.authentication import Authentication, Caller
+from omnigraph_flight.calls import Calls
+from omnigraph_flight.graphs import Graphs
+from omnigraph_flight.keeping import Idle, Kept, Waiting
+from omnigraph_flight.metrics import Metrics
+from omnigraph_flight.policies import Policies
+from omnigraph_flight.sessions import Place, Session, Sessions, Settings, Transaction, connected
+from omnigraph_flight.tickets import TicketKey
+
+PREPARED_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call: who made it, in which session, with which options in its headers."""
+
+    caller: Caller
+    session: Session
+    headers: Mapping[str, str]
+    context: Any
+    """Flight's own view of the call."""
+
+    @property
+    def settings(self) -> Settings:
+        return self.session.settings(self.headers)
+
+    def slices(self, most: int) -> int:
+        """Into how many slices the client wants results at most."""
+        return self.session.slices(self.headers, most)
+
+
+@dataclass
+class Service:
+    """The parts of one server."""
+
+    graphs: Graphs
+    authentication: Authentication
+    policies: Policies
+    limits: Limits
+    key: TicketKey
+    metrics: Metrics
+    idle_seconds: float = 1800.0
+    sessions: Sessions = field(init=False)
+    admission: Admission = field(init=False)
+    calls: Calls = field(init=False)
+    prepared: Kept = field(init=False)
+    waiting: Waiting = field(init=False)
+    idle: Idle = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sessions = Sessions(self.graphs, self.idle_seconds)
+        self.admission = Admission(self.limits)
+        self.calls = Calls(self.limits.statement_seconds)
+        self.prepared = Kept(PREPARED_KEPT)
+        self.waiting = Waiting()
+        self.idle = Idle()
+
+    def observe(self) -> None:
+        """Bring the gauges up to date."""
+        self.metrics.running.set(len(self.calls))
+        self.metrics.sessions.set(len(self.sessions))
+        self.metrics.prepared.set(len(self.prepared))
+
+    def require_short(self, text: str) -> str:
+        """A statement's text, unless it is longer than texts may be."""
+        if len(text) > self.limits.statement_bytes:
+            raise ResourceLimit("the length of a statement", self.limits.statement_bytes, len(text))
+        return text
+
+    def reading_place(self, request: Request, settings: Settings) -> Place:
+        """Where a read runs: a connection of its own, so that reads run side by side."""
+        user = request.caller.name
+        found = self.idle.take(user, settings)
+        return found or Place(connected(self.graphs, user, settings), settings, shared=True)
+
+    def done(self, request: Request, place: Place) -> None:
+        """Keep the connection of a read for the next one."""
+        if place.shared:
+            self.idle.give(request.caller.name, place)
+
+    def transaction(self, request: Request, id_: bytes | None) -> Transaction | None:
+        return self.sessions.transaction(id_, request.caller) if id_ else None
+
+    def place_of(
+        self, request: Request, transaction: Transaction | None, settings: Settings | None = None
+    ) -> Place:
+        """Where a read of this call runs: in its transaction, else on a connection of its own."""
+        if transaction is not None:
+            return transaction.place
+        settings = settings or request.settings
+        home = request.session.home(settings)
+        if home.connection.in_transaction:
+            return home
+        return self.reading_place(request, settings)
+
+    @contextmanager
+    def writing_place(
+        self, request: Request, transaction: Transaction | None, settings: Settings | None = None
+    ) -> Iterator[Place]:
+        """Where a statement that changes something runs, held for the length of the block."""
+        if transaction is not None:
+            with transaction.place.lock:
+                yield transaction.place
+            return
+        wanted = settings or request.settings
+        home = request.session.home(wanted)
+        with home.lock:
+            home.move(wanted)
+            yield home
+            request.session.adopt(home)

@@ -1,0 +1,311 @@
+"""Sessions: what a client has chosen, its connections, and its open transactions.
+
+Flight has no connections of its own. A session is found by its cookie, else by the login it came
+with, else by the network peer; since nobody says when a client is gone, it ends by idleness.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import omnigraph_sql
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph_flight.authentication import Caller
+from omnigraph_flight.graphs import Graphs
+
+COOKIE = "arrow_flight_session_id"
+DEFAULT_BRANCH = "main"
+_COOKIES_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where a statement runs: which graph, which branch or moment, which schema, which SQL."""
+
+    graph: str
+    catalog: str = DEFAULT_BRANCH
+    schema: str | None = None
+    dialect: str = "postgres"
+
+
+OPTIONS = ("graph", "catalog", "schema", "dialect", "slices")
+_ALIASES = {"branch": "catalog", "database": "graph", "db_schema": "schema"}
+
+
+class Place:
+    """A connection of the SQL facade and the lock that lets one thread at a time use it."""
+
+    def __init__(
+        self, connection: omnigraph_sql.Connection, settings: Settings, *, shared: bool = False
+    ) -> None:
+        self.connection = connection
+        self.settings = settings
+        self.shared = shared
+        """Whether it belongs to no session and serves one read after the other."""
+        self.lock = threading.RLock()
+
+    def move(self, settings: Settings) -> None:
+        """Go where the settings say, unless a transaction holds the connection where it is."""
+        if settings == self.settings or self.connection.in_transaction:
+            return
+        connection = self.connection
+        if connection.catalog != settings.catalog:
+            connection.catalog = settings.catalog
+        if settings.schema is not None and connection.schema != settings.schema:
+            connection.schema = settings.schema
+        if connection.dialect != settings.dialect:
+            connection.dialect = settings.dialect
+        self.settings = settings
+
+
+@dataclass
+class Transaction:
+    """An open transaction: a connection of its own, on a branch of its own."""
+
+    id: str
+    user: str
+    place: Place
+    savepoints: dict[str, str] = field(default_factory=dict)
+    """Names by the ids that were given out."""
+
+
+class Session:
+    """One client's. The lock protects its maps; each connection has its own."""
+
+    def __init__(self, key: str, caller: Caller, graphs: Graphs) -> None:
+        self.key = key
+        self.caller = caller
+        self.options: dict[str, str] = {}
+        self.transactions: dict[str, Transaction] = {}
+        self.cookies: deque[str] = deque(maxlen=_COOKIES_KEPT)
+        self.used = time.monotonic()
+        self._graphs = graphs
+        self._lock = threading.Lock()
+        self._homes: dict[str, Place] = {}
+
+    def settings(self, headers: Mapping[str, str]) -> Settings:
+        """What was chosen in this session, else what the call's headers ask for."""
+        chosen = {**headers, **self.options}
+        return Settings(
+            graph=chosen.get("graph") or self._graphs.default,
+            catalog=chosen.get("catalog") or DEFAULT_BRANCH,
+            schema=chosen.get("schema"),
+            dialect=chosen.get("dialect") or "postgres",
+        )
+
+    def slices(self, headers: Mapping[str, str], most: int) -> int:
+        """Into how many slices results are offered: one, unless the client asks for more.
+
+        Some clients read only the first slice and believe that it is all.
+        """
+        wanted = self.options.get("slices") or headers.get("slices") or "1"
+        if not wanted.isdecimal() or not int(wanted):
+            raise InvalidInput(
+                f"{wanted!r} is no number of slices", hint=f"Ask for 1 to {most} slices."
+            )
+        return min(int(wanted), most)
+
+    def choose(self, name: str, value: str | None, headers: Mapping[str, str]) -> None:
+        """Set an option, or go back to its default."""
+        option = _ALIASES.get(name, name)
+        if option not in OPTIONS:
+            raise NotFound(
+                f"there is no session option {name!r}", hint=f"There are {', '.join(OPTIONS)}."
+            )
+        wanted = {**self.options}
+        wanted.pop(option, None)
+        if value:
+            wanted[option] = value
+        before, self.options = self.options, wanted
+        try:
+            self.slices(headers, 1)
+            settings = self.settings(headers)
+            place = self.home(settings)
+            with place.lock:
+                place.move(settings)
+        except BaseException:
+            self.options = before
+            raise
+
+    def home(self, settings: Settings) -> Place:
+        """The connection on which this session's own statements run."""
+        with self._lock:
+            place = self._homes.get(settings.graph)
+        if place is None:
+            place = Place(connected(self._graphs, self.caller.name, settings), settings)
+            with self._lock:
+                place = self._homes.setdefault(settings.graph, place)
+        return place
+
+    def adopt(self, place: Place) -> None:
+        """Take over what a statement such as USE has changed about its connection."""
+        connection, settings = place.connection, place.settings
+        if connection.in_transaction:
+            return
+        if connection.catalog != settings.catalog:
+            self.options["catalog"] = connection.catalog
+        if connection.schema != settings.schema and connection.schema is not None:
+            self.options["schema"] = connection.schema
+        place.settings = Settings(
+            settings.graph, connection.catalog, connection.schema, settings.dialect
+        )
+
+    def begin(self, settings: Settings) -> Transaction:
+        """Open a transaction on a connection of its own."""
+        place = Place(connected(self._graphs, self.caller.name, settings), settings)
+        place.connection.begin()
+        transaction = Transaction(secrets.token_hex(16), self.caller.name, place)
+        with self._lock:
+            self.transactions[transaction.id] = transaction
+        return transaction
+
+    def transaction_for_upload(self) -> Transaction | None:
+        """The transaction that an upload is part of: some clients never say which."""
+        with self._lock:
+            return next(reversed(self.transactions.values()), None)
+
+    def ended(self, transaction: Transaction) -> None:
+        with self._lock:
+            self.transactions.pop(transaction.id, None)
+
+    @property
+    def busy(self) -> bool:
+        with self._lock:
+            return bool(self.transactions) or any(
+                place.connection.in_transaction for place in self._homes.values()
+            )
+
+    def close(self) -> None:
+        """Roll back what is open and let go of the connections."""
+        with self._lock:
+            places = [t.place for t in self.transactions.values()] + list(self._homes.values())
+            self.transactions.clear()
+            self._homes.clear()
+        for place in places:
+            place.connection.cancel()
+            with place.lock:
+                place.connection.close()
+
+
+def connected(graphs: Graphs, user: str, settings: Settings) -> omnigraph_sql.Connection:
+    """A new connection of the SQL facade."""
+    return omnigraph_sql.connect(
+        graphs.graph(settings.graph),
+        branch=settings.catalog,
+        schema=settings.schema,
+        dialect=settings.dialect,
+        user=user,
+    )
+
+
+class Sessions:
+    """All sessions of a server. The lock protects the maps."""
+
+    def __init__(self, graphs: Graphs, idle_seconds: float = 1800.0) -> None:
+        self._graphs = graphs
+        self._idle = idle_seconds
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._by_cookie: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def of(self, caller: Caller, peer: str, cookie: str | None, fresh: str | None) -> Session:
+        """The session of a call. `fresh` is the cookie that the answer gives the client."""
+        with self._lock:
+            session = self._by_cookie.get(cookie) if cookie else None
+            if session is None or session.caller.name != caller.name:
+                key = f"{caller.name} {caller.login or peer}"
+                session = self._sessions.get(key)
+                if session is None:
+                    session = self._sessions[key] = Session(key, caller, self._graphs)
+            if fresh:
+                self._remember(session, fresh)
+            session.used = time.monotonic()
+        return session
+
+    def transaction(self, id_: bytes, caller: Caller) -> Transaction:
+        """An open transaction of the caller, whichever session it was begun in."""
+        wanted = id_.decode(errors="replace")
+        with self._lock:
+            for session in self._sessions.values():
+                found = session.transactions.get(wanted)
+                if found is not None and found.user == caller.name:
+                    session.used = time.monotonic()
+                    return found
+        raise NotFound(
+            "there is no such open transaction",
+            hint="It has ended, or its session was idle for too long: begin a new one.",
+        )
+
+    def ended(self, transaction: Transaction) -> None:
+        """Forget a transaction that was committed or rolled back."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.ended(transaction)
+
+    def savepoint(self, id_: bytes, caller: Caller) -> tuple[Transaction, str]:
+        """The transaction of a savepoint, and the savepoint's id."""
+        wanted = id_.decode(errors="replace")
+        transaction = self.transaction(wanted.partition("/")[0].encode(), caller)
+        if wanted not in transaction.savepoints:
+            raise NotFound("there is no such savepoint", hint="It has been released.")
+        return transaction, wanted
+
+    def close(self, session: Session) -> None:
+        """End a session; its open transactions are rolled back."""
+        with self._lock:
+            self._forget(session)
+        session.close()
+
+    def expire(self, on_error: Callable[[Exception], None]) -> int:
+        """End the sessions that nobody has used for a while; how many there were."""
+        limit = time.monotonic() - self._idle
+        with self._lock:
+            idle = [session for session in self._sessions.values() if session.used < limit]
+            for session in idle:
+                self._forget(session)
+        for session in idle:
+            try:
+                session.close()
+            except Exception as error:  # noqa: BLE001 - the others must end, too
+                on_error(error)
+        return len(idle)
+
+    def close_all(self, on_error: Callable[[Exception], None]) -> None:
+        self._idle = -1.0
+        self.expire(on_error)
+
+    def _remember(self, session: Session, cookie: str) -> None:
+        if len(session.cookies) == session.cookies.maxlen:
+            self._by_cookie.pop(session.cookies[0], None)
+        session.cookies.append(cookie)
+        self._by_cookie[cookie] = session
+
+    def _forget(self, session: Session) -> None:
+        self._sessions.pop(session.key, None)
+        for cookie in session.cookies:
+            self._by_cookie.pop(cookie, None)
+
+
+def chosen_by_headers(headers: Mapping[str, list[str]]) -> dict[str, str]:
+    """Options that a client asks for with each call: `x-omnigraph-branch` and its like."""
+    chosen: dict[str, str] = {}
+    for name, values in headers.items():
+        if values and name.lower().startswith("x-omnigraph-"):
+            option = name.lower().removeprefix("x-omnigraph-")
+            option = _ALIASES.get(option, option)
+            if option not in OPTIONS:
+                raise InvalidInput(
+                    f"there is no option {name!r}",
+                    hint="There are x-omnigraph-graph, -branch, -schema, -dialect and -slices.",
+                )
+            chosen[option] = str(values[0])
+    return chosen

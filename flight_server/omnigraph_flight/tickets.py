@@ -1,0 +1,113 @@
+"""Tickets: everything a server needs to answer a DoGet, signed, so that any replica can.
+
+A ticket is `mac (32 bytes) · length of the facts (4 bytes) · facts as JSON · parameters as Arrow
+IPC`. It says what to run, at which moment, which slice of the result, for whom and until when.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import struct
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph_flight.statuses import Forbidden
+
+_MAC = hashlib.sha256().digest_size
+_LENGTH = struct.Struct(">I")
+
+Language = Literal["sql", "gq", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One slice of the result of one statement at one moment, for one user."""
+
+    graph: str
+    user: str
+    language: Language
+    text: str
+    catalog: str
+    """The moment that is read; a branch only when a statement cannot be pinned."""
+    schema: str | None = None
+    dialect: str = "postgres"
+    index: int = 0
+    of: int = 1
+    transaction: str | None = None
+    """The open transaction whose own writes it must see; then only its server can answer."""
+    call: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Names the statement among those that run, to cancel it; the same in all its slices."""
+    expires: float = 0.0
+    """Seconds since the epoch."""
+    params: pa.RecordBatch | None = field(default=None, compare=False)
+
+    def slice(self, index: int, of: int) -> Ticket:
+        """The same for one of several slices."""
+        return replace(self, index=index, of=of)
+
+
+class TicketKey:
+    """Signs tickets and reads those it signed. Replicas that share a secret share tickets."""
+
+    def __init__(self, secret: bytes | None = None, seconds: float = 3600.0) -> None:
+        self._secret = secret or secrets.token_bytes(32)
+        self._seconds = seconds
+
+    def seal(self, ticket: Ticket, now: float | None = None) -> bytes:
+        """The ticket as bytes, good for as long as this key's tickets are."""
+        expiring = replace(ticket, expires=(now or time.time()) + self._seconds)
+        params = expiring.params
+        facts = asdict(replace(expiring, params=None))
+        del facts["params"]
+        text = json.dumps(facts, separators=(",", ":")).encode()
+        body = _LENGTH.pack(len(text)) + text + _ipc(params)
+        return self._mac(body) + body
+
+    def open(self, sealed: bytes, user: str, now: float | None = None) -> Ticket:
+        """The ticket of these bytes, for this user, if it is ours and still good."""
+        ticket = self._read(sealed)
+        if not hmac.compare_digest(ticket.user.encode(), user.encode()):
+            raise Forbidden(
+                "this ticket was given to another user",
+                hint="Run the statement again as yourself.",
+            )
+        if ticket.expires < (now or time.time()):
+            raise NotFound("this ticket has expired", hint="Run the statement again.")
+        return ticket
+
+    def _read(self, sealed: bytes) -> Ticket:
+        mac, body = sealed[:_MAC], sealed[_MAC:]
+        if len(body) < _LENGTH.size or not hmac.compare_digest(mac, self._mac(body)):
+            raise InvalidInput(
+                "this ticket is not one of this server's",
+                hint="Use tickets as they come, on the server that gave them or its replicas.",
+            )
+        (length,) = _LENGTH.unpack_from(body)
+        facts: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
+        return Ticket(**facts, params=_batch(body[_LENGTH.size + length :]))
+
+    def _mac(self, body: bytes) -> bytes:
+        return hmac.digest(self._secret, body, "sha256")
+
+
+def _ipc(params: pa.RecordBatch | None) -> bytes:
+    if params is None:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, params.schema) as writer:
+        writer.write_batch(params)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _batch(data: bytes) -> pa.RecordBatch | None:
+    if not data:
+        return None
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()

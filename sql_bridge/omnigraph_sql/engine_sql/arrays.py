@@ -1,0 +1,35 @@
+"""Arrays, series and structs."""
+
+from __future__ import annotations
+
+from sqlglot import exp, generator
+
+from omnigraph_sql.engine_sql.dates import Writer
+from omnigraph_sql.engine_sql.texts import _named
+
+
+def _array(self: generator.Generator, expression: exp.Array) -> str:
+    items = expression.expressions
+    if len(items) == 1 and isinstance(items[0], exp.Query):
+        return self.sql(items[0])
+    return f"[{self.expressions(expression, flat=True)}]"
+
+
+def _series(self: generator.Generator, expression: exp.Expr) -> str:
+    name = "range" if expression.args.get("is_end_exclusive") else "generate_series"
+    parts = [expression.args.get(key) for key in ("start", "end", "step")]
+    return self.func(name, *(part for part in parts if part is not None))
+
+
+ARRAYS: dict[type[exp.Expr], Writer] = {
+    exp.Array: _array,
+    exp.ArrayConcat: lambda self, e: self.func("array_concat", e.this, *e.expressions),
+    exp.ArrayContains: _named("array_has", "this", "expression"),
+    exp.ArrayContainsAll: _named("array_has_all", "this", "expression"),
+    exp.ArrayOverlaps: _named("array_has_any", "this", "expression"),
+    exp.ArraySize: _named("array_length", "this"),
+    exp.ArrayToString: _named("array_to_string", "this", "expression"),
+    exp.Explode: _named("unnest", "this"),
+    exp.ExplodingGenerateSeries: _series,
+    exp.GenerateSeries: _series,
+}

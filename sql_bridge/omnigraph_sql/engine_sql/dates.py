@@ -1,0 +1,254 @@
+"""Dates, times and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp, generator
+
+from omnigraph.errors import InvalidInput
+
+Writer = Callable[[generator.Generator, Any], str]
+
+_UNITS = {
+    "yyyy": "year", "yy": "year", "y": "year", "years": "year", "yr": "year",
+    "qq": "quarter", "q": "quarter", "quarters": "quarter",
+    "mm": "month", "mon": "month", "months": "month", "m": "month",
+    "ww": "week", "wk": "week", "weeks": "week", "w": "week", "isoweek": "week",
+    "dd": "day", "d": "day", "days": "day", "dy": "day", "dayofyear": "day",
+    "hh": "hour", "h": "hour", "hours": "hour", "hr": "hour",
+    "mi": "minute", "n": "minute", "minutes": "minute", "min": "minute",
+    "ss": "second", "s": "second", "seconds": "second", "sec": "second",
+    "ms": "millisecond", "milliseconds": "millisecond",
+    "us": "microsecond", "mcs": "microsecond", "microseconds": "microsecond",
+}  # fmt: skip
+_DATE_UNITS = frozenset({"year", "quarter", "month", "week", "day"})
+_PARTS = {
+    "year": (12, 0, 0), "quarter": (3, 0, 0), "month": (1, 0, 0), "decade": (120, 0, 0),
+    "century": (1200, 0, 0), "week": (0, 7, 0), "day": (0, 1, 0),
+    "hour": (0, 0, 3_600_000_000_000), "minute": (0, 0, 60_000_000_000),
+    "second": (0, 0, 1_000_000_000), "millisecond": (0, 0, 1_000_000), "microsecond": (0, 0, 1000),
+}  # fmt: skip
+
+
+def unit_of(expression: exp.Expr, default: str = "day") -> str:
+    """The unit of a date function, in its plain name."""
+    unit = expression.args.get("unit")
+    if unit is None:
+        return default
+    name = unit.this if isinstance(unit, exp.WeekStart) else unit.name
+    name = str(getattr(name, "name", name)).lower()
+    return _UNITS.get(name, name)
+
+
+def times_interval(count: str, unit: str) -> str:
+    """An interval of that many units, whatever is counted with."""
+    if unit not in _PARTS:
+        raise InvalidInput(f"there is no unit of time {unit!r}", hint="Use day, month, hour, …")
+    parts = (f"CAST({count} AS BIGINT) * {part}" if part else "0" for part in _PARTS[unit])
+    return f"interval_of({', '.join(parts)})"
+
+
+def _added(sign: int) -> Writer:
+    def write(self: generator.Generator, expression: exp.Expr) -> str:
+        unit, count = unit_of(expression), expression.expression
+        if isinstance(count, exp.Interval):
+            unit, count = unit_of(count), count.this
+        moment, number = self.sql(expression, "this"), self.sql(count)
+        if isinstance(count, exp.Literal) and count.is_string:
+            number = count.name
+        if (
+            isinstance(expression.this, exp.Literal)
+            or unit not in _DATE_UNITS
+            and _is_date(expression.this)
+        ):
+            moment = f"CAST({moment} AS TIMESTAMP(6))"
+        interval = times_interval(number, unit)
+        return f"({moment} {'+' if sign > 0 else '-'} {interval})"
+
+    return write
+
+
+def _is_date(expression: exp.Expr) -> bool:
+    return isinstance(expression, exp.CurrentDate) or (
+        isinstance(expression, exp.Cast) and expression.is_type("date")
+    )
+
+
+def _difference(function: str) -> Writer:
+    def write(self: generator.Generator, expression: exp.Expr) -> str:
+        start, end = self.sql(expression, "expression"), self.sql(expression, "this")
+        unit = unit_of(expression)
+        return f"{function}('{unit}', CAST({start} AS TIMESTAMP(6)), CAST({end} AS TIMESTAMP(6)))"
+
+    return write
+
+
+def _truncated(self: generator.Generator, expression: exp.Expr) -> str:
+    unit, value = unit_of(expression), self.sql(expression, "this")
+    if isinstance(expression.this, exp.Literal):
+        value = f"CAST({value} AS TIMESTAMP(6))"
+    found = f"date_trunc('{unit}', {value})"
+    return f"CAST({found} AS DATE)" if _is_date(expression.this) else found
+
+
+def _part(name: str) -> Writer:
+    def write(self: generator.Generator, expression: exp.Expr) -> str:
+        value = self.sql(expression, "this")
+        if isinstance(expression.this, exp.Literal):
+            value = f"CAST({value} AS TIMESTAMP(6))"
+        return f"date_part('{name}', {value})"
+
+    return write
+
+
+def _extract(self: generator.Generator, expression: exp.Extract) -> str:
+    name = expression.this.name.lower()
+    value = self.sql(expression, "expression")
+    match name:
+        case "dayofweek" | "weekday" | "dw" | "dayofweek_iso" | "dow":
+            return f"date_part('dow', {value})"
+        case "isodow":
+            return f"((date_part('dow', {value}) + 6) % 7 + 1)"
+        case "dayofyear" | "doy":
+            return f"date_part('doy', {value})"
+        case "isoyear" | "yearofweekiso":
+            return f"date_part('isoyear', {value})"
+        case "epoch_second":
+            return f"date_part('epoch', {value})"
+        case "microseconds" | "milliseconds" | "epoch" | "decade" | "century":
+            return f"date_part('{name.removesuffix('s')}', {value})"
+    return f"date_part('{_UNITS.get(name, name)}', {value})"
+
+
+def _format(expression: exp.Expr) -> str:
+    """A format in the engine's spelling, which is that of strftime."""
+    found = expression.args.get("format")
+    text = found.name if found is not None else "%Y-%m-%d %H:%M:%S"
+    text = text.replace("strict", "").replace("%-", "%-")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _to_text(self: generator.Generator, expression: exp.TimeToStr) -> str:
+    value = self.sql(expression, "this")
+    if isinstance(expression.this, exp.Literal):
+        value = f"CAST({value} AS TIMESTAMP(6))"
+    elif isinstance(expression.this, exp.TimeStrToTime):
+        value = self.sql(expression.this, "this")
+    return f"to_char({value}, {_format(expression)})"
+
+
+def _to_time(self: generator.Generator, expression: exp.StrToTime) -> str:
+    return f"to_timestamp_micros({self.sql(expression, 'this')}, {_format(expression)})"
+
+
+def _to_date(self: generator.Generator, expression: exp.Expr) -> str:
+    value = self.sql(expression, "this")
+    if expression.args.get("format") is None:
+        return f"CAST({value} AS DATE)"
+    return f"to_date({value}, {_format(expression)})"
+
+
+def _timestamp(self: generator.Generator, expression: exp.Expr) -> str:
+    return f"CAST({self.sql(expression, 'this')} AS TIMESTAMP(6))"
+
+
+def _interval(self: generator.Generator, expression: exp.Interval) -> str:
+    count, unit = expression.this, expression.args.get("unit")
+    if isinstance(unit, exp.Var) and isinstance(count, exp.Literal):
+        name = unit_of(expression)
+        number = count.name
+        if name in _PARTS and number.lstrip("-").isdigit():
+            return f"INTERVAL '{number} {name}'"
+        return f"INTERVAL '{number} {unit.name}'"
+    if unit is not None and count is not None:
+        return times_interval(self.sql(count), unit_of(expression))
+    text = count.name if count is not None else "0 seconds"
+    return f"INTERVAL '{text}'"
+
+
+def _multiplied(self: generator.Generator, expression: exp.Mul) -> str:
+    for one, other in (("this", "expression"), ("expression", "this")):
+        interval = expression.args[one].unnest()
+        if isinstance(interval, exp.Interval) and interval.this is not None:
+            unit = unit_of(interval)
+            count = interval.this
+            if unit in _PARTS and (not count.is_string or count.name.lstrip("-").isdigit()):
+                number = count.name if isinstance(count, exp.Literal) else self.sql(count)
+                return times_interval(f"({self.sql(expression, other)}) * {number}", unit)
+    return self.binary(expression, "*")
+
+
+def _months_between(self: generator.Generator, expression: exp.MonthsBetween) -> str:
+    later, earlier = self.sql(expression, "this"), self.sql(expression, "expression")
+    months = f"boundaries('month', CAST({earlier} AS TIMESTAMP(6)), CAST({later} AS TIMESTAMP(6)))"
+    days = f"(date_part('day', {later}) - date_part('day', {earlier})) / CAST(31 AS DOUBLE)"
+    return f"({months} + {days})"
+
+
+def _zoned(self: generator.Generator, expression: exp.AtTimeZone) -> str:
+    return f"({self.sql(expression, 'this')} AT TIME ZONE {self.sql(expression, 'zone')})"
+
+
+DATES: dict[type[exp.Expr], Writer] = {
+    exp.AddMonths: lambda self, e: (
+        f"({self.sql(e, 'this')} + {times_interval(self.sql(e, 'expression'), 'month')})"
+    ),
+    exp.AtTimeZone: _zoned,
+    exp.CurrentDatetime: lambda self, e: "arrow_cast(now(), 'Timestamp(Microsecond, None)')",
+    exp.CurrentTime: lambda self, e: "arrow_cast(current_time(), 'Time64(Microsecond)')",
+    exp.Date: lambda self, e: f"CAST({self.sql(e, 'this')} AS DATE)",
+    exp.DateAdd: _added(1),
+    exp.DateDiff: _difference("boundaries"),
+    exp.DateFromParts: lambda self, e: self.func(
+        "make_date", e.args["year"], e.args.get("month"), e.args.get("day")
+    ),
+    exp.DateStrToDate: _to_date,
+    exp.DateSub: _added(-1),
+    exp.DateTrunc: _truncated,
+    exp.DatetimeAdd: _added(1),
+    exp.DatetimeDiff: _difference("elapsed"),
+    exp.DatetimeSub: _added(-1),
+    exp.DatetimeTrunc: _truncated,
+    exp.Day: _part("day"),
+    exp.DayOfMonth: _part("day"),
+    exp.DayOfWeek: _part("dow"),
+    exp.DayOfWeekIso: lambda self, e: f"((date_part('dow', {self.sql(e, 'this')}) + 6) % 7 + 1)",
+    exp.DayOfYear: _part("doy"),
+    exp.Dayname: lambda self, e: self.func("day_name", exp.cast(e.this, "date")),
+    exp.Extract: _extract,
+    exp.Hour: _part("hour"),
+    exp.Interval: _interval,
+    exp.LastDay: lambda self, e: self.func("last_day", exp.cast(e.this, "date")),
+    exp.Localtimestamp: lambda self, e: "arrow_cast(now(), 'Timestamp(Microsecond, None)')",
+    exp.Minute: _part("minute"),
+    exp.Month: _part("month"),
+    exp.Monthname: lambda self, e: self.func("month_name", exp.cast(e.this, "date")),
+    exp.MonthsBetween: _months_between,
+    exp.Mul: _multiplied,
+    exp.Quarter: _part("quarter"),
+    exp.Second: _part("second"),
+    exp.StrToDate: _to_date,
+    exp.StrToTime: _to_time,
+    exp.Systimestamp: lambda self, e: self.sql(exp.CurrentTimestamp()),
+    exp.TimeStrToTime: _timestamp,
+    exp.TimeToStr: _to_text,
+    exp.TimeToUnix: lambda self, e: f"date_part('epoch', {self.sql(e, 'this')})",
+    exp.Timestamp: _timestamp,
+    exp.TimestampAdd: _added(1),
+    exp.TimestampDiff: _difference("elapsed"),
+    exp.TimestampSub: _added(-1),
+    exp.TimestampTrunc: _truncated,
+    exp.TsOrDsAdd: _added(1),
+    exp.TsOrDsDiff: _difference("boundaries"),
+    exp.TsOrDsToDate: _to_date,
+    exp.TsOrDsToTimestamp: _timestamp,
+    exp.UnixToTime: lambda self, e: (
+        f"arrow_cast(CAST({self.sql(e, 'this')} * 1000000 AS BIGINT), "
+        "'Timestamp(Microsecond, Some(\"UTC\"))')"
+    ),
+    exp.Week: _part("week"),
+    exp.WeekOfYear: _part("week"),
+    exp.Year: _part("year"),
+}

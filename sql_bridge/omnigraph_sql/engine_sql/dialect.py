@@ -1,0 +1,108 @@
+"""The dialect itself: names as they are, casts by Arrow's types, functions by their tables."""
+
+from __future__ import annotations
+
+from sqlglot import exp, generator
+from sqlglot.dialects.dialect import Dialect
+
+from omnigraph_sql.engine_sql.aggregates import AGGREGATES
+from omnigraph_sql.engine_sql.arrays import ARRAYS
+from omnigraph_sql.engine_sql.dates import DATES
+from omnigraph_sql.engine_sql.texts import TEXTS
+from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
+
+
+class DataFusion(Dialect):
+    """DataFusion 54's SQL."""
+
+    INDEX_OFFSET = 1
+    TYPED_DIVISION = True
+    CONCAT_COALESCE = True
+    NULL_ORDERING = "nulls_are_large"
+    NORMALIZE_FUNCTIONS = False
+
+    class Generator(generator.Generator):
+        """Writes it."""
+
+        TRANSFORMS = {
+            **generator.Generator.TRANSFORMS,
+            **AGGREGATES,
+            **ARRAYS,
+            **DATES,
+            **TEXTS,
+        }
+
+        def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+            declared = expression.args["to"]
+            type_ = arrow_type(declared)
+            name = cast_name(type_)
+            value = self.sql(expression, "this")
+            safe = safe_prefix or ("TRY_" if isinstance(expression, exp.TryCast) else "")
+            if name is not None:
+                return f"{safe}CAST({value} AS {name})"
+            arrow = self.sql(exp.Literal.string(arrow_name(type_)))
+            return f"arrow_{'try_' if safe else ''}cast({value}, {arrow})"
+
+        def parameter_sql(self, expression: exp.Parameter) -> str:
+            return f"${self.sql(expression, 'this')}"
+
+        def mod_sql(self, expression: exp.Mod) -> str:
+            return self.binary(expression, "%")
+
+        def intdiv_sql(self, expression: exp.IntDiv) -> str:
+            left, right = self.sql(expression, "this"), self.sql(expression, "expression")
+            return f"CAST(trunc(CAST({left} AS DOUBLE) / {right}) AS BIGINT)"
+
+        def div_sql(self, expression: exp.Div) -> str:
+            # A quotient of decimals would keep four digits of the fraction.
+            for side in ("this", "expression"):
+                value = expression.args[side]
+                if isinstance(value, exp.Literal) and not value.is_string and "." in value.name:
+                    expression.set(side, exp.cast(value.copy(), "double"))
+            return super().div_sql(expression)
+
+        def bitwisexor_sql(self, expression: exp.BitwiseXor) -> str:
+            return self.binary(expression, "^")
+
+        def pow_sql(self, expression: exp.Pow) -> str:
+            return self.func("power", expression.this, expression.expression)
+
+        def safedivide_sql(self, expression: exp.SafeDivide) -> str:
+            left, right = self.sql(expression, "this"), self.sql(expression, "expression")
+            return f"(CAST({left} AS DOUBLE) / NULLIF({right}, 0))"
+
+        def struct_sql(self, expression: exp.Struct) -> str:
+            parts: list[str] = []
+            for place, member in enumerate(expression.expressions):
+                name = member.name if isinstance(member, exp.PropertyEQ | exp.Alias) else ""
+                value = (
+                    member.expression if isinstance(member, exp.PropertyEQ) else member.unalias()
+                )
+                parts.append(self.sql(exp.Literal.string(name or f"c{place}")))
+                parts.append(self.sql(value))
+            return f"named_struct({', '.join(parts)})"
+
+        def currentdate_sql(self, expression: exp.CurrentDate) -> str:
+            return "current_date()"
+
+        def currenttimestamp_sql(self, expression: exp.CurrentTimestamp) -> str:
+            return "arrow_cast(now(), 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+        def equalnull_sql(self, expression: exp.EqualNull) -> str:
+            same = exp.NullSafeEQ(this=expression.this, expression=expression.expression)
+            return self.sql(same)
+
+        def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
+            return self.binary(expression, "IS NOT DISTINCT FROM")
+
+        def nullsafeneq_sql(self, expression: exp.NullSafeNEQ) -> str:
+            return self.binary(expression, "IS DISTINCT FROM")
+
+        def decodecase_sql(self, expression: exp.DecodeCase) -> str:
+            subject, *rest = expression.expressions
+            found = exp.Case()
+            while len(rest) >= 2:
+                wanted, value, *rest = rest
+                same = exp.NullSafeEQ(this=subject.copy(), expression=wanted.copy())
+                found = found.when(same, value.copy())
+            return self.sql(found.else_(rest[0].copy()) if rest else found)

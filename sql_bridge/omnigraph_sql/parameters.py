@@ -1,0 +1,183 @@
+"""Parameters of a statement: their types, and the values bound to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.sql_types import arrow_type
+
+Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
+Bound: TypeAlias = dict[str, pa.Scalar]
+
+_TEXTS = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.DPipe, exp.SimilarTo)
+_COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
+_ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, exp.Between)
+
+
+# --------------------------------------------------------------------------- types
+
+
+def parameter_schema(tree: exp.Expr, scope: Scope) -> pa.Schema:
+    """The parameters of a rewritten tree, each with the type its place asks for."""
+    types: dict[int, pa.DataType] = {}
+    for node in tree.find_all(exp.Parameter):
+        number = int(node.name)
+        found = _wanted(node, scope)
+        if found is not None and number not in types:
+            types[number] = found
+    return pa.schema(
+        pa.field(name, types.get(place, pa.string()))
+        for place, name in enumerate(scope.parameters, 1)
+    )
+
+
+def _wanted(node: exp.Expr, scope: Scope) -> pa.DataType | None:
+    """The type that a place asks for, as far as it can be told."""
+    parent = node.parent
+    while isinstance(parent, exp.Paren | exp.Neg | exp.Alias | exp.Tuple):
+        if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Values):
+            return _inserted(node, parent, scope)
+        node, parent = parent, parent.parent
+    match parent:
+        case exp.Cast():
+            return arrow_type(parent.args["to"])
+        case exp.Limit() | exp.Offset() | exp.Fetch():
+            return pa.int64()
+        case exp.Case() | exp.If():
+            others = [i.args.get("true") for i in parent.args.get("ifs") or []]
+            others.append(parent.args.get("default"))
+            return _first_type([o for o in others if o is not None and o is not node], scope)
+    if isinstance(parent, _TEXTS):
+        return pa.string()
+    if isinstance(parent, exp.Binary | exp.In | exp.Between | exp.Coalesce | exp.Nullif):
+        others = [other for other in parent.iter_expressions() if other is not node]
+        return _first_type(others, scope)
+    return None
+
+
+def _first_type(others: Sequence[exp.Expr], scope: Scope) -> pa.DataType | None:
+    found = (type_of(other, scope) for other in others)
+    return next((type_ for type_ in found if type_ is not None), None)
+
+
+def _inserted(node: exp.Expr, row: exp.Tuple, scope: Scope) -> pa.DataType | None:
+    insert = row.find_ancestor(exp.Insert)
+    if insert is None or scope.target is None:
+        return None
+    place = next(i for i, value in enumerate(row.expressions) if value is node)
+    target = insert.this
+    if isinstance(target, exp.Schema):
+        names = [column.name for column in target.expressions]
+        return scope.types.get(names[place].casefold()) if place < len(names) else None
+    return scope.target.field(place).type if place < len(scope.target) else None
+
+
+def type_of(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
+    """The Arrow type of an expression, where that is easily told."""
+    match expression:
+        case exp.Column():
+            source = scope.sources.get(expression.table.casefold())
+            if source is not None:
+                fields = {f.name.casefold(): f.type for f in source}
+                return fields.get(expression.name.casefold())
+            return scope.types.get(expression.name.casefold())
+        case exp.Paren() | exp.Neg() | exp.Alias():
+            return type_of(expression.this, scope)
+        case exp.Cast():
+            return arrow_type(expression.args["to"])
+        case exp.Literal():
+            if expression.is_string:
+                return pa.string()
+            return pa.int64() if expression.name.isdigit() else pa.float64()
+        case exp.Boolean():
+            return pa.bool_()
+        case exp.Count() | exp.Length():
+            return pa.int64()
+        case exp.Lower() | exp.Upper() | exp.Concat() | exp.Trim() | exp.Substring():
+            return pa.string()
+        case exp.Sum() | exp.Min() | exp.Max() | exp.Coalesce() | exp.Abs():
+            return type_of(expression.this, scope)
+        case exp.Avg():
+            return pa.float64()
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
+            sides = (expression.this, expression.expression)
+            return _first_type([s for s in sides if not isinstance(s, exp.Parameter)], scope)
+        case exp.CurrentDate():
+            return pa.date32()
+        case exp.CurrentTimestamp():
+            return pa.timestamp("us", "UTC")
+    return None
+
+
+# --------------------------------------------------------------------------- values
+
+
+def bindings(names: Sequence[str], params: Params, types: pa.Schema | None) -> Iterator[Bound]:
+    """The values of each execution, by the number of the parameter. One, unless rows are given."""
+    if isinstance(params, pa.RecordBatch):
+        _require_count(names, params.num_columns)
+        columns = [_fitting_array(array, _type(types, i)) for i, array in enumerate(params.columns)]
+        for row in range(params.num_rows):
+            yield {str(i): column[row] for i, column in enumerate(columns, 1)}
+        return
+    values = _values(names, params)
+    yield {str(i): _fitting(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
+
+
+def _values(names: Sequence[str], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    if isinstance(params, Mapping):
+        missing = [name for name in names if name not in params]
+        if missing:
+            raise InvalidInput(
+                f"the parameter {missing[0]!r} has no value",
+                hint=f"Give a value for each of {', '.join(names)}.",
+            )
+        return [params[name] for name in names]
+    if isinstance(params, str | bytes):
+        raise InvalidInput("parameters come as a list or by name", hint=f"Write [{params!r}].")
+    values = list(params or ())
+    _require_count(names, len(values))
+    return values
+
+
+def _require_count(names: Sequence[str], given: int) -> None:
+    if len(names) != given:
+        raise InvalidInput(
+            f"the statement has {len(names)} parameters, {given} values are given",
+            hint="Give one value for each.",
+        )
+
+
+def _type(types: pa.Schema | None, place: int) -> pa.DataType | None:
+    return None if types is None else types.field(place).type
+
+
+def _fitting(value: Any, wanted: pa.DataType | None) -> pa.Scalar:  # noqa: ANN401
+    """A value in the type its place asks for, or in its own where that loses something."""
+    if value is None:
+        return pa.scalar(None, wanted or pa.string())
+    try:
+        own = value if isinstance(value, pa.Scalar) else pa.scalar(value)
+    except (pa.ArrowException, OverflowError) as error:
+        raise InvalidInput(f"{type(value).__name__} is no value for SQL: {error}") from error
+    if wanted is None or own.type == wanted:
+        return own
+    try:
+        return own.cast(wanted)
+    except pa.ArrowException:
+        return own
+
+
+def _fitting_array(array: pa.Array, wanted: pa.DataType | None) -> pa.Array:
+    if wanted is None or array.type == wanted:
+        return array
+    try:
+        return array.cast(wanted)
+    except pa.ArrowException:
+        return array if array.type != pa.null() else array.cast(pa.string())

@@ -1,0 +1,199 @@
+"""SQL text to trees: statements of one text, each parsed in the session's dialect."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from omnigraph.errors import InvalidInput, ParseError, ResourceLimit
+
+DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery")
+MAX_TEXT = 4 << 20
+MAX_DEPTH = 120
+
+# sqlglot warns where it falls back to a command; what we cannot run, we refuse ourselves.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+
+OWN_STATEMENTS = (
+    ("SHOW",),
+    ("EXPLAIN",),
+    ("SAVEPOINT",),
+    ("RELEASE",),
+    ("CREATE", "BRANCH"),
+    ("DROP", "BRANCH"),
+    ("MERGE", "BRANCH"),
+    ("CREATE", "TAG"),
+    ("DROP", "TAG"),
+    ("CREATE", "NODE", "TABLE"),
+    ("CREATE", "EDGE", "TABLE"),
+    ("CREATE", "OR", "REPLACE", "NODE", "TABLE"),
+    ("CREATE", "OR", "REPLACE", "EDGE", "TABLE"),
+)
+"""Statements that are ours: kept as `exp.Command(this="CREATE BRANCH", expression=<the rest>)`."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One statement of a text."""
+
+    text: str
+    tree: exp.Expr
+
+
+def require_dialect(name: str) -> str:
+    """A dialect we speak, in its own spelling."""
+    found = {"postgresql": "postgres", "mssql": "tsql", "databricks": "spark"}.get(
+        name.lower(), name.lower()
+    )
+    if found not in DIALECTS:
+        raise InvalidInput(f"there is no dialect {name!r}", hint=f"Use {', '.join(DIALECTS)}.")
+    return found
+
+
+@lru_cache(maxsize=512)
+def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
+    """The statements of a text. The trees are shared: copy one before changing it."""
+    size = len(text)
+    if size > MAX_TEXT:
+        raise ResourceLimit("the length of a SQL text", MAX_TEXT, size)
+    tokens = _tokens(text, dialect)
+    return tuple(
+        Parsed(text[part[0].start : part[-1].end + 1], _tree(text, part, dialect))
+        for part in _statements(tokens)
+    )
+
+
+def parse_one(text: str, dialect: str) -> Parsed:
+    """The only statement of a text."""
+    found = parse(text, dialect)
+    if len(found) != 1:
+        raise InvalidInput(
+            f"the text holds {len(found)} statements, one is expected here",
+            hint="Send them one at a time.",
+        )
+    return found[0]
+
+
+def _tokens(text: str, dialect: str) -> list[Token]:
+    try:
+        return list(sqlglot.tokenize(text, read=dialect))
+    except TokenError as error:
+        raise _pointing(text, f"cannot read this text: {error}", len(text), len(text)) from None
+
+
+def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    current: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            if current:
+                yield current
+            current = []
+        else:
+            current.append(token)
+    if current:
+        yield current
+
+
+def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
+    own = _own_statement(text, tokens)
+    if own is not None:
+        return own
+    _require_shallow(text, tokens)
+    parser = sqlglot.Dialect.get_or_raise(dialect).parser()
+    try:
+        found = parser.parse(_numbered(tokens), text)
+    except SqlglotParseError as error:
+        raise _explained(text, error) from None
+    except RecursionError:
+        raise too_deep() from None
+    except SqlglotError as error:
+        raise InvalidInput(f"cannot read this statement: {error}") from None
+    (tree,) = (tree for tree in found if tree is not None)
+    assert isinstance(tree, exp.Expr)
+    return tree
+
+
+def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
+    words = tuple(token.text.upper() for token in tokens[:5])
+    for own in OWN_STATEMENTS:
+        if words[: len(own)] == own:
+            body = text[tokens[len(own) - 1].end + 1 : tokens[-1].end + 1].strip()
+            return exp.Command(this=" ".join(own), expression=body)
+    return None
+
+
+def _numbered(tokens: list[Token]) -> list[Token]:
+    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text."""
+    marks = [token for token in tokens if token.token_type is TokenType.PLACEHOLDER]
+    if not marks:
+        return tokens
+    if any(token.token_type is TokenType.PARAMETER for token in tokens):
+        raise mixed_parameters()
+    found: list[Token] = []
+    number = 0
+    for token in tokens:
+        if token.token_type is TokenType.PLACEHOLDER:
+            number += 1
+            place = (token.line, token.col, token.start, token.end)
+            found.append(Token(TokenType.COLON, ":", *place))
+            found.append(Token(TokenType.VAR, str(number), *place))
+        else:
+            found.append(token)
+    return found
+
+
+def mixed_parameters() -> InvalidInput:
+    """The error of a statement that writes parameters in several ways."""
+    return InvalidInput(
+        "parameters are written in different ways", hint="Use only ?, only $1 or only :name."
+    )
+
+
+def _require_shallow(text: str, tokens: list[Token]) -> None:
+    """Refuse nesting that would exhaust a stack here or in the engine."""
+    depth = 0
+    for token in tokens:
+        if token.token_type in _OPENING:
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _pointing(
+                    text, f"nested deeper than {MAX_DEPTH} levels", token.start, token.end + 1
+                )
+        elif token.token_type in _CLOSING:
+            depth -= 1
+
+
+def too_deep() -> InvalidInput:
+    """The error of a statement whose tree exhausts the stack."""
+    return InvalidInput("the statement is nested too deeply", hint="Split it into smaller ones.")
+
+
+def _explained(text: str, error: SqlglotParseError) -> InvalidInput:
+    first = error.errors[0] if error.errors else {}
+    description = str(first.get("description") or error).strip().rstrip(".")
+    line, column, shown = first.get("line"), first.get("col"), str(first.get("highlight") or "")
+    if line is None or column is None:
+        return InvalidInput(f"cannot read this statement: {description}")
+    lines = text.split("\n")
+    end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
+    if description.startswith(("Invalid expression", "Required keyword", "Expecting", "Expected")):
+        problem = f"syntax error at {shown!r}: {description[0].lower()}{description[1:]}"
+    else:
+        problem = description
+    return _pointing(text, problem, max(end - len(shown), 0), end)
+
+
+def _pointing(text: str, problem: str, start: int, end: int) -> ParseError:
+    span = (len(text[:start].encode()), len(text[:end].encode()))
+    return ParseError(problem, source=text, span=span)

@@ -1,0 +1,54 @@
+"""Which moment of each catalog a statement reads: looked up once, the same to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.graph import Graph
+from omnigraph.storage.snapshot import Snapshot
+
+Moments: TypeAlias = tuple[tuple[str, str, str], ...]
+"""Catalog, commit and the schema it is read under, for each catalog of a statement."""
+
+
+class Pins:
+    """Snapshots of one statement by catalog; the first look at a catalog pins it.
+
+    `branch_of` says where a catalog is read: a transaction reads its own branch.
+    """
+
+    def __init__(self, graph: Graph, current: str, branch_of: Callable[[str], str]) -> None:
+        self.graph = graph
+        self.current = current
+        self._branch_of = branch_of
+        self._found: dict[str, Snapshot] = {}
+
+    def snapshot(self, catalog: str | None = None) -> Snapshot:
+        """The pinned snapshot of a catalog; none is the current one."""
+        name = catalog or self.current
+        if name not in self._found:
+            self._found[name] = self.graph.snapshot(self._branch_of(name))
+        return self._found[name]
+
+    def find(self, catalog: str) -> Snapshot | None:
+        """The same, or none if there is no such branch or moment."""
+        try:
+            return self.snapshot(catalog)
+        except (NotFound, InvalidInput):
+            return None
+
+    def moments(self) -> Moments:
+        """What was pinned."""
+        return tuple(
+            (name, s.commit, s.moment.reading_schema) for name, s in sorted(self._found.items())
+        )
+
+    def still_at(self, moments: Moments) -> bool:
+        """Whether the catalogs of an earlier statement are where it found them."""
+        for name, commit, schema in moments:
+            found = self.find(name)
+            if found is None or (found.commit, found.moment.reading_schema) != (commit, schema):
+                return False
+        return True

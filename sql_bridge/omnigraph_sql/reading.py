@@ -1,0 +1,162 @@
+"""A query on its way: names resolved against pinned snapshots, rewritten, planned, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+import pyarrow as pa
+from datafusion import DataFrame
+from sqlglot import exp
+
+from omnigraph.errors import OmniGraphError
+from omnigraph_sql.engine import Engine
+from omnigraph_sql.engine_sql import to_engine
+from omnigraph_sql.failures import engine_failures
+from omnigraph_sql.parameters import Bound, Params, bindings, parameter_schema
+from omnigraph_sql.parsing import too_deep
+from omnigraph_sql.pins import Moments, Pins
+from omnigraph_sql.rewriting import rewrite
+from omnigraph_sql.rewriting.name_results import shown
+from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.streams import Running, plain_schema, reader
+
+if TYPE_CHECKING:
+    from omnigraph_sql.connection import Connection
+
+_CLOCKS = (
+    exp.CurrentTimestamp,
+    exp.CurrentDate,
+    exp.CurrentTime,
+    exp.CurrentDatetime,
+    exp.Localtimestamp,
+    exp.Systimestamp,
+)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query that can be run: its plan, what it reads, and the schema in which its rows leave."""
+
+    connection: Connection = field(repr=False)
+    text: str
+    """The statement as the engine reads it."""
+    parameters: pa.Schema
+    plan: DataFrame = field(repr=False)
+    """With parameters, a plan of nulls: it knows the schema and is never run."""
+    schema: pa.Schema
+    moments: Moments
+    pins: Pins = field(repr=False)
+    calls_with_parameters: bool
+    """Whether table functions need values before there is a plan."""
+    lasting: bool
+    """Whether the plan gives the right answer again while the moments stay."""
+    tree: exp.Expr = field(repr=False)
+    """As it was rewritten."""
+    written: exp.Expr = field(repr=False)
+    lent: list[str] = field(repr=False)
+
+    def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
+        """The rows, made while they are read; of each row of parameters, one after the other."""
+        bound = bindings(self.parameters.names, params, self.parameters)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            return chain.from_iterable(running.batches(self._bound(values)) for values in bound)
+
+        return reader(self.schema, batches)
+
+    def _bound(self, values: Bound) -> DataFrame:
+        if not values:
+            return self.plan
+        if self.calls_with_parameters:
+            bound = plan_query(self.connection, self.written, self.pins, values=values)
+            return self.connection.engine.plan(bound.text, values)
+        return self.connection.engine.plan(self.text, values)
+
+
+def plan_query(
+    connection: Connection,
+    tree: exp.Expr,
+    pins: Pins,
+    *,
+    addresses_of: str | None = None,
+    part: slice | None = None,
+    prefix: str = "",
+    values: Bound | None = None,
+) -> Planned:
+    """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed."""
+    scope = Scope(
+        pins,
+        connection.schema,
+        connection.dialect,
+        connection.engine,
+        connection.user,
+        addresses_of=addresses_of,
+        part=part,
+        values=values,
+        first_column=lambda query: _first_column(connection, query, pins),
+    )
+    engine = connection.engine
+    try:
+        rewritten = rewrite(tree.copy(), scope)
+        text = prefix + to_engine(rewritten)
+        parameters = parameter_schema(rewritten, scope)
+        nulls = {str(i): pa.scalar(None, f.type) for i, f in enumerate(parameters, 1)}
+        plan = engine.plan(text, nulls)
+    except RecursionError:
+        raise too_deep() from None
+    except OmniGraphError:
+        give_back(engine, scope.lent)
+        raise
+    with engine_failures():
+        schema = plan.schema()
+    names = (scope.names if not prefix else None) or tuple(shown(n) for n in schema.names)
+    lasting = scope.cacheable and part is None and rewritten.find(*_CLOCKS) is None
+    planned = Planned(
+        connection,
+        text,
+        parameters,
+        plan,
+        plain_schema(schema, names),
+        pins.moments(),
+        pins,
+        scope.calls_with_parameters,
+        lasting,
+        rewritten,
+        tree,
+        scope.lent,
+    )
+    # With parameters it is planned again for their values, so what it was lent stays until then.
+    finalize(planned, give_back, engine, scope.lent)
+    return planned
+
+
+def _first_column(connection: Connection, query: exp.Expr, pins: Pins) -> list[Any]:
+    """What a query gives in its first column, in memory; for arguments of table functions."""
+    found = plan_query(connection, query, pins).run(None, Running()).read_all()
+    values: list[Any] = found.column(0).to_pylist()
+    return values
+
+
+def give_back(engine: Engine, lent: list[str]) -> None:
+    """Forget rows that were registered for one statement."""
+    for name in lent:
+        engine.take_back(name)
+
+
+def read(
+    connection: Connection,
+    tree: exp.Expr,
+    params: Params = None,
+    *,
+    addresses_of: str | None = None,
+) -> pa.RecordBatchReader:
+    """The rows of a query tree in the session's names, at the session's moment.
+
+    The table of the alias `addresses_of` has the column `_rowaddr` besides its own.
+    """
+    planned = plan_query(connection, tree, connection.pins(), addresses_of=addresses_of)
+    return planned.run(params, connection.start())

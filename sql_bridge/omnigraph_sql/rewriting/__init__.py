@@ -1,0 +1,32 @@
+"""From the tree of a dialect to one the engine runs: a visible pipeline of small passes.
+
+Each pass is one function in a file of its name; it changes the tree it is given, which is a copy.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph_sql.rewriting.answer_session import answer_session
+from omnigraph_sql.rewriting.call_functions import call_functions
+from omnigraph_sql.rewriting.name_results import name_results
+from omnigraph_sql.rewriting.number_parameters import number_parameters
+from omnigraph_sql.rewriting.resolve_tables import resolve_tables
+from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.rewriting.spell_names import spell_names
+
+PASSES = (
+    number_parameters,
+    answer_session,
+    call_functions,
+    resolve_tables,
+    name_results,
+    spell_names,
+)
+
+
+def rewrite(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """The tree after every pass."""
+    for apply in PASSES:
+        tree = apply(tree, scope)
+    return tree

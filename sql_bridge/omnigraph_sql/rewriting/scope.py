@@ -1,0 +1,76 @@
+"""What the passes know and learn about one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.engine import Engine
+from omnigraph_sql.pins import Pins
+
+MAX_EXPANSION = 32
+"""How many views deep a statement may go."""
+
+
+def _nothing(query: exp.Expr) -> list[Any]:
+    raise InvalidInput("a query cannot be an argument here")
+
+
+@dataclass
+class Scope:
+    """One statement while it is rewritten."""
+
+    pins: Pins
+    schema: str
+    dialect: str
+    engine: Engine
+    user: str | None = None
+    addresses_of: str | None = None
+    """The alias whose rows carry their address, for statements that change them."""
+    part: slice | None = None
+    """Some fragments only, where a result is read in slices."""
+    parameters: list[str] = field(default_factory=list)
+    """Names of the parameters in the order of their numbers."""
+    columns: dict[str, set[str]] = field(default_factory=dict)
+    """Folded to actual spellings of the columns of all tables."""
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    """The type of each column, by folded name; for typing parameters."""
+    sources: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns by folded alias."""
+    target: pa.Schema | None = None
+    """The columns of the table that a statement inserts into."""
+    lent: list[str] = field(default_factory=list)
+    """Names of rows that are registered for this statement only."""
+    names: tuple[str, ...] | None = None
+    """What the result's columns are called; none where the engine knows better."""
+    first_column: Callable[[exp.Expr], list[Any]] = _nothing
+    """Runs a query at the same moments, for arguments of table functions."""
+    values: Mapping[str, pa.Scalar] | None = None
+    """The values of parameters, where there are any yet."""
+    calls_with_parameters: bool = False
+    """Whether a table function depends on them."""
+    expansions: int = 0
+    cacheable: bool = True
+
+    def know(self, alias: str, schema: pa.Schema) -> None:
+        """Remember the columns of a source."""
+        self.sources[alias.casefold()] = schema
+        self.know_fields(schema)
+
+    def know_fields(self, fields: Iterable[pa.Field]) -> None:
+        for found in fields:
+            folded = found.name.casefold()
+            self.columns.setdefault(folded, set()).add(found.name)
+            self.types.setdefault(folded, found.type)
+            if pa.types.is_struct(found.type):
+                self.know_fields(found.type)
+
+
+def quoted(name: str) -> exp.Identifier:
+    """A name exactly as it is."""
+    return exp.Identifier(this=name, quoted=True)

@@ -1,0 +1,254 @@
+"""Types three ways: as SQL declares them, as Arrow holds them, as the engine's casts call them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+
+T = exp.DataType.Type
+
+_SIMPLE = {
+    T.BOOLEAN: pa.bool_(),
+    T.TINYINT: pa.int8(),
+    T.SMALLINT: pa.int16(),
+    T.MEDIUMINT: pa.int32(),
+    T.INT: pa.int32(),
+    T.SERIAL: pa.int32(),
+    T.SMALLSERIAL: pa.int16(),
+    T.BIGSERIAL: pa.int64(),
+    T.YEAR: pa.int32(),
+    T.BIGINT: pa.int64(),
+    T.BIT: pa.bool_(),
+    T.UTINYINT: pa.uint8(),
+    T.USMALLINT: pa.uint16(),
+    T.UMEDIUMINT: pa.uint32(),
+    T.UINT: pa.uint32(),
+    T.UBIGINT: pa.uint64(),
+    T.INT128: pa.decimal128(38, 0),
+    T.FLOAT: pa.float32(),
+    T.DOUBLE: pa.float64(),
+    T.UDOUBLE: pa.float64(),
+    T.CHAR: pa.string(),
+    T.NCHAR: pa.string(),
+    T.VARCHAR: pa.string(),
+    T.NVARCHAR: pa.string(),
+    T.BPCHAR: pa.string(),
+    T.TEXT: pa.string(),
+    T.TINYTEXT: pa.string(),
+    T.MEDIUMTEXT: pa.string(),
+    T.LONGTEXT: pa.string(),
+    T.NAME: pa.string(),
+    T.UUID: pa.string(),
+    T.JSON: pa.string(),
+    T.JSONB: pa.string(),
+    T.ENUM: pa.string(),
+    T.VARIANT: pa.string(),
+    T.XML: pa.string(),
+    T.BINARY: pa.binary(),
+    T.VARBINARY: pa.binary(),
+    T.BLOB: pa.binary(),
+    T.TINYBLOB: pa.binary(),
+    T.MEDIUMBLOB: pa.binary(),
+    T.LONGBLOB: pa.binary(),
+    T.IMAGE: pa.binary(),
+    T.DATE: pa.date32(),
+    T.DATE32: pa.date32(),
+    T.MONEY: pa.decimal128(19, 4),
+    T.SMALLMONEY: pa.decimal128(10, 4),
+    T.TIMESTAMP_S: pa.timestamp("s"),
+    T.TIMESTAMP_MS: pa.timestamp("ms"),
+    T.TIMESTAMP_NS: pa.timestamp("ns"),
+    T.SMALLDATETIME: pa.timestamp("s"),
+    T.NULL: pa.string(),
+    T.INTERVAL: pa.month_day_nano_interval(),
+}
+_TIMESTAMPS = {T.TIMESTAMP, T.TIMESTAMPNTZ, T.DATETIME, T.DATETIME2, T.DATETIME64}
+_INSTANTS = {T.TIMESTAMPTZ, T.TIMESTAMPLTZ}
+_DECIMALS = {T.DECIMAL, T.UDECIMAL, T.BIGDECIMAL}
+_UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
+_UNIT_NAMES = {"s": "Second", "ms": "Millisecond", "us": "Microsecond", "ns": "Nanosecond"}
+
+
+def arrow_type(declared: exp.DataType) -> pa.DataType:
+    """The Arrow type of a declared SQL type."""
+    kind = declared.this
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if kind in _TIMESTAMPS:
+        return pa.timestamp(_unit(declared))
+    if kind in _INSTANTS:
+        return pa.timestamp(_unit(declared), "UTC")
+    if kind in (T.TIME, T.TIMETZ):
+        unit = _unit(declared)
+        return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
+    if kind in _DECIMALS:
+        return _decimal(_numbers(declared), T.BIGDECIMAL is kind)
+    if kind in (T.ARRAY, T.LIST):
+        items = declared.expressions
+        item = arrow_type(items[0]) if items else pa.string()
+        size = declared.args.get("values")
+        length = int(size[0].name) if size else None
+        return pa.list_(item) if length is None else pa.list_(item, length)
+    if kind in (T.STRUCT, T.OBJECT):
+        return pa.struct(
+            [
+                pa.field(member.name, arrow_type(member.args["kind"]))
+                for member in _members(declared)
+            ]
+        )
+    if kind is T.MAP and len(declared.expressions) == 2:
+        key, value = declared.expressions
+        return pa.map_(arrow_type(key), arrow_type(value))
+    raise InvalidInput(
+        f"the type {declared.sql()} is not supported",
+        hint="Use a number, text, boolean, date, time, timestamp, binary, array or struct type.",
+    )
+
+
+def _members(declared: exp.DataType) -> list[exp.ColumnDef]:
+    members = [m for m in declared.expressions if isinstance(m, exp.ColumnDef)]
+    if not members or len(members) != len(declared.expressions):
+        raise InvalidInput(
+            f"{declared.sql()} names no members", hint="Write STRUCT(a INT, b TEXT)."
+        )
+    return members
+
+
+def _numbers(declared: exp.DataType) -> list[int]:
+    return [int(e.name) for e in declared.expressions if e.name.isdigit()]
+
+
+def _unit(declared: exp.DataType) -> str:
+    """The unit that holds a precision: seconds for 0, microseconds where none is said."""
+    digits = (_numbers(declared) or [6])[0]
+    return next((unit for most, unit in _UNITS.items() if digits <= most), "ns")
+
+
+def _decimal(numbers: list[int], wide: bool) -> pa.DataType:
+    precision, scale = (numbers + [0])[:2] if numbers else (76, 38) if wide else (38, 10)
+    if precision > 76 or scale > precision or precision < 1:
+        raise InvalidInput(
+            f"DECIMAL({precision}, {scale}) cannot be kept", hint="At most 76 digits are."
+        )
+    return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+
+
+# --------------------------------------------------------------------------- the engine's names
+
+_CAST_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.binary(): "BYTEA",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP(6)",
+}
+"""Types that the engine's own CAST has a name for."""
+
+_ARROW_NAMES = {
+    pa.bool_(): "Boolean",
+    pa.int8(): "Int8",
+    pa.int16(): "Int16",
+    pa.int32(): "Int32",
+    pa.int64(): "Int64",
+    pa.uint8(): "UInt8",
+    pa.uint16(): "UInt16",
+    pa.uint32(): "UInt32",
+    pa.uint64(): "UInt64",
+    pa.float16(): "Float16",
+    pa.float32(): "Float32",
+    pa.float64(): "Float64",
+    pa.string(): "Utf8",
+    pa.large_string(): "LargeUtf8",
+    pa.binary(): "Binary",
+    pa.large_binary(): "LargeBinary",
+    pa.date32(): "Date32",
+    pa.date64(): "Date64",
+    pa.month_day_nano_interval(): "Interval(MonthDayNano)",
+}
+
+
+def cast_name(type_: pa.DataType) -> str | None:
+    """How the engine's CAST calls a type; none where only `arrow_cast` knows it."""
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision}, {type_.scale})"
+    return _CAST_NAMES.get(type_)
+
+
+def arrow_name(type_: pa.DataType) -> str:
+    """How the engine's `arrow_cast` calls a type."""
+    if type_ in _ARROW_NAMES:
+        return _ARROW_NAMES[type_]
+    if pa.types.is_timestamp(type_):
+        zone = "None" if type_.tz is None else f'Some("{type_.tz}")'
+        return f"Timestamp({_UNIT_NAMES[type_.unit]}, {zone})"
+    if pa.types.is_time(type_):
+        return f"Time{type_.bit_width}({_UNIT_NAMES[type_.unit]})"
+    if pa.types.is_duration(type_):
+        return f"Duration({_UNIT_NAMES[type_.unit]})"
+    if pa.types.is_decimal(type_):
+        return f"Decimal{type_.bit_width}({type_.precision}, {type_.scale})"
+    if pa.types.is_fixed_size_list(type_):
+        return f"FixedSizeList({type_.list_size}, {arrow_name(type_.value_type)})"
+    if pa.types.is_list(type_):
+        return f"List({arrow_name(type_.value_type)})"
+    if pa.types.is_struct(type_):
+        members = (f'"{f.name}": {arrow_name(f.type)}' for f in type_)
+        return f"Struct({', '.join(members)})"
+    raise InvalidInput(f"nothing can be cast to {type_}", hint="Cast to a plainer type.")
+
+
+# --------------------------------------------------------------------------- SQL's names
+
+_SQL_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT",
+    pa.uint16(): "USMALLINT",
+    pa.uint32(): "UINTEGER",
+    pa.uint64(): "UBIGINT",
+    pa.float16(): "REAL",
+    pa.float32(): "REAL",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.large_string(): "VARCHAR",
+    pa.binary(): "BLOB",
+    pa.large_binary(): "BLOB",
+    pa.date32(): "DATE",
+    pa.date64(): "DATE",
+    pa.month_day_nano_interval(): "INTERVAL",
+    pa.null(): "VARCHAR",
+}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def sql_name(type_: pa.DataType) -> str:
+    """How people read a type, and how it can be declared again."""
+    if type_ in _SQL_NAMES:
+        return _SQL_NAMES[type_]
+    if pa.types.is_timestamp(type_):
+        name = "TIMESTAMP" if type_.tz is None else "TIMESTAMPTZ"
+        return name if type_.unit == "us" else f"{name}({_DIGITS[type_.unit]})"
+    if pa.types.is_time(type_):
+        return "TIME" if type_.unit == "us" else f"TIME({_DIGITS[type_.unit]})"
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    if pa.types.is_fixed_size_list(type_):
+        return f"{sql_name(type_.value_type)}[{type_.list_size}]"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"{sql_name(type_.value_type)}[]"
+    if pa.types.is_struct(type_):
+        return f"STRUCT({', '.join(f'{f.name} {sql_name(f.type)}' for f in type_)})"
+    if pa.types.is_map(type_):
+        return f"MAP({sql_name(type_.key_type)}, {sql_name(type_.item_type)})"
+    return str(type_).upper()

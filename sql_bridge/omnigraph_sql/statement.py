@@ -1,0 +1,138 @@
+"""A statement: parsed and resolved once, run any number of times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph_sql import writing
+from omnigraph_sql.inquiries import as_query
+from omnigraph_sql.parameters import Params, parameter_schema
+from omnigraph_sql.parsing import Parsed, parse_one
+from omnigraph_sql.pins import Pins
+from omnigraph_sql.reading import Planned, plan_query
+from omnigraph_sql.relations import Name, find_relation
+from omnigraph_sql.rewriting.know_targets import know_targets
+from omnigraph_sql.rewriting.number_parameters import number_parameters
+from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.sql_types import sql_name
+from omnigraph_sql.streams import reader
+
+if TYPE_CHECKING:
+    from omnigraph_sql.connection import Connection
+
+_DESCRIPTION = pa.schema(
+    [("column_name", pa.string()), ("data_type", pa.string()), ("is_nullable", pa.string())]
+)
+
+
+class Statement:
+    """One statement of a session. Everything it reads, it reads at one moment per catalog."""
+
+    def __init__(self, connection: Connection, parsed: Parsed) -> None:
+        self.connection = connection
+        self.sql = parsed.text
+        self._written = parsed.tree
+        self._prefix, tree = _explained(connection, parsed.tree)
+        self._tree = as_query(tree, connection.schema)
+        self._pins: Pins | None = None
+        self._planned: Planned | None = None
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it changes something and gives a count instead of rows."""
+        return not isinstance(self._tree, exp.Query | exp.Describe)
+
+    @property
+    def result_schema(self) -> pa.Schema | None:
+        """The columns of its rows, without running it; none for an update."""
+        if self.is_update:
+            return None
+        if isinstance(self._tree, exp.Describe):
+            return _DESCRIPTION
+        return self._plan().schema
+
+    @property
+    def parameter_schema(self) -> pa.Schema:
+        """Its parameters: `1`, `2`, … or their names, each with a type."""
+        if not self.is_update and isinstance(self._tree, exp.Query):
+            return self._plan().parameters
+        connection = self.connection
+        scope = Scope(connection.pins(), connection.schema, connection.dialect, connection.engine)
+        tree = number_parameters(self._tree.copy(), scope)
+        know_targets(tree, scope)
+        return parameter_schema(tree, scope)
+
+    def execute(self, params: Params = None) -> pa.RecordBatchReader | int:
+        """Its rows at the newest moment, or how many rows it changed."""
+        if self.is_update:
+            return writing.run(self.connection, self._tree.copy(), params)
+        self._require_existing()
+        if isinstance(self._tree, exp.Describe):
+            return self._described()
+        running = self.connection.start()
+        return self._plan(newest=True).run(params, running)
+
+    def pinned(self) -> str:
+        """The moment of the session's catalog that its reads see."""
+        if not self.is_update:
+            self._plan()
+        snapshot = self._moments().snapshot()
+        return f"{snapshot.branch}@{snapshot.commit}"
+
+    # ------------------------------------------------------------------ parts
+
+    def _moments(self) -> Pins:
+        if self._pins is None:
+            self._pins = self.connection.pins()
+        return self._pins
+
+    def _plan(self, newest: bool = False) -> Planned:
+        """The plan; made again if its catalogs have moved and the newest state is wanted."""
+        if newest:
+            self._pins = self.connection.pins()
+        pins = self._moments()
+        planned = self._planned or self.connection.remembered(self._key())
+        if planned is None or not planned.lasting or not pins.still_at(planned.moments):
+            planned = plan_query(self.connection, self._tree, pins, prefix=self._prefix)
+            self.connection.remember(self._key(), planned)
+        self._planned = planned
+        return planned
+
+    def _key(self) -> tuple[str, ...]:
+        session = self.connection
+        return (self.sql, session.dialect, session.catalog, session.schema)
+
+    def _require_existing(self) -> None:
+        """DESCRIBE of something that is not there is an error, not an empty answer."""
+        asked = self._written.this if isinstance(self._written, exp.Describe) else None
+        if isinstance(asked, exp.Table):
+            names = [Name(part.name, bool(part.args.get("quoted"))) for part in asked.parts]
+            find_relation(self.connection.pins(), self.connection.schema, names)
+
+    def _described(self) -> pa.RecordBatchReader:
+        query = self._tree.this
+        schema = plan_query(self.connection, query, self._moments()).schema
+        rows = [
+            {
+                "column_name": f.name,
+                "data_type": sql_name(f.type),
+                "is_nullable": "YES" if f.nullable else "NO",
+            }
+            for f in schema
+        ]
+        batch = pa.RecordBatch.from_pylist(rows, schema=_DESCRIPTION)
+        return reader(_DESCRIPTION, lambda: iter([batch]))
+
+
+def _explained(connection: Connection, tree: exp.Expr) -> tuple[str, exp.Expr]:
+    """What stands before a query for the engine, and the query: EXPLAIN asks for its plan."""
+    if not (isinstance(tree, exp.Command) and str(tree.this).upper() == "EXPLAIN"):
+        return "", tree
+    text, prefix = str(tree.expression), "EXPLAIN "
+    for word in ("ANALYZE", "VERBOSE"):
+        if text.upper().startswith(word):
+            text, prefix = text[len(word) :].lstrip(), f"{prefix}{word} "
+    return prefix, parse_one(text, connection.dialect).tree

@@ -1,0 +1,154 @@
+"""Results as they are made: batches pulled from the engine, which anybody may stop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from functools import lru_cache
+from queue import SimpleQueue
+
+import pyarrow as pa
+from datafusion import DataFrame
+from datafusion.record_batch import RecordBatchStream
+
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage.providers import BATCH_ROWS
+from omnigraph_sql.failures import engine_failures, explained
+
+
+class Cancelled(OmniGraphError):
+    """The statement was cancelled; nothing was changed."""
+
+    code = "cancelled"
+
+
+@lru_cache(maxsize=1)
+def _loop() -> asyncio.AbstractEventLoop:
+    """Where streams are pulled: a pull that waits here can be cancelled, a blocking one cannot."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="omnigraph-sql", daemon=True).start()
+    return loop
+
+
+AHEAD = 4
+"""How many batches are made before they are asked for."""
+
+
+class Running:
+    """One running query. `cancel` may be called from any thread.
+
+    The lock guards whether it is cancelled, and what there is to cancel.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pump: Future[None] | None = None
+        self._cancelled = False
+
+    def batches(self, plan: DataFrame) -> Iterator[pa.RecordBatch]:
+        """The batches of a plan, of at most 64K rows each."""
+        with engine_failures():
+            stream = plan.execute_stream()
+        made: SimpleQueue[pa.RecordBatch | BaseException | None] = SimpleQueue()
+        room, loop = asyncio.Semaphore(AHEAD), _loop()
+        with self._lock:
+            if self._cancelled:
+                raise _cancelled()
+            pump = asyncio.run_coroutine_threadsafe(_pumped(stream, made, room), loop)
+            self._pump = pump
+        del stream
+        try:
+            while (found := made.get()) is not None:
+                if isinstance(found, BaseException):
+                    raise found if isinstance(found, OmniGraphError) else explained(found)
+                loop.call_soon_threadsafe(room.release)
+                yield from _pieces(found)
+        finally:
+            pump.cancel()
+
+    def cancel(self) -> None:
+        """Stop; whoever waits for a batch gets `Cancelled`."""
+        with self._lock:
+            self._cancelled = True
+            if self._pump is not None:
+                self._pump.cancel()
+
+
+async def _pumped(
+    stream: RecordBatchStream,
+    made: SimpleQueue[pa.RecordBatch | BaseException | None],
+    room: asyncio.Semaphore,
+) -> None:
+    """Move batches from the engine to their reader; the last thing put says how it ended."""
+    end: BaseException | None = None
+    try:
+        async for batch in stream:
+            await room.acquire()
+            made.put(batch.to_pyarrow())
+    except asyncio.CancelledError:
+        end = _cancelled()
+        raise
+    except Exception as error:  # noqa: BLE001 - the engine raises plain Exceptions
+        end = error
+    finally:
+        made.put(end)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.num_rows <= BATCH_ROWS:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, BATCH_ROWS):
+        yield batch.slice(start, BATCH_ROWS)
+
+
+def _cancelled() -> Cancelled:
+    return Cancelled("the statement was cancelled", hint="Run it again if it is still wanted.")
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type in which a column leaves: no views, and text where the engine knows nothing."""
+    if type_ == pa.string_view() or type_ == pa.null():
+        return pa.string()
+    if type_ == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_dictionary(type_):
+        return plain_type(type_.value_type)
+    if pa.types.is_list(type_):
+        return pa.list_(_plain_field(type_.value_field))
+    if pa.types.is_large_list(type_):
+        return pa.large_list(_plain_field(type_.value_field))
+    if pa.types.is_struct(type_):
+        return pa.struct([_plain_field(type_.field(i)) for i in range(type_.num_fields)])
+    return type_
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(plain_type(field.type))
+
+
+def plain_schema(schema: pa.Schema, names: tuple[str, ...] | None) -> pa.Schema:
+    """The schema in which a result leaves: plain types, and the names the statement gives."""
+    shown = names if names is not None and len(names) == len(schema) else schema.names
+    return pa.schema(
+        pa.field(name, plain_type(field.type), field.nullable)
+        for name, field in zip(shown, schema, strict=True)
+    )
+
+
+def reader(
+    schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]
+) -> pa.RecordBatchReader:
+    """Batches under exactly that schema."""
+    return pa.RecordBatchReader.from_batches(schema, _typed(schema, batches()))
+
+
+def _typed(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = [
+            array if array.type == field.type else array.cast(field.type)
+            for array, field in zip(batch.columns, schema, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,42 @@
+"""What the tests of the server say to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as fl
+from adbc_driver_flightsql import DatabaseOptions, dbapi
+
+from omnigraph_flight.messages import wrapped
+
+HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
+
+
+def header(**options: str) -> dict[str, str]:
+    """ADBC options that send `x-omnigraph-…` headers with every call."""
+    return {f"{HEADER}x-omnigraph-{name}": value for name, value in options.items()}
+
+
+def rows(client: dbapi.Connection, sql: str, *params: object) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    with client.cursor() as cursor:
+        cursor.execute(sql, params or None)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
+
+
+def run(client: dbapi.Connection, sql: str, *params: object) -> int:
+    """How many rows a statement changed."""
+    with client.cursor() as cursor:
+        cursor.execute(sql, params or None)
+        return int(cursor.rowcount)
+
+
+def query(
+    client: fl.FlightClient, sql: str, options: fl.FlightCallOptions | None = None
+) -> pa.Table:
+    """A query by a bare Flight client: two calls, as the protocol has it."""
+    descriptor = fl.FlightDescriptor.for_command(wrapped("CommandStatementQuery", query=sql))
+    info = client.get_flight_info(descriptor, options)
+    return client.do_get(info.endpoints[0].ticket, options).read_all()
