@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import omnigraph
-from support.flight_server import serving
+from omnigraph_flight.config import Config
+from omnigraph_flight.running import Server
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -19,8 +20,8 @@ def served_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with one empty graph."""
     root: Path = tmp_path_factory.mktemp("dbt") / "graph.omni"
     omnigraph.init(str(root), "")
-    with serving(root) as uri:
-        yield uri
+    with Server(Config(graphs={"graph": str(root)}, port=0, optimize_seconds=0)) as server:
+        yield server.uri
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -37,7 +37,7 @@ class Served(Environment):
 
 
 class Embedded(Environment):
-    """A server in this process, on a private address, for one graph."""
+    """A server in this process, on a private address, for one graph; a graph that is not there is made."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -48,17 +48,24 @@ class Embedded(Environment):
         with self._lock:
             if self._server is None:
                 self._server = self._start()
-            return str(self._server.location)
+            return str(self._server.uri)
 
     def _start(self) -> Any:  # noqa: ANN401 - the server is an optional dependency
         try:
-            from omnigraph_flight import embedded_server
+            import omnigraph
+            from omnigraph.errors import NotFound
+            from omnigraph_flight.config import Config
+            from omnigraph_flight.running import Server
         except ImportError as error:
             raise DbtRuntimeError(
                 "a profile with `path` runs the server in this process and needs it installed: "
                 "pip install 'dbt-omnigraph[embedded]', or give the `uri` of a server"
             ) from error
-        return embedded_server(self._path)
+        try:
+            omnigraph.open(self._path)
+        except NotFound:
+            omnigraph.init(self._path, "")
+        return Server(Config(graphs={"graph": self._path}, port=0))
 
     def close(self) -> None:
         with self._lock:
