@@ -357,6 +357,19 @@ class PublishContention(Conflict):
     code = "contention"
 
 
+class AlreadyApplied(Conflict):
+    """The batch of a stream is on the branch already; there is nothing left to do."""
+
+    code = "already_applied"
+
+    def __init__(self, branch: str, stream: str, batch: int) -> None:
+        super().__init__(
+            f"{branch} has batch {batch} of the stream {stream!r} already",
+            hint="Go on with the next batch.",
+            details={"stream": stream, "batch": batch},
+        )
+
+
 class MergeConflict(Conflict):
     """Two branches want different things; nothing was merged.
 
@@ -390,6 +403,12 @@ class TransactionExpired(Conflict):
     """A collection ran since the transaction began; its staged files may be gone."""
 
     code = "transaction_expired"
+
+
+class Cancelled(Conflict):
+    """The caller stopped a running statement; nothing was changed."""
+
+    code = "cancelled"
 
 
 # --------------------------------------------------------------------------- the store

@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.branching.conflicts import OnConflict
 from omnigraph.branching.entities import Granularity
 from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
+from omnigraph.bulk import Bulk
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.exec.reach import Direction
 from omnigraph.history import History
@@ -58,7 +59,7 @@ class Branch:
         }
 
 
-class Graph(History):
+class Graph(History, Bulk):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
@@ -180,9 +181,14 @@ class Graph(History):
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
         at: str | Snapshot = MAIN,
+        *,
+        file: str | None = None,
     ) -> QueryResult:
-        """Run a `.gq` read at a moment. Without a text, `name` is a stored query."""
-        return self._queries.read(text, name, params, at)
+        """Run a `.gq` read at a moment. Without a text, `name` is a stored query.
+
+        `file` is where the text comes from: errors that point into it say so.
+        """
+        return self._queries.read(text, name, params, at, file)
 
     def reach(
         self,
@@ -211,6 +217,7 @@ class Graph(History):
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        file: str | None = None,
     ) -> MutationResult:
         """Run a `.gq` mutation: one atomic commit, or none if nothing matched."""
         return self._queries.mutate(
@@ -221,6 +228,7 @@ class Graph(History):
             actor=actor,
             message=message,
             if_commit=if_commit,
+            file=file,
         )
 
     def explain(
@@ -231,13 +239,14 @@ class Graph(History):
         at: str = MAIN,
         *,
         analyze: bool = False,
+        file: str | None = None,
     ) -> str:
         """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
-        return self._queries.explain(text, name, params, at, analyze)
+        return self._queries.explain(text, name, params, at, analyze, file)
 
-    def lint(self, text: str, at: str = MAIN) -> LintReport:
+    def lint(self, text: str, at: str = MAIN, *, file: str | None = None) -> LintReport:
         """Check the queries of a text against the schema at a moment."""
-        return self._queries.lint(text, at)
+        return self._queries.lint(text, at, file)
 
     def queries(self, at: str = MAIN) -> list[StoredQuery]:
         """The queries stored on a branch, at a moment."""
@@ -248,10 +257,15 @@ class Graph(History):
         return self._queries.find(name, at)
 
     def register_queries(
-        self, source: str, *, branch: str = MAIN, actor: str | None = None
+        self,
+        source: str,
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        file: str | None = None,
     ) -> Sequence[str]:
         """Check the queries of a text and store each under its name, in one commit."""
-        return self._queries.register(source, branch, actor)
+        return self._queries.register(source, branch, actor, file)
 
     def remove_query(self, name: str, *, branch: str = MAIN, actor: str | None = None) -> None:
         """Remove a stored query from a branch; older moments still have it."""

@@ -47,11 +47,16 @@ class Queries:
         )
 
     def read(
-        self, text: str | None, name: str | None, params: Params, at: str | Snapshot
+        self,
+        text: str | None,
+        name: str | None,
+        params: Params,
+        at: str | Snapshot,
+        file: str | None,
     ) -> QueryResult:
-        _require_kind(text, name, "read")
+        _require_kind(text, name, "read", file)
         snapshot = self._snapshot(at)
-        query = self._compiled(snapshot, text, name)
+        query = self._compiled(snapshot, text, name, file)
         return run_read(snapshot, query, params, context=self._context)
 
     def reach(
@@ -69,11 +74,17 @@ class Queries:
         return pa.RecordBatchReader.from_batches(REACHED, found)
 
     def explain(
-        self, text: str | None, name: str | None, params: Params, at: str, analyze: bool
+        self,
+        text: str | None,
+        name: str | None,
+        params: Params,
+        at: str,
+        analyze: bool,
+        file: str | None,
     ) -> str:
-        _require_kind(text, name, "read")
+        _require_kind(text, name, "read", file)
         snapshot = self._snapshot(at)
-        query = self._compiled(snapshot, text, name)
+        query = self._compiled(snapshot, text, name, file)
         return explain(snapshot, query, params, context=self._context, analyze=analyze)
 
     def mutate(
@@ -86,10 +97,11 @@ class Queries:
         actor: str | None,
         message: str | None,
         if_commit: str | None,
+        file: str | None,
     ) -> MutationResult:
         target = require_branch(branch)
-        _require_kind(text, name, "mutation")
-        query = self._compiled(self._snapshot(target), text, name)
+        _require_kind(text, name, "mutation", file)
+        query = self._compiled(self._snapshot(target), text, name, file)
         return run_mutation(
             self._store,
             query,
@@ -101,8 +113,8 @@ class Queries:
             embedder_for=configured_embedder,
         )
 
-    def lint(self, text: str, at: str) -> LintReport:
-        return lint(text, self._snapshot(at).catalog)
+    def lint(self, text: str, at: str, file: str | None) -> LintReport:
+        return lint(text, self._snapshot(at).catalog, file)
 
     # ------------------------------------------------------------------ stored queries
 
@@ -112,8 +124,10 @@ class Queries:
     def find(self, name: str, at: str) -> StoredQuery:
         return find_stored(self._snapshot(at), name)
 
-    def register(self, source: str, branch: str, actor: str | None) -> Sequence[str]:
-        return register_queries(self._store, branch, source, actor=actor)
+    def register(
+        self, source: str, branch: str, actor: str | None, file: str | None
+    ) -> Sequence[str]:
+        return register_queries(self._store, branch, source, actor=actor, file=file)
 
     def remove(self, name: str, branch: str, actor: str | None) -> None:
         remove_query(self._store, branch, name, actor=actor)
@@ -125,17 +139,17 @@ class Queries:
             return at
         return Snapshot(self._store, resolve(self._store, at))
 
-    def _compiled(self, snapshot: Snapshot, text: str | None, name: str | None) -> CompiledQuery:
-        if text is not None:
-            found, file = text, None
-        else:
+    def _compiled(
+        self, snapshot: Snapshot, text: str | None, name: str | None, file: str | None
+    ) -> CompiledQuery:
+        if text is None:
             assert name is not None, "_require_kind has looked"
-            found, file = find_stored(snapshot, name).source, f"stored query {name}"
+            text, file = find_stored(snapshot, name).source, f"stored query {name}"
         schema = snapshot.moment.reading_schema
-        return self._context.compiled(found, name, snapshot.catalog, schema, file)
+        return self._context.compiled(text, name, snapshot.catalog, schema, file)
 
 
-def _require_kind(text: str | None, name: str | None, wanted: Kind) -> None:
+def _require_kind(text: str | None, name: str | None, wanted: Kind, file: str | None) -> None:
     """Refuse what the call alone shows to be wrong, before anything is read."""
     if text is None:
         if name is None:
@@ -144,7 +158,7 @@ def _require_kind(text: str | None, name: str | None, wanted: Kind) -> None:
                 hint="Give a text, or the name of a stored query.",
             )
         return  # what a stored query is, only its branch knows
-    found, kind = _chosen_kind(text, name)
+    found, kind = _chosen_kind(text, name, file)
     if kind == wanted:
         return
     if kind == "mutation":
@@ -153,6 +167,6 @@ def _require_kind(text: str | None, name: str | None, wanted: Kind) -> None:
 
 
 @lru_cache(maxsize=1024)  # as many as are kept compiled
-def _chosen_kind(text: str, name: str | None) -> tuple[str, Kind]:
-    _, query = choose_query(text, name)
+def _chosen_kind(text: str, name: str | None, file: str | None) -> tuple[str, Kind]:
+    _, query = choose_query(text, name, file)
     return query.name.text, "mutation" if isinstance(query.body, MutationTree) else "read"

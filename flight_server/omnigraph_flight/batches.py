@@ -23,8 +23,8 @@ def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
         yield from pieces(part, most_bytes)
 
 
-Ended = Callable[[int, int, Exception | None], Exception | None]
-"""Told rows, bytes and what went wrong; says what the client is told instead, if anything."""
+Ended = Callable[[int, int], Exception | None]
+"""Told how many rows and bytes went out; says why the stream was stopped, if it was."""
 
 
 class Outgoing:
@@ -63,14 +63,14 @@ class Outgoing:
                 raise ResourceLimit("the size of a result in bytes", self._most_in_all, self._bytes)
             return piece
         except StopIteration:
-            self._end(None)
+            self._end()
             raise
         except Exception as error:  # noqa: BLE001 - this is the edge: everything is mapped here
-            raise to_flight(self._end(error) or error) from None
+            raise to_flight(self._end() or error) from None
 
-    def _end(self, problem: Exception | None) -> Exception | None:
+    def _end(self) -> Exception | None:
         ended, self._ended = self._ended, None
-        return ended(self._rows, self._bytes, problem) if ended else None
+        return ended(self._rows, self._bytes) if ended else None
 
     def __del__(self) -> None:
-        self._end(None)
+        self._end()

@@ -55,11 +55,11 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         raise
     began = time.perf_counter()
 
-    def ended(rows: int, size: int, problem: Exception | None) -> Exception | None:
+    def ended(rows: int, size: int) -> Exception | None:
         service.calls.end(call)
         service.admission.leave(user)
         service.done(request, place)
-        service.metrics.sent(rows, size, time.perf_counter() - began, problem)
+        service.metrics.sent(rows, size, time.perf_counter() - began)
         return call.error
 
     try:
@@ -76,7 +76,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
             ),
         )
     except Exception as error:  # noqa: BLE001 - raised again, after its place is given back
-        raise ended(0, 0, error) or error from None
+        raise ended(0, 0) or error from None
 
 
 def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, Statement]:

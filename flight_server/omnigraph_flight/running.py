@@ -8,6 +8,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+import pyarrow as pa
+
 from omnigraph.errors import InvalidInput
 from omnigraph_flight.authentication import Authentication
 from omnigraph_flight.config import Config
@@ -117,7 +119,7 @@ def _listening(config: Config, service: Service) -> FlightSqlServer:
             certificate=certificate,
             client_authority=_bytes(config.tls_client_ca) if config.tls_client_ca else None,
         )
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         raise InvalidInput(
             f"cannot listen on {config.host}:{config.port}",
             hint="Another program may have that port: choose one with --port.",

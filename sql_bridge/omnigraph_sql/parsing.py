@@ -18,6 +18,8 @@ from omnigraph.errors import InvalidInput, ParseError, ResourceLimit
 DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery")
 MAX_TEXT = 4 << 20
 MAX_DEPTH = 120
+MAX_CHAIN = 1000
+"""How long a chain of operators may be, as in `a + b + c …`: the engine walks it recursively."""
 
 # sqlglot warns where it falls back to a command; what we cannot run, we refuse ourselves.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -121,6 +123,7 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
         raise InvalidInput(f"cannot read this statement: {error}") from None
     (tree,) = (tree for tree in found if tree is not None)
     assert isinstance(tree, exp.Expr)
+    _require_short_chains(tree)
     return tree
 
 
@@ -172,6 +175,16 @@ def _require_shallow(text: str, tokens: list[Token]) -> None:
                 )
         elif token.token_type in _CLOSING:
             depth -= 1
+
+
+def _require_short_chains(tree: exp.Expr) -> None:
+    """Refuse chains that would overflow the engine's stack, which ends the process."""
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH + MAX_CHAIN:
+            raise too_deep()
+        pending.extend((child, depth + 1) for child in node.iter_expressions())
 
 
 def too_deep() -> InvalidInput:

@@ -19,6 +19,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import obstore
+import pyarrow as pa
 from obstore.store import S3Store
 
 import omnigraph
@@ -144,6 +145,53 @@ class Histories:
             update(graph, number)
         self._grown[tables, depth] = root
         return root
+
+
+class LargeHistories:
+    """The same for a table of many rows, loaded at once and then updated all over."""
+
+    STRIDE = 7919
+    """A prime, so that one row after the other is replaced."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self._folder = folder
+        self._rows = rows
+        self._grown: dict[int, Path] = {}
+
+    def at(self, depth: int) -> Path:
+        """The folder of the graph with that many commits; copy it before writing."""
+        if depth in self._grown:
+            return self._grown[depth]
+        root = self._folder / f"{depth}-commits"
+        shallower = max((d for d in self._grown if d < depth), default=None)
+        if shallower is None:
+            graph, done = omnigraph.init(root, schema_of(2)), 2
+            people = pa.table(
+                {"name": [self.name(i) for i in range(self._rows)], "age": range(self._rows)}
+            )
+            graph.load(people, type="Person", mode="append")
+        else:
+            shutil.copytree(self._grown[shallower], root)
+            graph, done = omnigraph.open(root), shallower
+        for number in range(done, depth):
+            self.update(graph, number)
+        self._grown[depth] = root
+        return root
+
+    def name(self, number: int) -> str:
+        """The key of one of the rows that are there."""
+        return f"person-{number % self._rows:07}"
+
+    def update(self, graph: Graph, number: int) -> None:
+        """Replace one of the rows, another one each time."""
+        with graph.transaction() as txn:
+            txn.upsert("Person", [{"name": self.name(number * self.STRIDE), "age": number}])
+
+    def insert(self, graph: Graph, number: int) -> None:
+        """Add a row whose key is between those that are there."""
+        with graph.transaction() as txn:
+            name = f"{self.name(number * self.STRIDE)}-{number}"
+            txn.upsert("Person", [{"name": name, "age": number}])
 
 
 def upload(root: Path, store: ObjectStore, uri: str) -> int:

@@ -282,11 +282,28 @@ def test_a_query_follows_the_schema(graph: Graph) -> None:
 # --------------------------------------------------------------------------- plans
 
 
+def test_explain_writes_as_queries_do(graph: Graph) -> None:
+    text = 'query q() { match { $b: Boat { name: "Bly" } } return { $b.name } limit 1 }'
+    shown = graph.explain(text, analyze=True)
+    assert '$b.name = "Bly"' in shown
+    assert "1 row in " in shown
+    assert "1 rows" not in shown
+
+
+@pytest.mark.parametrize("text", ["query q() { match { $b: Baot } return { $b } }", "query q("])
+def test_errors_name_the_file_that_a_text_comes_from(graph: Graph, text: str) -> None:
+    for ask in (graph.query, graph.explain, graph.register_queries):
+        with pytest.raises(InvalidInput, match=r"boats\.gq:1:"):
+            ask(text, file="boats.gq")
+    findings = graph.lint(text, file="boats.gq").findings
+    assert "boats.gq:1:" in findings[0].message
+
+
 def test_explain_shows_steps_and_analyze_runs_them(graph: Graph) -> None:
     text = "query q() { match { $a: Boat  $a meets $b } return { $b.name } }"
     assert "expand" in graph.explain(text)
-    assert " rows in " in graph.explain(text, analyze=True)
-    assert " rows in " not in graph.explain(text)
+    assert "1 row in " in graph.explain(text, analyze=True)
+    assert " row in " not in graph.explain(text)
 
 
 def test_a_repeated_query_is_parsed_once(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

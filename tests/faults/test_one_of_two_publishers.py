@@ -12,9 +12,9 @@ import pytest
 
 from omnigraph.graph import Graph, init
 from omnigraph.storage import manifest as manifest_module
+from omnigraph.storage.folding import FANOUT
 from omnigraph.storage.manifest import (
     KEPT_VERSIONS,
-    TRIM_EVERY,
     Manifest,
     ManifestView,
     Swap,
@@ -167,7 +167,7 @@ def test_a_version_file_written_again_after_it_was_trimmed_is_no_success(
         writer.go()
         assert stall.held.wait(30)
         add_person(graph, "Ann")
-        for _ in range(KEPT_VERSIONS + 2 * TRIM_EVERY):
+        for _ in range(KEPT_VERSIONS + 4 * FANOUT):
             graph._store.publisher.change_names(
                 lambda view: Swap(replace=[view.named[ALLOCATOR_ID].row])
             )

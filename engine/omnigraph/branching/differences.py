@@ -23,7 +23,8 @@ from omnigraph.storage.fragments import (
     read_rows,
     with_blobs,
 )
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)

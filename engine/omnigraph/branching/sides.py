@@ -11,7 +11,7 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.merge import MergedSchema
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.values import Pointers, TablePointer
 
 Way = Literal["keep", "take", "rows"]

@@ -38,9 +38,9 @@ def register(invocation: Invocation, file: str, branch: str, actor: str | None) 
     All in one commit, or none if one does not fit the schema. FILE may be `-` for stdin.
     """
     source = file_source(file)
-    with source.named():
-        graph = invocation.graph()
-        names = graph.register_queries(source.text or "", branch=branch, actor=actor)
+    names = invocation.graph().register_queries(
+        source.text or "", branch=branch, actor=actor, file=source.file
+    )
     if invocation.json:
         output.write_json({"branch": branch, "registered": list(names)})
     else:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import click
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.exit_codes import BAD_INPUT
-from omnigraph.errors import InvalidInput, NotFound, PointingError
+from omnigraph.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "jsonl", "csv", "arrow")
 LINES_AT_ONCE = 500
-NAMELESS = "<text>"
-"""How errors call a text that came from no file."""
 
 at_option = click.option(
     "--at",
@@ -65,19 +62,6 @@ class Source:
 
     text: str | None
     file: str | None = None
-
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Errors that point into the text say which file it is."""
-        try:
-            yield
-        except PointingError as error:
-            error.message = self.renamed(error.message)
-            raise
-
-    def renamed(self, message: str) -> str:
-        """A message about the text, with the name of its file."""
-        return message.replace(f"{NAMELESS}:", f"{self.file}:", 1) if self.file else message
 
 
 def source_of(expression: str | None, file: str | None, name: str | None) -> Source:
@@ -166,9 +150,9 @@ def query(
     if form == "arrow" and sys.stdout.isatty() and not invocation.json:
         raise click.UsageError("arrow is for programs: send it to a file or a pipe")
     source = source_of(expression, file, name)
-    with source.named():
-        result = invocation.graph().query(source.text, name, parameters(params), at)
-        write_result(result, "json" if invocation.json else form)
+    graph = invocation.graph()
+    result = graph.query(source.text, name, parameters(params), at, file=source.file)
+    write_result(result, "json" if invocation.json else form)
 
 
 def write_result(result: QueryResult, form: str) -> None:
@@ -291,16 +275,16 @@ def mutate(
 ) -> None:
     """Run a mutation: one atomic commit, or none if nothing matched."""
     source = source_of(expression, file, name)
-    with source.named():
-        result = invocation.graph().mutate(
-            source.text,
-            name,
-            parameters(params),
-            branch=branch,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-        )
+    result = invocation.graph().mutate(
+        source.text,
+        name,
+        parameters(params),
+        branch=branch,
+        actor=actor,
+        message=message,
+        if_commit=if_commit,
+        file=source.file,
+    )
     write_affected(result, as_json=invocation.json)
 
 
@@ -346,9 +330,9 @@ def explain(
     Parameters are needed only with --analyze.
     """
     source = source_of(expression, file, name)
-    with source.named():
-        graph = invocation.graph()
-        shown = graph.explain(source.text, name, parameters(params), at, analyze=analyze)
+    shown = invocation.graph().explain(
+        source.text, name, parameters(params), at, analyze=analyze, file=source.file
+    )
     if invocation.json:
         output.write_json({"plan": shown})
     else:
@@ -366,15 +350,12 @@ def lint(context: click.Context, invocation: Invocation, file: str, at: str) -> 
     FILE may be `-` for stdin. Exits with 2 when it finds an error; warnings alone are fine.
     """
     source = file_source(file)
-    report = invocation.graph().lint(source.text or "", at)
+    report = invocation.graph().lint(source.text or "", at, file=source.file)
     if invocation.json:
-        body = report.to_json()
-        for finding in body["findings"]:
-            finding["message"] = source.renamed(finding["message"])
-        output.write_json(body)
+        output.write_json(report.to_json())
     else:
         for found in report.findings:
-            output.write_line(f"{found.severity}: {source.renamed(_coded(found))}")
+            output.write_line(f"{found.severity}: {_coded(found)}")
         counts = (
             output.counted(report.queries_processed, "query", "queries"),
             output.counted(report.errors, "error"),

@@ -31,7 +31,7 @@ from omnigraph.exec.space import NodeSpace
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.caches import BoundedCache
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30
@@ -83,7 +83,7 @@ class ExecContext:
         )
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
         self._probed: BoundedCache[Hashable, int] = BoundedCache(1024)
-        self._newest: dict[Hashable, Adjacency] = {}
+        self._newest: dict[Hashable, TableVersion] = {}
         self._dictionaries: dict[int, IdDictionary] = {}
         self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
         self._plans: BoundedCache[Hashable, tuple[object, Any]] = BoundedCache(COMPILED_QUERIES)
@@ -107,7 +107,7 @@ class ExecContext:
         file: str | None = None,
     ) -> CompiledQuery:
         """A query of a text, compiled once for a schema; `file` names the text in errors."""
-        key = (source, name, schema_hash)
+        key = (source, name, schema_hash, file)
         found = self._compiled.get(key)
         if found is None:
             found = compile_query(source, catalog, name, file)
@@ -228,7 +228,7 @@ class ExecContext:
                     found = self._make_adjacency(edge, src, dst)
                     weight = 2 * found.nbytes + 64
                     self._adjacency.put(edge.version, found, weight)
-                    self._newest[(edge.version.location, edge.identity)] = found
+                    self._newest[(edge.version.location, edge.identity)] = edge.version
         return found
 
     def _make_adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
@@ -263,7 +263,8 @@ class ExecContext:
         targets: IdDictionary,
     ) -> Adjacency | None:
         """Adjacency of another version that is worth extending: most of it can stay."""
-        base = self._newest.get((edge.version.location, edge.identity))
+        newest = self._newest.get((edge.version.location, edge.identity))
+        base = None if newest is None else self._adjacency.get(newest)
         if base is None and self._kept is not None:
             base = self._kept.adjacency(edge.version.location, fragments, sources, targets)
         if base is None or 2 * shared_rows(base, fragments) < max(base.edges, 1):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from omnigraph.errors import InvalidInput
@@ -14,7 +15,7 @@ from omnigraph.exec.evaluate import Evaluator, is_constant
 from omnigraph.exec.plan import Check, Close, Hop, MatchPlan, Negate, Start, Step, key_values
 from omnigraph.exec.probe import ProbedView
 from omnigraph.exec.route import Route, choose_route
-from omnigraph.exec.trace import Trace
+from omnigraph.exec.trace import Trace, rows_shown
 from omnigraph.exec.view import View
 from omnigraph.query.arrow import result_schema
 from omnigraph.query.compile import CompiledQuery
@@ -78,7 +79,7 @@ def _analyzed(
     took = (time.perf_counter() - begun) * 1e3
     looked_up = view.context.counters.probes - probes
     lookups = f", {looked_up} look-ups" if looked_up else ""
-    return f"{rows:,} rows in {took:.2f} ms{lookups}"
+    return f"{rows_shown(rows)} in {took:.2f} ms{lookups}"
 
 
 def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
@@ -138,7 +139,7 @@ def _path(step: Hop | Close) -> str:
 
 
 def _about(step: Start | Hop | Close) -> str:
-    return f"  ~{max(step.estimate, 1):,.0f} rows"
+    return f"  ~{rows_shown(round(max(step.estimate, 1)))}"
 
 
 def _where(conditions: tuple[Condition, ...]) -> str:
@@ -155,7 +156,7 @@ def shown(expr: Expr | Condition) -> str:
         case Param():
             return f"${expr.name}"
         case Literal():
-            return repr(expr.value)
+            return _literal(expr.value)
         case Now():
             return "now()"
         case Compare():
@@ -176,6 +177,19 @@ def shown(expr: Expr | Condition) -> str:
             return f"rrf({shown(expr.first)}, {shown(expr.second)}, {shown(expr.k)})"
         case Aggregate():
             return f"{expr.function}({shown(expr.argument)})"
+
+
+def _literal(value: object) -> str:
+    match value:
+        case str() | bool() | None:
+            return json.dumps(value, ensure_ascii=False)
+        case datetime():
+            return f'datetime("{value.isoformat()}")'
+        case date():
+            return f'date("{value.isoformat()}")'
+        case tuple():
+            return f"[{', '.join(map(_literal, value))}]"
+    return str(value)
 
 
 def _vector(expr: Expr) -> str:

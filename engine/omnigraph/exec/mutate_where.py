@@ -22,7 +22,7 @@ from omnigraph.query.ir import Where
 from omnigraph.query.tree import Comparison
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.types import PropertyType, Scalar
-from omnigraph.storage.tables import in_condition
+from omnigraph.storage.reading import in_condition
 
 _SMALLEST_WRITTEN = -(2**63) + 1
 """The filter language reads a minus sign and then a number, which must fit 63 bits."""

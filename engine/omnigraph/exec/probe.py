@@ -20,8 +20,8 @@ from omnigraph.exec.context import ExecContext
 from omnigraph.exec.source import TypeSource
 from omnigraph.exec.view import EntitySet, Neighbours, View
 from omnigraph.schema.catalog import EdgeType
+from omnigraph.storage.reading import PROBE_LIMIT, in_condition
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph.storage.tables import PROBE_LIMIT, in_condition
 
 
 class TooWide(Exception):  # noqa: N818

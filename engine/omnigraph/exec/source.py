@@ -16,8 +16,9 @@ from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.exec.arrays import one_array
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.storage.reading import TableVersion, drain
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph.storage.tables import Tables, TableVersion, drain
+from omnigraph.storage.tables import Tables
 
 GraphType = NodeType | EdgeType
 
@@ -118,7 +119,7 @@ class TypeSource:
         try:
             return self.names[name]
         except KeyError:
-            raise self.snapshot._no_property_then(self.type, name) from None
+            raise self.snapshot.no_property_then(self.type, name) from None
 
     def target(self, name: str) -> pa.DataType:
         """The Arrow type a property has today."""
@@ -126,15 +127,15 @@ class TypeSource:
 
     def explained(self, error: StorageError) -> OmniGraphError:
         """A failed read in the caller's terms."""
-        return self.snapshot._explained(error, None)
+        return self.snapshot.explained(error)
 
 
 def type_source(snapshot: Snapshot, type_: GraphType) -> TypeSource:
     """The table of a type of today's schema at the snapshot's moment."""
     pointer = snapshot.pointer(type_)
-    names = snapshot._names_then(type_, snapshot._existing(type_))
+    names = snapshot.stored_names(type_)
     table = TableSource(
-        snapshot._store.tables,
+        snapshot.tables,
         TableVersion(pointer.location, pointer.lance),
         pointer.identity,
         pointer.rows,

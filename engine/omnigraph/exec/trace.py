@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from omnigraph.exec.rows import Rows
 
 
+def rows_shown(count: int) -> str:
+    """A number of rows in words."""
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
 @dataclass
 class StepCost:
     """Rows that came out of a step, and seconds spent in it and in the steps before it."""
@@ -48,4 +53,4 @@ class Trace:
             return "not run row by row"
         previous = self.before.get(id(step))
         earlier = self.costs[previous].seconds if previous is not None else 0.0
-        return f"{cost.rows:,} rows, {max(cost.seconds - earlier, 0.0) * 1e3:.2f} ms"
+        return f"{rows_shown(cost.rows)}, {max(cost.seconds - earlier, 0.0) * 1e3:.2f} ms"

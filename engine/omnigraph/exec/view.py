@@ -17,8 +17,8 @@ from omnigraph.exec.loaded import LoadedTable
 from omnigraph.exec.source import TypeSource, type_source
 from omnigraph.exec.space import NodeSpace
 from omnigraph.query.ir import VariableInfo
+from omnigraph.storage.reading import PROBE_LIMIT
 from omnigraph.storage.snapshot import Snapshot
-from omnigraph.storage.tables import PROBE_LIMIT
 
 
 class Neighbours(Protocol):

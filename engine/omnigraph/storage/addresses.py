@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,3 @@ def with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
     base = pa.scalar(fragment_id << 32, pa.uint64())
     addresses = pc.add(rows.column("_rowaddr"), base)
     return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", addresses)
-
-
-def addresses_of(parts: Sequence[pa.ChunkedArray]) -> Addresses:
-    return np.concatenate([NO_ADDRESSES, *(part.to_numpy() for part in parts)])

@@ -12,7 +12,8 @@ from concurrent.futures import Executor, Future
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.tables import Tables, TableVersion, chunks, guarded
+from omnigraph.storage.reading import TableVersion, chunks, guarded
+from omnigraph.storage.tables import Tables
 
 SPILL_BYTES = 64 << 20
 """Rows of one table that stay in memory; while they are written, as many may gather again."""
@@ -58,6 +59,12 @@ class RowBuffer:
         self.rows += rows.num_rows
         if self._waiting_bytes >= SPILL_BYTES:
             self._spill()
+
+    def adopt(self, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+        """Take over data files that were written elsewhere, with rows that were checked there."""
+        self._spilled = True
+        self.fragments += fragments
+        self.rows += rows
 
     @property
     def spilled(self) -> bool:

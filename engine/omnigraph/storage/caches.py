@@ -38,6 +38,11 @@ class BoundedCache(Generic[K, V]):
                 _, (_, dropped) = self._entries.popitem(last=False)
                 self._weight -= dropped
 
+    def drop(self, key: K) -> None:
+        with self._lock:
+            _, weight = self._entries.pop(key, (None, 0))
+            self._weight -= weight
+
 
 def rows_key(fragment: FragmentMetadata) -> tuple[str, str]:
     """What fixes the live rows of a fragment: its data file and its deletion file.

@@ -17,10 +17,11 @@ from typing import Any
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import MANIFEST, TABLE_FOLDERS
-from omnigraph.storage.manifest import ManifestView, Swap, version_of
+from omnigraph.storage.manifest import KEPT_VERSIONS, ManifestView, Swap, version_of
 from omnigraph.storage.moments import KEPT_FROM, PURGED
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.store import StoredFile
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
     Commit,
@@ -79,8 +80,11 @@ def collect(
     spared = {location for row in registered for location in row.locations}
     needed = _needed(store.tables, _reachable(heads, kept), on_progress)
     needed_by_manifest = _manifest_files(view)
+    oldest = view.version - KEPT_VERSIONS
     garbage = [
-        file for file in candidates if not _is_needed(file, needed, spared, needed_by_manifest)
+        file
+        for file in candidates
+        if not _is_needed(file, needed, spared, needed_by_manifest, oldest)
     ]
     if not dry_run:
         store.raw.delete(file.path for file in garbage)
@@ -178,13 +182,18 @@ def _manifest_files(view: ManifestView) -> set[str]:
     return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
 
 
-def _is_needed(file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str]) -> bool:
+def _is_needed(
+    file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str], oldest: int
+) -> bool:
     folder, _, rest = file.path.partition("/")
+    number = version_of(file.path)
     if folder == MANIFEST:
+        if number is not None:
+            return number >= oldest
         collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
         return not collected or file.path in by_manifest
     location, inner = "/".join(file.path.split("/")[:2]), "/".join(file.path.split("/")[2:])
-    if location in spared or version_of(file.path) is not None:
+    if location in spared or number is not None:
         return True
     if not inner.startswith(("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")):
         return True

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 
 from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
-from omnigraph.storage.tables import Tables, TableVersion, guarded, read_error
+from omnigraph.storage.reading import TableVersion, guarded, read_error
+from omnigraph.storage.tables import Tables
 
 TAKE_ROWS = 4096
 """Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""

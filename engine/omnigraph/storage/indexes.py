@@ -9,12 +9,12 @@ from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.tables import Tables, TableVersion, read_error
+from omnigraph.storage import lookup
+from omnigraph.storage.reading import TableVersion, read_error
+from omnigraph.storage.tables import Tables
 
 MAX_SEGMENTS = 4
 """An index made of more segments than this is built anew instead of getting one more."""
-PROBED_ROWS = 50_000
-"""So many rows without an id index cost a small write more than building one does."""
 VECTOR_MINIMUM = 5000
 """Below this many vectors an exact search is faster than any index."""
 
@@ -28,7 +28,10 @@ class MissingIndex:
     column: str
     kind: str
     fragments: tuple[int, ...]
+    """Those to build it for: the bare ones, or all."""
+    bare: tuple[int, ...]
     rows: int
+    """Rows of the bare ones."""
     rebuild: bool
 
     @property
@@ -51,23 +54,26 @@ def missing_indexes(dataset: LanceDataset, type_: GraphType) -> list[MissingInde
             continue
         rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > sum(fragments.values())
         wanted = tuple(sorted(fragments)) if rebuild else bare
-        missing.append(MissingIndex(column, kind, wanted, rows, rebuild))
+        missing.append(MissingIndex(column, kind, wanted, bare, rows, rebuild))
     return missing
 
 
-def ready_for_probes(tables: Tables, version: TableVersion, type_: GraphType) -> TableVersion:
-    """A version of the same rows in which looking a few ids up does not read whole fragments.
+def ready_for_probes(
+    tables: Tables, version: TableVersion, type_: GraphType, column: str = "id"
+) -> TableVersion:
+    """A version of the same rows in which looking a few values up does not read whole fragments.
 
-    The same version, unless a bulk write left many rows that the id index does not cover: then the
+    The same version, unless a bulk write left many rows that the index does not cover: then the
     first small write after it builds the index, and all later ones find it there.
     """
-    large = tables.large_fragments(version)
-    if sum(large.values()) < PROBED_ROWS or tables.is_covered(version, large):
+    if not tables.may_be_uncovered(version, column):
         return version
-    bare = [index for index in missing_indexes(tables.open(version), type_) if index.column == "id"]
-    if sum(index.rows for index in bare) >= PROBED_ROWS:
-        version = with_indexes(tables, version, bare)
-    tables.set_covered(version, large)
+    missing = [i for i in missing_indexes(tables.open(version), type_) if i.column == column]
+    bare = {fragment for index in missing for fragment in index.bare}
+    if sum(index.rows for index in missing) >= lookup.PROBED_ROWS:
+        version, bare = with_indexes(tables, version, missing), set()
+    fragments = {fragment.fragment_id for fragment in tables.open(version).get_fragments()}
+    tables.set_covered(version, column, fragments - bare)
     return version
 
 

@@ -23,25 +23,33 @@ from typing import Any
 import lance
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from lance import LanceDataset, LanceFragment, LanceOperation
+from lance import LanceDataset, LanceFragment, LanceOperation, Transaction
 from lance.commit import CommitConflictError
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
-from omnigraph.storage.caches import BoundedCache, rows_key
-from omnigraph.storage.folding import choose_fold
+from omnigraph.storage.caches import rows_key
+from omnigraph.storage.folding import FANOUT, choose_fold
 from omnigraph.storage.layout import MANIFEST, is_local
+from omnigraph.storage.manifest_fragments import (
+    HISTORY_TYPES,
+    FragmentKey,
+    NamedRows,
+    SeenFragments,
+    fragment_key,
+    named_files,
+    named_files_property,
+    read_rows,
+)
 from omnigraph.storage.migrations import require_readable, stamped
 from omnigraph.storage.store import RawStore
 from omnigraph.storage.values import MANIFEST_SCHEMA, Row, rows_table
 
-HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 KEPT_VERSIONS = 16
-"""Manifest versions that stay listed. More would make every commit's listing longer."""
-TRIM_EVERY = 16
+"""Manifest versions that are never trimmed. More would make every commit's listing longer."""
+TRIMMED_VERSIONS = 64
+"""How far below those a trim reaches, so that one that failed is made up for."""
 VERSIONS = "_versions"
-SMALL_ROWS_CACHE_BYTES = 16 << 20
 MEETING_POINT = (1 << 32) - 1
 """A fragment that never exists and that every swap claims to remove.
 
@@ -50,12 +58,10 @@ version that moved its row was trimmed would otherwise land next to it. With a c
 share, any swap since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
 """
 
-_NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
+FEW_FRAGMENTS = 2
+"""Reading so many is no more work than finding out which to read."""
 
-FragmentKey = tuple[str, str]
-"""A fragment's data file and its deletion file: together they fix its live rows."""
-NamedRows = Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]]
-"""Per fragment: its named rows as (object id, row, offset)."""
+_NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
 
 class SwapConflict(Exception):
@@ -116,10 +122,13 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A swap whose files are written: the Lance operation, and the view it will lead to."""
+    """A swap whose files are written: the Lance transaction, and the view it will lead to."""
 
-    operation: Any
+    transaction: Transaction
     known: NamedRows
+    trims: bool
+    """Whether it should delete old versions: every few swaps do, those that fold or leave no marks,
+    so that it does not take more requests than the others."""
 
 
 class Manifest:
@@ -130,7 +139,7 @@ class Manifest:
         self._options = dict(options)
         self._session = session
         self._raw = RawStore(self.uri, options)
-        self._small: BoundedCache[FragmentKey, pa.Table] = BoundedCache(SMALL_ROWS_CACHE_BYTES)
+        self._seen = SeenFragments()
 
     # ------------------------------------------------------------------ reading
 
@@ -189,12 +198,16 @@ class Manifest:
 
     def _view(self, dataset: LanceDataset, known: NamedRows) -> ManifestView:
         require_readable(dataset)
-        fragments = {_key(fragment): fragment for fragment in dataset.get_fragments()}
-        unseen = [fragment for key, fragment in fragments.items() if key not in known]
-        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {_key(f): [] for f in unseen}
+        fragments = {fragment_key(fragment): fragment for fragment in dataset.get_fragments()}
+        unseen = {key: fragment for key, fragment in fragments.items() if key not in known}
+        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {key: [] for key in unseen}
+        if len(unseen) > FEW_FRAGMENTS:
+            holders = named_files(dataset)
+            if holders is not None:
+                unseen = {key: f for key, f in unseen.items() if key[0] in holders}
         if unseen:
-            key_of = {fragment.fragment_id: key for key, fragment in fragments.items()}
-            for row, address in self._scan(dataset, _NAMED, unseen):
+            key_of = {fragment.fragment_id: key for key, fragment in unseen.items()}
+            for row, address in self._scan(dataset, _NAMED, list(unseen.values())):
                 fresh[key_of[address >> 32]].append((row["object_id"], row, address & 0xFFFFFFFF))
         by_fragment = {key: known[key] if key in known else tuple(fresh[key]) for key in fragments}
         named = {
@@ -210,7 +223,7 @@ class Manifest:
         condition: str | None,
         fragments: list[LanceFragment] | None = None,
     ) -> list[tuple[Row, int]]:
-        table = _read(dataset, condition, fragments)
+        table = read_rows(dataset, condition, fragments)
         addresses = table.column("_rowaddr").to_pylist()
         rows = table.select(MANIFEST_SCHEMA.names).to_pylist()
         return list(zip(rows, addresses, strict=True))
@@ -222,7 +235,7 @@ class Manifest:
     def parents(self, view: ManifestView) -> dict[str, tuple[str, ...]]:
         """The parents of every commit; reads two short columns, whatever commits hold."""
         columns = ["object_id", "base_objects"]
-        rows = _read(view.dataset, "object_type = 'graph_commit'", None, columns)
+        rows = read_rows(view.dataset, "object_type = 'graph_commit'", None, columns)
         return {
             row["object_id"].removeprefix("commit:"): tuple(
                 parent.removeprefix("commit:") for parent in row["base_objects"] or ()
@@ -235,7 +248,7 @@ class Manifest:
         starts numbering again."""
         kinds = "object_type IN ('table_version', 'table_tombstone')"
         condition = f"table_branch = '{_quote(branch)}' AND {kinds}"
-        rows = _read(view.dataset, condition, None, ["object_id"])
+        rows = read_rows(view.dataset, condition, None, ["object_id"])
         found: list[int] = rows.column("_rowaddr").to_pylist()
         return found
 
@@ -282,11 +295,10 @@ class Manifest:
                 f"cannot write to the manifest: {error}",
                 hint="Check that the store is writable and has room; nothing was changed.",
             ) from error
-        committed = _commit(
-            lambda: LanceDataset.commit(view.dataset, prepared.operation, read_version=view.version)
-        )
+        committed = _commit(lambda: LanceDataset.commit(view.dataset, prepared.transaction))
         landed = self._landed(self._view(committed, prepared.known), change)
-        self._trim(landed)
+        if prepared.trims:
+            self._trim(landed)
         return landed
 
     def _prepare(self, view: ManifestView, change: Swap) -> _Prepared:
@@ -308,65 +320,30 @@ class Manifest:
                 removed.append(fragment_id)
             else:
                 updated.append(left)
-        carried = self._carried(dataset, [by_id[i] for i in folded], gone)
+        carried = self._seen.carried(dataset, [by_id[i] for i in folded], gone)
         rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *carried])
         written = write_fragments(rows, dataset)
         known = dict(view.by_fragment)
         for metadata in updated:
-            known |= self._shrunk(view, by_id[metadata.id], metadata, gone)
+            known |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, gone)
         if len(written) == 1:
-            known |= self._remembered(written[0], rows)
+            known |= self._seen.written(written[0], rows)
         operation = LanceOperation.Update(
             removed_fragment_ids=[*removed, MEETING_POINT],
             updated_fragments=updated,
             new_fragments=written,
             fields_modified=[],
         )
-        return _Prepared(operation, known)
-
-    def _remembered(self, written: FragmentMetadata, rows: pa.Table) -> NamedRows:
-        """Keep what was just written, so that nobody has to read it back."""
-        key = rows_key(written)
-        numbered = rows.append_column("offset", pa.array(range(rows.num_rows), pa.int64()))
-        self._small.put(key, numbered, numbered.nbytes)
-        named = tuple(
-            (row["object_id"], row, offset)
-            for offset, row in enumerate(rows.to_pylist())
-            if row["object_type"] not in HISTORY_TYPES
+        stays = {i: f for i, f in by_id.items() if i not in {*removed, *(m.id for m in updated)}}
+        keys = [*map(fragment_key, stays.values()), *map(rows_key, updated)]
+        holders = [key[0] for key in keys if known[key]] + [f.files[0].path for f in written]
+        transaction = Transaction(
+            read_version=view.version,
+            operation=operation,
+            transaction_properties=named_files_property(holders),
         )
-        return {key: named}
-
-    def _shrunk(
-        self,
-        view: ManifestView,
-        before: LanceFragment,
-        after: FragmentMetadata,
-        gone: Sequence[int],
-    ) -> NamedRows:
-        """The same for a fragment that lost rows."""
-        lost = [address & 0xFFFFFFFF for address in gone if address >> 32 == after.id]
-        key = rows_key(after)
-        rows = self._small.get(_key(before))
-        if rows is not None:
-            stays = pc.invert(pc.is_in(rows.column("offset"), pa.array(lost, pa.int64())))
-            self._small.put(key, rows.filter(stays), rows.nbytes)
-        return {key: tuple(e for e in view.by_fragment[_key(before)] if e[2] not in lost)}
-
-    def _carried(
-        self, dataset: LanceDataset, fragments: list[LanceFragment], gone: Sequence[int]
-    ) -> list[pa.Table]:
-        """Live rows of fragments about to be folded, without those that go."""
-        tables = []
-        for fragment in fragments:
-            rows = self._small.get(_key(fragment))
-            if rows is None:
-                rows = _read(dataset, None, [fragment])
-                offsets = pc.bit_wise_and(rows.column("_rowaddr"), 0xFFFFFFFF).cast(pa.int64())
-                rows = rows.append_column("offset", offsets)
-            lost = [a & 0xFFFFFFFF for a in gone if a >> 32 == fragment.fragment_id]
-            stays = pc.invert(pc.is_in(rows.column("offset"), pa.array(lost, pa.int64())))
-            tables.append(rows.filter(stays).select(MANIFEST_SCHEMA.names).cast(MANIFEST_SCHEMA))
-        return tables
+        trims = bool(folded) or (not updated and view.version % FANOUT == 0)
+        return _Prepared(transaction, known, trims)
 
     def _landed(self, view: ManifestView, change: Swap) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.
@@ -395,22 +372,23 @@ class Manifest:
         return bool(history) and self.find(view, history[0]["object_id"]) is not None
 
     def _trim(self, view: ManifestView) -> None:
-        """Now and then delete the files of manifest versions that nobody resolves any more."""
-        if view.version % TRIM_EVERY:
-            return
+        """Delete the files of manifest versions that nobody resolves any more, by their names."""
         horizon = view.version - KEPT_VERSIONS
         with suppress(StorageError):  # the swap has landed; the next trim deletes what is left
             self._raw.delete(
-                file.path
-                for file in list(self._raw.list("_versions"))
-                if (number := version_of(file.path)) is not None and number < horizon
+                f"{VERSIONS}/{_LAST - number:020}.manifest"
+                for number in range(max(1, horizon - TRIMMED_VERSIONS), horizon)
             )
 
 
 def version_of(path: str) -> int | None:
     """The number of an ordinary version file, none for any other file."""
     name = path.rpartition("/")[2].removesuffix(".manifest")
-    return (1 << 64) - 1 - int(name) if len(name) == 20 and name.isdigit() else None
+    return _LAST - int(name) if len(name) == 20 and name.isdigit() else None
+
+
+_LAST = (1 << 64) - 1
+"""Version files are named so that the newest is listed first: by their distance from this."""
 
 
 def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
@@ -422,29 +400,6 @@ def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
         if "onflict" in str(error) or "Merge insert failed" in str(error):
             raise SwapConflict(str(error)) from error
         raise SwapUnknown(str(error)) from error
-
-
-def _read(
-    dataset: LanceDataset,
-    condition: str | None,
-    fragments: list[LanceFragment] | None,
-    columns: Sequence[str] = tuple(MANIFEST_SCHEMA.names),
-) -> pa.Table:
-    try:
-        return dataset.scanner(
-            filter=condition,
-            fragments=fragments,
-            with_row_address=True,
-            columns=list(columns),
-        ).to_table()
-    except FileNotFoundError as error:
-        raise Corruption(f"a file of the manifest is missing: {error}") from error
-    except (OSError, ValueError) as error:
-        raise StorageError(f"cannot read the manifest: {error}") from error
-
-
-def _key(fragment: LanceFragment) -> FragmentKey:
-    return rows_key(fragment.metadata)
 
 
 def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:

@@ -14,7 +14,8 @@ from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import missing_indexes, with_indexes
 from omnigraph.storage.plan import HeadMoved, PublishPlan
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Commit, Head, TablePointer
 
 SMALL_FRAGMENT_ROWS = 256 << 10

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from omnigraph.errors import ConstraintViolation, InvalidInput, StorageError
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.plain_tables import TableDeclaration
+from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.staging import PARTITION_ROWS, part_mask
-from omnigraph.storage.tables import Tables, TableVersion, chunks, guarded
+from omnigraph.storage.tables import Tables
 
 PROBED_KEYS = 100_000
 """Up to this many new keys are looked for in a scan; more are counted with all others."""

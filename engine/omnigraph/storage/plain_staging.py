@@ -19,7 +19,8 @@ from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.plain_checks import check_required
 from omnigraph.storage.plain_tables import NOTHING_DECLARED, TableDeclaration
-from omnigraph.storage.tables import Tables, TableVersion, guarded
+from omnigraph.storage.reading import TableVersion, guarded
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
 

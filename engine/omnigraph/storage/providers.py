@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.tables import Tables
 
 BATCH_ROWS = 1 << 16
 ADDRESS = "_rowaddr"
@@ -58,22 +59,6 @@ class ReadableTable:
         if part is None and not _has_blobs(dataset.schema):
             return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
         return _PartialDataset(dataset, part or slice(None), addresses)
-
-    def scan(
-        self,
-        columns: Sequence[str],
-        *,
-        condition: str | None = None,
-        limit: int | None = None,
-    ) -> pa.RecordBatchReader:
-        """Stream rows straight from the table; columns and condition in stored names."""
-        return self.tables.scan(
-            self.version,
-            columns=columns,
-            condition=condition,
-            limit=limit,
-            batch_rows=BATCH_ROWS,
-        )
 
     def stored_type(self, name: str) -> pa.DataType:
         """The type in which the version holds one of today's columns."""

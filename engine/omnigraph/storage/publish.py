@@ -91,7 +91,7 @@ class Publisher:
         self._state = threading.Lock()
         self._queue: list[_Ticket] = []
         self._in_doubt: set[str] = set()
-        """Commits the store gave no answer about; a late one can still land."""
+        """Commits the store gave no answer about, while somebody may publish them again."""
         self._machine = MachineQueue(root)
 
     # ------------------------------------------------------------------ reading
@@ -133,7 +133,13 @@ class Publisher:
                 with self._state:
                     batch, self._queue = self._queue, []
                 self._run(batch)
+        if not isinstance(ticket.error, HeadMoved):
+            self.forget(plan.commit)
         return ticket.outcome()
+
+    def forget(self, commit: str) -> None:
+        """Nobody will publish this commit again: whether it is in doubt no longer matters."""
+        self._in_doubt.discard(commit)
 
     def _run(self, batch: Sequence[_Ticket]) -> None:
         """Settle every ticket of a batch."""

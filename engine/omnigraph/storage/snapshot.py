@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -34,11 +35,23 @@ from omnigraph.storage.plain_tables import (
     plain_names,
 )
 from omnigraph.storage.providers import ReadableTable
-from omnigraph.storage.tables import TableVersion, guarded, in_condition
+from omnigraph.storage.reading import TableVersion, guarded, in_condition
+from omnigraph.storage.slices import TableSlice, split
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What to read of which table version, and the schema to give it under."""
+
+    version: TableVersion
+    columns: list[str]
+    condition: str | None
+    schema: pa.Schema
 
 
 class Snapshot:
@@ -117,6 +130,15 @@ class Snapshot:
         content_hash = self.moment.definitions.get(key)
         return self._store.definition(key, content_hash) if content_hash else None
 
+    @property
+    def tables(self) -> Tables:
+        """The door to the tables of the graph."""
+        return self._store.tables
+
+    def stored_names(self, type_: GraphType) -> Mapping[str, str]:
+        """What each column of a type that can be named was called at this moment."""
+        return self._names_then(type_, self._existing(type_))
+
     def count(self, type_name: str) -> int:
         """How many entities a type has."""
         return self.pointer(self.find_type(type_name)).rows
@@ -144,29 +166,57 @@ class Snapshot:
         """Stream a type's rows; columns, filter (SQL) and order are pushed into the table."""
         if limit is not None and not 0 <= limit < 2**63:
             raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows, or none.")
+        wanted = self._scan(type_name, columns, filter)
+        try:
+            reader = self._store.tables.scan(
+                wanted.version,
+                columns=wanted.columns,
+                condition=wanted.condition,
+                limit=limit,
+                order_by=self._stored_names(type_name, order_by) if order_by else None,
+            )
+        except StorageError as error:
+            raise self.explained(error, filter) from error
+        return pa.RecordBatchReader.from_batches(
+            wanted.schema, self._batches(reader, wanted.version, wanted.schema, filter)
+        )
+
+    def slices(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002
+        *,
+        at_most: int,
+    ) -> list[TableSlice]:
+        """What `scan` gives, in slices that other processes read with `read_slice`."""
+        wanted = self._scan(type_name, columns, filter)
+        return split(
+            self._store.tables,
+            self._store.root,
+            wanted.version,
+            wanted.columns,
+            wanted.condition,
+            wanted.schema,
+            at_most,
+        )
+
+    def _scan(self, type_name: str, columns: Sequence[str] | None, condition: str | None) -> _Scan:
+        """A read in the names that the table had then."""
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
         wanted = self._wanted(type_, shown, columns)
         names = self._names_then(type_, then)
-        version = self._version(type_)
-        condition = self._in_names_then(type_, filter, names) if filter else None
-        target = pa.schema([shown.field(name) for name in wanted])
-        try:
-            reader = self._store.tables.scan(
-                version,
-                columns=[names[name] for name in wanted],
-                condition=condition,
-                limit=limit,
-                order_by=[names[name] for name in self._wanted(type_, shown, order_by)]
-                if order_by
-                else None,
-            )
-        except StorageError as error:
-            raise self._explained(error, filter) from error
-        return pa.RecordBatchReader.from_batches(
-            target, self._batches(reader, version, target, filter)
+        return _Scan(
+            self._version(type_),
+            [names[name] for name in wanted],
+            self._in_names_then(type_, condition, names) if condition else None,
+            pa.schema([shown.field(name) for name in wanted]),
         )
+
+    def _stored_names(self, type_name: str, columns: Sequence[str]) -> list[str]:
+        return self._scan(type_name, columns, None).columns
 
     def readable(self, type_name: str) -> ReadableTable:
         """A type's table for a query engine that reads by itself."""
@@ -202,9 +252,10 @@ class Snapshot:
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=target)
         except StorageError as error:
-            raise self._explained(error, condition) from error
+            raise self.explained(error, condition) from error
 
-    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+    def explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
+        """A failed read in the caller's terms."""
         if error.code == "corruption" and given_up_since(self._store, self.moment):
             return reclaimed(self.commit)
         return explained(error, condition)
@@ -215,7 +266,7 @@ class Snapshot:
         try:
             self._store.tables.open(version)
         except StorageError as error:
-            raise self._explained(error, None) from error
+            raise self.explained(error, None) from error
         return version
 
     def _wanted(
@@ -228,7 +279,7 @@ class Snapshot:
             if name in shown.names:
                 continue
             if name in type_.by_name:
-                raise self._no_property_then(type_, name)
+                raise self.no_property_then(type_, name)
             raise NotFound(
                 f"{type_.kind} {type_.name} has no property {name!r}"
                 f"{did_you_mean(name, shown.names)}",
@@ -242,12 +293,13 @@ class Snapshot:
         def then(word: re.Match[str]) -> str:
             name = word[0].strip("`")
             if name in type_.by_name and name not in names:
-                raise self._no_property_then(type_, name)
+                raise self.no_property_then(type_, name)
             return word[0].replace(name, names.get(name, name)) if name in names else word[0]
 
         return _WORD.sub(then, condition)
 
-    def _no_property_then(self, type_: GraphType, name: str) -> NotFound:
+    def no_property_then(self, type_: GraphType, name: str) -> NotFound:
+        """The error of a property that is younger than this moment."""
         return NotFound(
             f"{type_.name}.{name} did not exist at commit {self.commit}",
             hint="Ask for it at a later moment.",

@@ -25,13 +25,9 @@ from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.tables import (
-    NOTHING_FOUND,
-    PROBE_LIMIT,
-    Tables,
-    TableVersion,
-    drain,
-)
+from omnigraph.storage.lookup import NOTHING_FOUND
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, drain
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import TablePointer
 

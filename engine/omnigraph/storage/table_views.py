@@ -11,14 +11,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.storage.tables import (
-    PROBE_LIMIT,
-    Tables,
-    TableVersion,
-    chunks,
-    guarded,
-    in_condition,
-)
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, chunks, guarded, in_condition
+from omnigraph.storage.tables import Tables
 
 Among = tuple[str, pa.Array]
 """A text column, and the values that are wanted in it."""

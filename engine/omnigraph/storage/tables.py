@@ -6,55 +6,24 @@ A table version is a detached Lance version: durable and addressable by number, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lance
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from lance import LanceDataset, LanceFragment, LanceOperation
+from lance import LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
-from omnigraph.storage.addresses import (
-    NO_ADDRESSES,
-    Addresses,
-    address_condition,
-    addresses_of,
-    split_by_fragment,
-    with_addresses,
-    with_offsets,
-)
-from omnigraph.storage.caches import BoundedCache, rows_key
-from omnigraph.storage.folding import choose_fold, tier
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.folding import choose_fold
+from omnigraph.storage.lookup import Found, Lookup, without
+from omnigraph.storage.reading import SCAN_ROWS, TableVersion, drain, read_error
 
 HANDLE_CACHE = 512
-SMALL_ROWS_CACHE_BYTES = 64 << 20
-PROBE_LIMIT = 2000
-"""Up to this many ids are looked up one by one through the index; more are joined with a scan."""
-SCAN_ROWS = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class TableVersion:
-    """An address of a table version: where, and which Lance version."""
-
-    location: str
-    lance: int
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Ids that a table version holds, and the addresses of their rows."""
-
-    ids: pa.StringArray
-    addresses: Addresses
-
-
-NOTHING_FOUND = Found(pa.array([], pa.string()), NO_ADDRESSES)
 
 
 class Tables:
@@ -64,11 +33,8 @@ class Tables:
         self._root = root
         self._options = dict(options)
         self._session = session
-        self._covered: BoundedCache[tuple[str, frozenset[str]], bool] = BoundedCache(HANDLE_CACHE)
         self._handles: BoundedCache[TableVersion, LanceDataset] = BoundedCache(HANDLE_CACHE)
-        self._small: BoundedCache[tuple[str, str, str], pa.Table] = BoundedCache(
-            SMALL_ROWS_CACHE_BYTES
-        )
+        self._lookup = Lookup()
 
     # ------------------------------------------------------------------ opening
 
@@ -176,67 +142,14 @@ class Tables:
             raise read_error(version, error) from error
 
     def locate(self, version: TableVersion, ids: pa.StringArray) -> Found:
-        """Which of these (distinct) ids the version holds, and where.
+        """Which of these (distinct) ids the version holds, and where."""
+        return self._lookup.locate(version, self.open(version), ids)
 
-        Small fragments are looked up in memory, the others through the id index, so that the cost
-        of a small write does not depend on how many small writes came before it.
-        """
-        dataset = self.open(version)
-        found_ids, found_addresses = [], []
-        large: list[LanceFragment] = []
-        for fragment in dataset.get_fragments():
-            if tier(fragment.physical_rows) is None:
-                large.append(fragment)
-                continue
-            rows = self._small_rows(version, dataset, fragment)
-            hit = pc.is_in(rows.column("id"), ids)
-            if pc.any(hit).as_py():
-                matched = rows.select(["id", "_rowaddr"]).filter(hit)
-                found_ids.append(matched.column("id"))
-                found_addresses.append(matched.column("_rowaddr"))
-        for matched in self._locate_in(version, dataset, large, ids):
-            found_ids.append(matched.column("id"))
-            found_addresses.append(matched.column("_rowaddr"))
-        return Found(one_array(found_ids), addresses_of(found_addresses))
-
-    def _locate_in(
-        self,
-        version: TableVersion,
-        dataset: LanceDataset,
-        fragments: list[LanceFragment],
-        ids: pa.StringArray,
-    ) -> Iterator[pa.Table]:
-        if not fragments or not len(ids):
-            return
-        condition = in_condition("id", ids) if len(ids) <= PROBE_LIMIT else None
-        # Whose address it is needs no reading when there is one id: the index alone answers.
-        single = ids[0] if len(ids) == 1 else None
-        reader = dataset.scanner(
-            columns=[] if single is not None else ["id"],
-            filter=condition,
-            fragments=fragments,
-            with_row_address=True,
-            batch_size=None if condition else SCAN_ROWS,
-        ).to_reader()
-        for table in chunks(guarded(reader, version)):
-            if single is not None:
-                table = table.append_column("id", pa.repeat(single, table.num_rows))
-            yield table if condition else table.filter(pc.is_in(table.column("id"), ids))
-
-    def _small_rows(
-        self, version: TableVersion, dataset: LanceDataset, fragment: LanceFragment
+    def matching(
+        self, version: TableVersion, column: str, values: pa.StringArray, columns: Sequence[str]
     ) -> pa.Table:
-        """All live rows of a small fragment, with their addresses."""
-        key = (version.location, *rows_key(fragment.metadata))
-        offsets = self._small.get(key)
-        if offsets is None:
-            reader = dataset.scanner(
-                fragments=[fragment], with_row_address=True, blob_handling="all_binary"
-            ).to_reader()
-            rows = drain(reader, version)
-            offsets = with_offsets(rows)
-            self._small.put(key, offsets, offsets.nbytes + 1)
-        return with_addresses(offsets, fragment.fragment_id)
+        """Rows whose id or end is one of the values: some of those columns, and addresses."""
+        return self._lookup.matching(version, self.open(version), column, values, columns)
 
     def first_where(
         self, version: TableVersion, condition: str, *, since: TableVersion | None = None
@@ -254,21 +167,13 @@ class Tables:
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows[0] if rows else None
 
-    def large_fragments(self, version: TableVersion) -> dict[str, int]:
-        """Data files of the fragments that are not kept in memory, and their rows."""
-        return {
-            fragment.data_files()[0].path: fragment.physical_rows
-            for fragment in self.open(version).get_fragments()
-            if tier(fragment.physical_rows) is None
-        }
+    def may_be_uncovered(self, version: TableVersion, column: str) -> bool:
+        """Whether looking a few values up may read whole fragments, for all that is known."""
+        return self._lookup.uncovered(version, self.open(version), column)
 
-    def is_covered(self, version: TableVersion, files: Iterable[str]) -> bool:
-        """Whether these fragments are known to be covered by the id index, or not worth one."""
-        return self._covered.get((version.location, frozenset(files))) is not None
-
-    def set_covered(self, version: TableVersion, files: Iterable[str]) -> None:
-        """Remember it; fragments never change, and an index goes from version to version."""
-        self._covered.put((version.location, frozenset(files)), True)
+    def set_covered(self, version: TableVersion, column: str, fragments: set[int]) -> None:
+        """Remember which fragments an index of the column covers."""
+        self._lookup.set_covered(version, self.open(version), column, fragments)
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""
@@ -326,12 +231,15 @@ class Tables:
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
             else:
-                updated.append(by_id[fragment_id].delete(address_condition(addresses)))
+                updated.append(self._lookup.shrink(base, by_id[fragment_id], addresses))
         new = list(fragments)
         whole: pa.Table | None = None
         if rows is not None:
-            carried = [self._carried(base, dataset, by_id[i], gone) for i in folded]
-            whole = pa.concat_tables([*carried, rows.select(dataset.schema.names)])
+            names = dataset.schema.names
+            carried = (self._lookup.rows(base, dataset, by_id[i]) for i in folded)
+            whole = pa.concat_tables(
+                [*(without(kept, gone).select(names) for kept in carried), rows.select(names)]
+            )
             if whole.num_rows:
                 new += self.write(base, whole)
         operation = LanceOperation.Update(
@@ -342,41 +250,10 @@ class Tables:
         )
         result = self._commit(base.location, dataset, operation)
         for metadata in updated:
-            self._remember_shrunk(base.location, by_id[metadata.id], metadata, gone)
-        if whole is not None and len(new) == 1 and tier(whole.num_rows) is not None:
-            remembered = with_offsets(
-                whole.append_column("_rowaddr", pa.array(range(whole.num_rows), pa.uint64()))
-            )
-            key = (base.location, *rows_key(new[0]))
-            self._small.put(key, remembered, remembered.nbytes + 1)
+            self._lookup.remember_shrunk(base.location, by_id[metadata.id].metadata, metadata, gone)
+        if whole is not None and len(new) == 1:
+            self._lookup.remember_written(base.location, new[0], whole)
         return result
-
-    def _remember_shrunk(
-        self,
-        location: str,
-        before: LanceFragment,
-        after: FragmentMetadata,
-        gone: Addresses,
-    ) -> None:
-        """Keep what is left of a small fragment, so that the next lookup does not read it again."""
-        rows = self._small.get((location, *rows_key(before.metadata)))
-        if rows is None:
-            return
-        lost = gone[gone >> np.uint64(32) == after.id] & np.uint64(0xFFFFFFFF)
-        going = pc.is_in(rows.column("_rowaddr"), pa.array(lost, pa.uint64()))
-        left = rows.filter(pc.invert(going))
-        self._small.put((location, *rows_key(after)), left, left.nbytes + 1)
-
-    def _carried(
-        self,
-        base: TableVersion,
-        dataset: LanceDataset,
-        fragment: LanceFragment,
-        gone: Addresses,
-    ) -> pa.Table:
-        rows = self._small_rows(base, dataset, fragment)
-        lost = pc.is_in(rows.column("_rowaddr"), pa.array(gone, pa.uint64()))
-        return rows.filter(pc.invert(lost)).select(dataset.schema.names)
 
     def replace(
         self, base: TableVersion, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
@@ -416,39 +293,6 @@ class Tables:
 # --------------------------------------------------------------------------- pure parts
 
 
-def in_condition(column: str, values: pa.Array) -> str:
-    """A filter for rows whose text column has one of the values."""
-    quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values.to_pylist())
-    return f"{column} IN ({quoted})"
-
-
-def chunks(batches: Iterable[pa.RecordBatch], rows: int = SCAN_ROWS) -> Iterator[pa.Table]:
-    """Batches put together into tables of about that many rows."""
-    waiting: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += batch.num_rows
-        if count >= rows:
-            yield pa.Table.from_batches(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def guarded(reader: pa.RecordBatchReader, version: TableVersion) -> Iterator[pa.RecordBatch]:
-    """The batches of a reader, with the store's failures as typed errors."""
-    try:
-        yield from reader
-    except (OSError, pa.ArrowException) as error:
-        raise read_error(version, error) from error
-
-
-def drain(reader: pa.RecordBatchReader, version: TableVersion) -> pa.Table:
-    """Everything a reader has left."""
-    return pa.Table.from_batches(guarded(reader, version), schema=reader.schema)
-
-
 def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
     """The schema with Blob columns marked as such: a scan gives them back as plain bytes."""
     return pa.schema(
@@ -457,26 +301,6 @@ def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
         and isinstance(stored.field(field.name).type, pa.BaseExtensionType)
         else field
         for field in schema
-    )
-
-
-def one_array(parts: Iterable[pa.ChunkedArray]) -> pa.Array:
-    """Text columns one after the other, as one array."""
-    return pa.chunked_array(
-        [c for part in parts for c in part.chunks], pa.string()
-    ).combine_chunks()
-
-
-def read_error(version: TableVersion, error: Exception) -> StorageError:
-    if "not found" not in str(error).lower():
-        return StorageError(
-            f"cannot read {version.location}: {error}",
-            hint="Check that the store can be reached; `omnigraph verify` shows what is affected.",
-        )
-    return Corruption(
-        f"a file of {version.location} is missing: {error}",
-        hint="Run `omnigraph verify` to see what else is affected.",
-        details={"location": version.location, "lance_version": version.lance},
     )
 
 

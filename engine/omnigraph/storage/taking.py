@@ -10,7 +10,8 @@ from omnigraph.storage.addresses import NO_ADDRESSES
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.tables import PROBE_LIMIT, Tables, TableVersion
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion
+from omnigraph.storage.tables import Tables
 
 
 def take_over(

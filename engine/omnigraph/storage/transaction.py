@@ -17,6 +17,7 @@ from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
     Conflict,
@@ -39,7 +40,8 @@ from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import PAUSE_SECONDS
-from omnigraph.storage.registration import register, unregister
+from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
+from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
@@ -53,7 +55,6 @@ from omnigraph.storage.staging import (
     stage,
 )
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.tables import PROBE_LIMIT, TableVersion, guarded, in_condition
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers
@@ -73,7 +74,10 @@ class WriteTxn:
         if_commit: str | None = None,
         expected_table_versions: Mapping[str, int] | None = None,
         commit_when_empty: bool = False,
+        once: tuple[str, int] | None = None,
+        registered: str | None = None,
     ) -> None:
+        """`registered` is the id of a transaction that another process registered as this one."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -83,34 +87,40 @@ class WriteTxn:
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
+        self._once = once
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
-        self.commit_id = new_ulid()
+        self.commit_id = registered or new_ulid()
         self.pin: Head = store.head(branch)
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
-        self.plain = PlainWrites(store, self.pin, self._register)
+        self.plain = PlainWrites(store, self.pin, self.register)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
+        if registered is not None:
+            self._registration = resume(store.publisher, registered)
 
     # ------------------------------------------------------------------ operations
 
     def apply_schema(self, source: str, *, allow_data_loss: bool = False) -> SchemaPlan:
         """Change the schema; rows that are written after it go into the types it makes."""
         self._require_open()
-        if self._operations or self._schema_change is not None:
+        if self._operations:
             raise InvalidInput(
-                "a transaction changes its schema once, before its rows",
+                "a transaction changes its schema before its rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
-        change = stage_schema(self._store, self.pin, source, allow_data_loss=allow_data_loss)
+        change = stage_schema(
+            self._store, self.catalog, self._bases, source, allow_data_loss=allow_data_loss
+        )
         if change.plan.steps:
-            self._schema_change = change
-            self._bases = change.after(self.pin.tables)
+            before = self._schema_change
+            self._schema_change = before.then(change, self.pin.tables) if before else change
+            self._bases = self._schema_change.after(self.pin.tables)
             self.catalog = change.desired
         return change.plan
 
@@ -148,6 +158,26 @@ class WriteTxn:
         else:
             operations.append(Write(mode, buffer, one_file, fresh_ids))
 
+    def adopt(
+        self,
+        type_: GraphType,
+        fragments: Sequence[FragmentMetadata],
+        rows: int,
+        mode: Literal["insert", "upsert", "overwrite"],
+        *,
+        fresh_ids: bool,
+    ) -> None:
+        """Add rows that were checked and written as data files of the table elsewhere."""
+        self._require_open()
+        buffer = self._buffer(type_)
+        buffer.adopt(fragments, rows)
+        operation: Operation = (
+            Replace(buffer, True, fresh_ids)
+            if mode == "overwrite"
+            else Write(mode, buffer, True, fresh_ids)
+        )
+        self._operations.setdefault(type_.table_key, []).append(operation)
+
     def clear(self, type_: GraphType) -> None:
         """Take out all entities of a type."""
         self._require_open()
@@ -166,7 +196,7 @@ class WriteTxn:
             TableVersion(base.location, base.lance),
             table_schema(type_),
             lambda rows: check_values(type_, rows),
-            self._register,
+            self.register,
             self._store.writers,
         )
 
@@ -245,6 +275,7 @@ class WriteTxn:
             return self._publish()
         finally:
             self._finished = True
+            self._store.publisher.forget(self.commit_id)
             self._unregister()
 
     def _publish(self) -> Commit | None:
@@ -352,6 +383,7 @@ class WriteTxn:
             message=self._message,
             if_commit=self._if_commit,
             expected_table_versions=self._expected,
+            once=self._once,
             registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
@@ -418,8 +450,8 @@ class WriteTxn:
 
     # ------------------------------------------------------------------ registration
 
-    def _register(self) -> None:
-        """Before the first spilled file: ask collections to spare this graph's tables."""
+    def register(self) -> None:
+        """Before the first file that outlives this call: ask collections to spare the tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
         locations = {pointer.location for pointer in bases} | self.plain.locations()
         if not locations <= self._spared:

@@ -24,9 +24,9 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text, tuple_text
 from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage import violations
+from omnigraph.storage.reading import PROBE_LIMIT, one_array
 from omnigraph.storage.staging import PARTITION_ROWS, batches_of, part_of
 from omnigraph.storage.table_views import TableView
-from omnigraph.storage.tables import PROBE_LIMIT, one_array
 
 _ENDPOINT = PropertyType("scalar", Scalar.STRING)
 

@@ -21,10 +21,10 @@ from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
 from omnigraph.storage.moments import KEPT_FROM, PURGED
 from omnigraph.storage.plain_checks import check_declared, check_required
 from omnigraph.storage.plain_tables import PREFIX, declaration_of, plain_names
+from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.reconstruct import reconstruct
 from omnigraph.storage.staging import duplicated
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.tables import TableVersion, chunks, guarded
 from omnigraph.storage.validation import FinalImage, check_everything
 from omnigraph.storage.values import (
     Commit,

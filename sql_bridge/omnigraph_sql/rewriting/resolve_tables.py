@@ -54,6 +54,7 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
         scope.cacheable = False
         scope.lent.append(scope.engine.lend(rows))
         return exp.Table(this=quoted(scope.lent[-1]))
+    scope.tables.append(rows)
     addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
     if scope.part is not None:
         scope.lent.append(scope.engine.lend(rows, scope.part))

@@ -17,7 +17,7 @@ from omnigraph.branching.differences import TableImage, table_changes
 from omnigraph.branching.ranges import by_ranges
 from omnigraph.errors import Corruption
 from omnigraph.storage.moments import resolve
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.reading import TableVersion
 
 PEOPLE = "node Person { name: String @key  age: I64?  note: String?  face: Vector(64)? }"
 ROWS = 1_000_000

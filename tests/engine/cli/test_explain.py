@@ -22,7 +22,7 @@ def test_shows_the_steps_without_parameters(cli: Cli) -> None:
 
 def test_analyze_runs_it_and_counts(cli: Cli) -> None:
     shown = cli.ok(*FRIENDS, "--params", '{"name": "ada"}', "--analyze").out
-    assert re.search(r"^1 rows? in [\d.]+ ms", shown.splitlines()[-1])
+    assert re.search(r"^1 row in [\d.]+ ms", shown.splitlines()[-1])
 
 
 def test_a_stored_query_at_a_moment(cli: Cli) -> None:

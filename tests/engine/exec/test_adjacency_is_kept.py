@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.exec.adjacency import Adjacency
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.run import run_read
 from omnigraph.graph import Graph
@@ -146,3 +147,15 @@ def test_damaged_files_are_ignored(tmp_path: Path, graph: Graph) -> None:
         if path.is_file():
             path.write_bytes(path.read_bytes()[:100])
     assert both(graph, kept(tmp_path, graph)) == expected
+
+
+def test_no_adjacency_is_held_outside_the_budget(graph: Graph) -> None:
+    """What was built last is a base for the next version only while the budget has room for it."""
+    context = ExecContext(root=graph.uri, keep_from=0, mode="csr", adjacency_bytes=1)
+    expected = both(graph, context)
+    rng = np.random.default_rng(6)
+    with graph.transaction() as txn:
+        txn.insert("Town", pa.table({"code": [400], "size": [1]}))
+        txn.insert("Road", roads(rng, 401, 2))
+    assert both(graph, context) != expected
+    assert not any(isinstance(held, Adjacency) for held in context._newest.values())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from omnigraph.errors import CommitUnknown, StorageError
 from omnigraph.storage import manifest as manifest_module
-from omnigraph.storage.manifest import TRIM_EVERY, Manifest, ManifestView
+from omnigraph.storage.folding import FANOUT
+from omnigraph.storage.manifest import KEPT_VERSIONS, Manifest, ManifestView
 from omnigraph.storage.store import RawStore
 from support.social import add_person, assert_sound, people, persons, social_graph
 from support.waiting import wait_until
@@ -23,7 +25,7 @@ def unavailable(*_: Any) -> Any:  # noqa: ANN401
 def test_when_old_versions_cannot_be_trimmed(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = social_graph(root)
     monkeypatch.setattr(RawStore, "delete", unavailable)
-    written = [f"p{i:02}" for i in range(TRIM_EVERY + 2)]
+    written = [f"p{i:02}" for i in range(KEPT_VERSIONS + 2 * FANOUT)]
     for name in written:
         add_person(graph, name)
     assert people(graph) == written
@@ -50,6 +52,17 @@ def test_when_one_look_fails_the_next_one_finds_the_commit(
         add_person(graph, "Ann")
     assert people(graph) == ["Ann"]
     assert_sound(graph)
+
+
+def test_what_is_settled_is_forgotten(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it is settled that nobody knows: nobody will publish that commit again."""
+    graph = social_graph(root)
+    for failures in (1, 1_000):
+        with monkeypatch.context() as patched:
+            _break_after_the_swap(patched, failures)
+            with nullcontext() if failures == 1 else pytest.raises(CommitUnknown):
+                add_person(graph, f"Ann {failures}")
+        assert not graph._store.publisher._in_doubt
 
 
 def test_a_failure_that_nobody_expected_leaves_no_commit_without_an_answer(

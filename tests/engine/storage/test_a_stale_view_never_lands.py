@@ -13,9 +13,9 @@ import lance
 import pytest
 
 from omnigraph.graph import Graph, init
+from omnigraph.storage.folding import FANOUT
 from omnigraph.storage.manifest import (
     KEPT_VERSIONS,
-    TRIM_EVERY,
     Manifest,
     ManifestView,
     Swap,
@@ -25,7 +25,7 @@ from omnigraph.storage.plan import read_head
 from omnigraph.storage.values import ALLOCATOR_ID, head_row
 
 SCHEMA = "node Item { name: String @key }"
-LONG_STALL = KEPT_VERSIONS + 2 * TRIM_EVERY
+LONG_STALL = KEPT_VERSIONS + 4 * FANOUT
 
 
 def manifest_of(graph: Graph) -> Manifest:

@@ -6,15 +6,15 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.storage import indexes
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage import indexes, lookup
+from omnigraph.storage.reading import TableVersion
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 
 
 @pytest.fixture
 def graph(root: str, monkeypatch: pytest.MonkeyPatch) -> omnigraph.Graph:
-    monkeypatch.setattr(indexes, "PROBED_ROWS", 5000)
+    monkeypatch.setattr(lookup, "PROBED_ROWS", 5000)
     graph = omnigraph.init(root, SCHEMA)
     graph.load(people(range(6000)), type="Person", mode="append")
     return graph
