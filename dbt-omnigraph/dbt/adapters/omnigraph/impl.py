@@ -11,7 +11,6 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.omnigraph.column import OmniGraphColumn
 from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
-from dbt.adapters.omnigraph.invocation import ended_task
 from dbt.adapters.omnigraph.python_models import SparkJobHelper
 from dbt.adapters.omnigraph.relation import OmniGraphRelation
 from dbt.adapters.omnigraph.seeds import arrow_table
@@ -73,7 +72,7 @@ class OmniGraphAdapter(SQLAdapter):
     def cleanup_connections(self) -> None:
         """Called by dbt when everything has run, hooks included: the place to publish."""
         try:
-            self.connections.run.settle(ended_task())
+            self.connections.run.settle()
         finally:
             super().cleanup_connections()
             self.connections.pool.close()

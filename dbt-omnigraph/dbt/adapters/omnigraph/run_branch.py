@@ -18,7 +18,13 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, is_retry
+from dbt.adapters.omnigraph.invocation import (
+    WRITING,
+    Ended,
+    command_of,
+    ended_task,
+    is_retry,
+)
 from dbt.adapters.omnigraph.pool import Pool
 
 MEMORY = "omnigraph_run.json"
@@ -77,15 +83,18 @@ class RunBranch:
 
     # ------------------------------------------------------------------ the end of a run
 
-    def settle(self, ended: Ended | None) -> None:
+    def settle(self) -> None:
         """Publish what has passed; keep and name what has not."""
-        if self._credentials.publish != "on_success" or self._settled:
+        if self._settled or self._credentials.publish != "on_success":
             return
+        if command_of(self._config) not in WRITING:
+            return
+        ended = ended_task()
         if ended is None:
             self._settle_without_task()
-        elif self._name not in (None, self.target):
+        elif self._name is not None:
             self._settled = True
-            self._settle_run(str(self._name), ended)
+            self._settle_run(self._name, ended)
 
     def _settle_run(self, name: str, ended: Ended) -> None:
         if not ended.passed or not ended.complete:
@@ -100,7 +109,7 @@ class RunBranch:
     def _settle_without_task(self) -> None:
         """A retry with nothing left to run: what failed the last time was the publish."""
         kept = self._remembered() if self._name is None and is_retry() else None
-        if kept is None or command_of(self._config) not in WRITING:
+        if kept is None:
             return
         self._settled = True
         try:
