@@ -1,4 +1,4 @@
-"""Branch statements: CREATE, DROP and MERGE BRANCH, CREATE and DROP TAG, USE."""
+"""Branch statements: CREATE, DROP and MERGE BRANCH, USE."""
 
 from __future__ import annotations
 
@@ -96,26 +96,6 @@ def _policy(word: str) -> Literal["fail", "ours", "theirs"]:
         case "fail":
             return "fail"
     raise InvalidInput(f"ON CONFLICT {word} is unknown", hint="Write ours, theirs or fail.")
-
-
-def create_tag(connection: Connection, body: str) -> int:
-    """CREATE TAG t [FROM m]"""
-    said = split(body, [("FROM",), ("AT",)], connection.dialect)
-    at = said.get("FROM", said.get("AT", connection.catalog))
-    connection.graph.create_tag(_required(said[""], "CREATE TAG t [FROM m]"), at)
-    return 0
-
-
-def drop_tag(connection: Connection, body: str) -> int:
-    """DROP TAG [IF EXISTS] t"""
-    said = split(body, [("IF", "EXISTS")], connection.dialect)
-    name = _required(said.get("IF EXISTS", said[""]), "DROP TAG t")
-    try:
-        connection.graph.delete_tag(name)
-    except NotFound:
-        if "IF EXISTS" not in said:
-            raise
-    return 0
 
 
 def _required(name: str, form: str) -> str:
