@@ -10,6 +10,7 @@ import pyarrow.flight as fl
 
 from omnigraph.errors import InvalidInput, ResourceLimit
 from omnigraph_flight.access import require_access, require_access_to_text, require_upload
+from omnigraph_flight.batches import aligned
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.messages import encoded
 from omnigraph_flight.service import Request, Service
@@ -137,7 +138,7 @@ def _incoming(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.Reco
             service.metrics.bytes_received.inc(chunk.data.nbytes)
             if most and size > most:
                 raise ResourceLimit("the size of an upload in bytes", most, size)
-            yield chunk.data
+            yield aligned(chunk.data)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 

@@ -52,7 +52,7 @@ def serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Po
     try:
         for line in process.stdout:
             said.append(line)
-            if line.startswith(("BI ", "{")):
+            if line.startswith(("BI ", "}")):
                 break
         else:
             pytest.fail(f"it did not start: {process.stderr and process.stderr.read()}")
