@@ -18,7 +18,7 @@ from omnigraph_sql.reading import Planned, plan_query
 from omnigraph_sql.relations import Name, find_relation
 from omnigraph_sql.rewriting.know_targets import know_targets
 from omnigraph_sql.rewriting.number_parameters import number_parameters
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 from omnigraph_sql.session_statements import change_session, is_session_statement
 from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
