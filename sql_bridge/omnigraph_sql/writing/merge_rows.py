@@ -146,13 +146,13 @@ def _inserted(
 
 def _of_source(value: exp.Expr, alias: str) -> exp.Expr:
     """An expression of a clause that sees the source alone: names without a table are its."""
-    return value.transform(
-        lambda part: (
-            _column(alias, part.name, bool(part.this.args.get("quoted")))
-            if isinstance(part, exp.Column) and not part.table and not isinstance(part.this, exp.Star)
-            else part
-        )
-    )
+
+    def qualified(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and not part.table:
+            part.set("table", exp.to_identifier(alias, quoted=True))
+        return part
+
+    return value.copy().transform(qualified, copy=False)
 
 
 def _same_names(schema: pa.Schema, alias: str, source: Sequence[str]) -> dict[str, exp.Expr]:
