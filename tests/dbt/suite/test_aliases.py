@@ -19,4 +19,3 @@ class TestSameAliasDifferentSchemas(test_aliases.TestSameAliasDifferentSchemas):
 
 class TestSameAliasDifferentDatabases(test_aliases.TestSameAliasDifferentDatabases):
     pass
-

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.basic import test_adapter_methods
-from dbt.tests.adapter.basic import test_base
-from dbt.tests.adapter.basic import test_docs_generate
-from dbt.tests.adapter.basic import test_empty
-from dbt.tests.adapter.basic import test_ephemeral
-from dbt.tests.adapter.basic import test_generic_tests
-from dbt.tests.adapter.basic import test_get_catalog_for_single_relation
-from dbt.tests.adapter.basic import test_incremental
-from dbt.tests.adapter.basic import test_singular_tests
-from dbt.tests.adapter.basic import test_singular_tests_ephemeral
-from dbt.tests.adapter.basic import test_snapshot_check_cols
-from dbt.tests.adapter.basic import test_snapshot_timestamp
-from dbt.tests.adapter.basic import test_table_materialization
-from dbt.tests.adapter.basic import test_validate_connection
+from dbt.tests.adapter.basic import (
+    test_adapter_methods,
+    test_base,
+    test_docs_generate,
+    test_empty,
+    test_ephemeral,
+    test_generic_tests,
+    test_get_catalog_for_single_relation,
+    test_incremental,
+    test_singular_tests,
+    test_singular_tests_ephemeral,
+    test_snapshot_check_cols,
+    test_snapshot_timestamp,
+    test_table_materialization,
+    test_validate_connection,
+)
 
 
 class TestCaching(test_adapter_methods.TestBaseCaching):
@@ -46,7 +48,9 @@ class TestGenericTests(test_generic_tests.TestGenericTests):
     pass
 
 
-class TestGetCatalogForSingleRelation(test_get_catalog_for_single_relation.BaseGetCatalogForSingleRelation):
+class TestGetCatalogForSingleRelation(
+    test_get_catalog_for_single_relation.BaseGetCatalogForSingleRelation
+):
     pass
 
 
@@ -84,4 +88,3 @@ class TestTableMat(test_table_materialization.TestTableMat):
 
 class TestValidateConnection(test_validate_connection.TestValidateConnection):
     pass
-

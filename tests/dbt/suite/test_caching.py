@@ -19,4 +19,3 @@ class TestCachingSelectedSchemaOnly(test_caching.TestCachingSelectedSchemaOnly):
 
 class TestNoPopulateCache(test_caching.TestNoPopulateCache):
     pass
-

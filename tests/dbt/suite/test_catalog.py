@@ -7,4 +7,3 @@ from dbt.tests.adapter.catalog import relation_types
 
 class TestCatalogRelationTypes(relation_types.CatalogRelationTypes):
     pass
-

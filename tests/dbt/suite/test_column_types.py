@@ -7,4 +7,3 @@ from dbt.tests.adapter.column_types import test_column_types
 
 class TestColumnTypes(test_column_types.TestPostgresColumnTypes):
     pass
-

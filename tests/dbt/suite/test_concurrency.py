@@ -7,4 +7,3 @@ from dbt.tests.adapter.concurrency import test_concurrency
 
 class TestConcurenncy(test_concurrency.TestConcurenncy):
     pass
-

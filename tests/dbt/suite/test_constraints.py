@@ -13,11 +13,15 @@ class TestViewConstraintsColumnsEqual(test_constraints.TestViewConstraintsColumn
     pass
 
 
-class TestIncrementalConstraintsColumnsEqual(test_constraints.TestIncrementalConstraintsColumnsEqual):
+class TestIncrementalConstraintsColumnsEqual(
+    test_constraints.TestIncrementalConstraintsColumnsEqual
+):
     pass
 
 
-class TestTableConstraintsRuntimeDdlEnforcement(test_constraints.TestTableConstraintsRuntimeDdlEnforcement):
+class TestTableConstraintsRuntimeDdlEnforcement(
+    test_constraints.TestTableConstraintsRuntimeDdlEnforcement
+):
     pass
 
 
@@ -25,7 +29,9 @@ class TestTableConstraintsRollback(test_constraints.TestTableConstraintsRollback
     pass
 
 
-class TestIncrementalConstraintsRuntimeDdlEnforcement(test_constraints.TestIncrementalConstraintsRuntimeDdlEnforcement):
+class TestIncrementalConstraintsRuntimeDdlEnforcement(
+    test_constraints.TestIncrementalConstraintsRuntimeDdlEnforcement
+):
     pass
 
 
@@ -41,7 +47,9 @@ class TestIncrementalContractSqlHeader(test_constraints.TestIncrementalContractS
     pass
 
 
-class TestModelConstraintsRuntimeEnforcement(test_constraints.TestModelConstraintsRuntimeEnforcement):
+class TestModelConstraintsRuntimeEnforcement(
+    test_constraints.TestModelConstraintsRuntimeEnforcement
+):
     pass
 
 
@@ -51,4 +59,3 @@ class TestConstraintQuotedColumn(test_constraints.TestConstraintQuotedColumn):
 
 class TestIncrementalForeignKeyConstraint(test_constraints.TestIncrementalForeignKeyConstraint):
     pass
-

@@ -15,4 +15,3 @@ class TestCloneSameSourceAndTarget(test_dbt_clone.BaseCloneSameSourceAndTarget):
 
 class TestCloneSameTargetAndState(test_dbt_clone.TestCloneSameTargetAndState):
     pass
-

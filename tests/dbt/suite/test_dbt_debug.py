@@ -11,4 +11,3 @@ class TestDebug(test_dbt_debug.TestDebugPostgres):
 
 class TestDebugInvalidProject(test_dbt_debug.TestDebugInvalidProjectPostgres):
     pass
-

@@ -15,4 +15,3 @@ class TestShowLimit(test_dbt_show.TestPostgresShowLimit):
 
 class TestShowDoesNotHandleDoubleLimit(test_dbt_show.TestShowDoesNotHandleDoubleLimit):
     pass
-

@@ -15,4 +15,3 @@ class TestEmpty(test_empty.TestEmpty):
 
 class TestMetadataWithEmptyFlag(test_empty.MetadataWithEmptyFlag):
     pass
-

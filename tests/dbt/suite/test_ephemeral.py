@@ -15,4 +15,3 @@ class TestEphemeralNested(test_ephemeral.TestEphemeralNested):
 
 class TestEphemeralErrorHandling(test_ephemeral.TestEphemeralErrorHandling):
     pass
-

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.hooks import test_model_hooks
-from dbt.tests.adapter.hooks import test_run_hooks
+from dbt.tests.adapter.hooks import test_model_hooks, test_run_hooks
 
 
 class TestPrePostModelHooks(test_model_hooks.TestPrePostModelHooks):
@@ -26,11 +25,15 @@ class TestHooksRefsOnSeeds(test_model_hooks.TestHooksRefsOnSeeds):
     pass
 
 
-class TestPrePostModelHooksOnSeedsPlusPrefixed(test_model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixed):
+class TestPrePostModelHooksOnSeedsPlusPrefixed(
+    test_model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixed
+):
     pass
 
 
-class TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace(test_model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace):
+class TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace(
+    test_model_hooks.TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace
+):
     pass
 
 
@@ -42,7 +45,9 @@ class TestPrePostModelHooksInConfig(test_model_hooks.TestPrePostModelHooksInConf
     pass
 
 
-class TestPrePostModelHooksInConfigWithCount(test_model_hooks.TestPrePostModelHooksInConfigWithCount):
+class TestPrePostModelHooksInConfigWithCount(
+    test_model_hooks.TestPrePostModelHooksInConfigWithCount
+):
     pass
 
 
@@ -50,7 +55,9 @@ class TestPrePostModelHooksInConfigKwargs(test_model_hooks.TestPrePostModelHooks
     pass
 
 
-class TestPrePostSnapshotHooksInConfigKwargs(test_model_hooks.TestPrePostSnapshotHooksInConfigKwargs):
+class TestPrePostSnapshotHooksInConfigKwargs(
+    test_model_hooks.TestPrePostSnapshotHooksInConfigKwargs
+):
     pass
 
 
@@ -64,4 +71,3 @@ class TestPrePostRunHooks(test_run_hooks.TestPrePostRunHooks):
 
 class TestAfterRunHooks(test_run_hooks.TestAfterRunHooks):
     pass
-

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.incremental import test_incremental_merge_exclude_columns
-from dbt.tests.adapter.incremental import test_incremental_microbatch
-from dbt.tests.adapter.incremental import test_incremental_on_schema_change
-from dbt.tests.adapter.incremental import test_incremental_predicates
-from dbt.tests.adapter.incremental import test_incremental_unique_id
+from dbt.tests.adapter.incremental import (
+    test_incremental_merge_exclude_columns,
+    test_incremental_microbatch,
+    test_incremental_on_schema_change,
+    test_incremental_predicates,
+    test_incremental_unique_id,
+)
 
 
 class TestMergeExcludeColumns(test_incremental_merge_exclude_columns.BaseMergeExcludeColumns):
@@ -17,11 +19,15 @@ class TestMicrobatch(test_incremental_microbatch.BaseMicrobatch):
     pass
 
 
-class TestIncrementalOnSchemaChange(test_incremental_on_schema_change.TestIncrementalOnSchemaChange):
+class TestIncrementalOnSchemaChange(
+    test_incremental_on_schema_change.TestIncrementalOnSchemaChange
+):
     pass
 
 
-class TestIncrementalPredicatesDeleteInsert(test_incremental_predicates.TestIncrementalPredicatesDeleteInsert):
+class TestIncrementalPredicatesDeleteInsert(
+    test_incremental_predicates.TestIncrementalPredicatesDeleteInsert
+):
     pass
 
 
@@ -31,4 +37,3 @@ class TestPredicatesDeleteInsert(test_incremental_predicates.TestPredicatesDelet
 
 class TestIncrementalUniqueKey(test_incremental_unique_id.TestIncrementalUniqueKey):
     pass
-

@@ -17,14 +17,17 @@ class TestPersistDocsAllColumnsMissing(test_persist_docs.TestPersistDocsAllColum
     pass
 
 
-class TestPersistDocsQuotedColumnCaseSensitive(test_persist_docs.TestPersistDocsQuotedColumnCaseSensitive):
+class TestPersistDocsQuotedColumnCaseSensitive(
+    test_persist_docs.TestPersistDocsQuotedColumnCaseSensitive
+):
     pass
 
 
-class TestPersistDocsQuotedDescriptionNotAppliedOnMismatch(test_persist_docs.TestPersistDocsQuotedDescriptionNotAppliedOnMismatch):
+class TestPersistDocsQuotedDescriptionNotAppliedOnMismatch(
+    test_persist_docs.TestPersistDocsQuotedDescriptionNotAppliedOnMismatch
+):
     pass
 
 
 class TestPersistDocsCommentOnQuotedColumn(test_persist_docs.TestPersistDocsCommentOnQuotedColumn):
     pass
-

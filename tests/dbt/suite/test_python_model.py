@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.python_model import test_python_model
-from dbt.tests.adapter.python_model import test_spark
+from dbt.tests.adapter.python_model import test_python_model, test_spark
 
 
 class TestPythonModelTests(test_python_model.BasePythonModelTests):
@@ -28,4 +27,3 @@ class TestPythonSampleTests(test_python_model.BasePythonSampleTests):
 
 class TestPySparkTests(test_spark.BasePySparkTests):
     pass
-

@@ -27,4 +27,3 @@ class TestNullQueryComments(test_query_comment.TestNullQueryComments):
 
 class TestEmptyQueryComments(test_query_comment.TestEmptyQueryComments):
     pass
-

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.relations import test_changing_relation_type
-from dbt.tests.adapter.relations import test_dropping_schema_named
+from dbt.tests.adapter.relations import test_changing_relation_type, test_dropping_schema_named
 
 
 class TestChangeRelationTypes(test_changing_relation_type.TestChangeRelationTypes):
@@ -12,4 +11,3 @@ class TestChangeRelationTypes(test_changing_relation_type.TestChangeRelationType
 
 class TestDropSchemaNamed(test_dropping_schema_named.TestDropSchemaNamed):
     pass
-

@@ -7,4 +7,3 @@ from dbt.tests.adapter.sample_mode import test_sample_mode
 
 class TestSampleModeTest(test_sample_mode.BaseSampleModeTest):
     pass
-

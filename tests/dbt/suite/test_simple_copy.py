@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.simple_copy import test_copy_uppercase
-from dbt.tests.adapter.simple_copy import test_simple_copy
+from dbt.tests.adapter.simple_copy import test_copy_uppercase, test_simple_copy
 
 
 class TestSimpleCopyUppercase(test_copy_uppercase.TestSimpleCopyUppercase):
@@ -16,4 +15,3 @@ class TestSimpleCopyBase(test_simple_copy.TestSimpleCopyBase):
 
 class TestEmptyModelsArentRun(test_simple_copy.TestEmptyModelsArentRun):
     pass
-

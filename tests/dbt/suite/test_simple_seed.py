@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.simple_seed import test_seed
-from dbt.tests.adapter.simple_seed import test_seed_type_override
+from dbt.tests.adapter.simple_seed import test_seed, test_seed_type_override
 
 
 class TestBasicSeedTests(test_seed.TestBasicSeedTests):
@@ -56,4 +55,3 @@ class TestEmptySeed(test_seed.TestEmptySeed):
 
 class TestSimpleSeedColumnOverride(test_seed_type_override.TestSimpleSeedColumnOverride):
     pass
-

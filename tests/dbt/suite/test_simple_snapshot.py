@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.simple_snapshot import new_record_check_mode
-from dbt.tests.adapter.simple_snapshot import new_record_dbt_valid_to_current
-from dbt.tests.adapter.simple_snapshot import test_ephemeral_snapshot_hard_deletes
-from dbt.tests.adapter.simple_snapshot import test_snapshot
-from dbt.tests.adapter.simple_snapshot import test_various_configs
+from dbt.tests.adapter.simple_snapshot import (
+    new_record_check_mode,
+    new_record_dbt_valid_to_current,
+    test_ephemeral_snapshot_hard_deletes,
+    test_snapshot,
+    test_various_configs,
+)
 
 
 class TestSnapshotNewRecordCheckMode(new_record_check_mode.BaseSnapshotNewRecordCheckMode):
     pass
 
 
-class TestSnapshotNewRecordDbtValidToCurrent(new_record_dbt_valid_to_current.BaseSnapshotNewRecordDbtValidToCurrent):
+class TestSnapshotNewRecordDbtValidToCurrent(
+    new_record_dbt_valid_to_current.BaseSnapshotNewRecordDbtValidToCurrent
+):
     pass
 
 
-class TestSnapshotEphemeralHardDeletes(test_ephemeral_snapshot_hard_deletes.BaseSnapshotEphemeralHardDeletes):
+class TestSnapshotEphemeralHardDeletes(
+    test_ephemeral_snapshot_hard_deletes.BaseSnapshotEphemeralHardDeletes
+):
     pass
 
 
-class TestSnapshotNewColumnTimestampStrategy(test_ephemeral_snapshot_hard_deletes.BaseSnapshotNewColumnTimestampStrategy):
+class TestSnapshotNewColumnTimestampStrategy(
+    test_ephemeral_snapshot_hard_deletes.BaseSnapshotNewColumnTimestampStrategy
+):
     pass
 
 
-class TestSnapshotNewColumnSpecificCheckCols(test_ephemeral_snapshot_hard_deletes.BaseSnapshotNewColumnSpecificCheckCols):
+class TestSnapshotNewColumnSpecificCheckCols(
+    test_ephemeral_snapshot_hard_deletes.BaseSnapshotNewColumnSpecificCheckCols
+):
     pass
 
 
-class TestSnapshotNewColumnWithDeletes(test_ephemeral_snapshot_hard_deletes.BaseSnapshotNewColumnWithDeletes):
+class TestSnapshotNewColumnWithDeletes(
+    test_ephemeral_snapshot_hard_deletes.BaseSnapshotNewColumnWithDeletes
+):
     pass
 
 
@@ -45,7 +57,9 @@ class TestSnapshotColumnNames(test_various_configs.BaseSnapshotColumnNames):
     pass
 
 
-class TestSnapshotColumnNamesFromDbtProject(test_various_configs.BaseSnapshotColumnNamesFromDbtProject):
+class TestSnapshotColumnNamesFromDbtProject(
+    test_various_configs.BaseSnapshotColumnNamesFromDbtProject
+):
     pass
 
 
@@ -59,4 +73,3 @@ class TestSnapshotDbtValidToCurrent(test_various_configs.BaseSnapshotDbtValidToC
 
 class TestSnapshotMultiUniqueKey(test_various_configs.BaseSnapshotMultiUniqueKey):
     pass
-

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.store_test_failures_tests import basic
-from dbt.tests.adapter.store_test_failures_tests import test_store_test_failures
+from dbt.tests.adapter.store_test_failures_tests import basic, test_store_test_failures
 
 
 class TestStoreTestFailuresAsInteractions(basic.StoreTestFailuresAsInteractions):
@@ -36,4 +35,3 @@ class TestStoreTestFailures(test_store_test_failures.TestStoreTestFailures):
 
 class TestStoreTestFailuresLimit(test_store_test_failures.TestStoreTestFailuresLimit):
     pass
-

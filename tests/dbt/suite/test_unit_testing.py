@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.unit_testing import test_case_insensitivity
-from dbt.tests.adapter.unit_testing import test_invalid_input
-from dbt.tests.adapter.unit_testing import test_quoted_reserved_word_column_names
-from dbt.tests.adapter.unit_testing import test_types
+from dbt.tests.adapter.unit_testing import (
+    test_case_insensitivity,
+    test_invalid_input,
+    test_quoted_reserved_word_column_names,
+    test_types,
+)
 
 
 class TestUnitTestCaseInsensitivity(test_case_insensitivity.TestPosgresUnitTestCaseInsensitivity):
@@ -16,14 +18,17 @@ class TestUnitTestInvalidInput(test_invalid_input.TestPostgresUnitTestInvalidInp
     pass
 
 
-class TestUnitTestQuotedReservedWordColumnNames(test_quoted_reserved_word_column_names.BaseUnitTestQuotedReservedWordColumnNames):
+class TestUnitTestQuotedReservedWordColumnNames(
+    test_quoted_reserved_word_column_names.BaseUnitTestQuotedReservedWordColumnNames
+):
     pass
 
 
-class TestUnitTestingVarcharFixtureNoTruncation(test_types.BaseUnitTestingVarcharFixtureNoTruncation):
+class TestUnitTestingVarcharFixtureNoTruncation(
+    test_types.BaseUnitTestingVarcharFixtureNoTruncation
+):
     pass
 
 
 class TestUnitTestingTypes(test_types.TestPostgresUnitTestingTypes):
     pass
-

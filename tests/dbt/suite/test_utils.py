@@ -2,48 +2,52 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.utils.data_types import test_type_bigint
-from dbt.tests.adapter.utils.data_types import test_type_boolean
-from dbt.tests.adapter.utils.data_types import test_type_float
-from dbt.tests.adapter.utils.data_types import test_type_int
-from dbt.tests.adapter.utils.data_types import test_type_numeric
-from dbt.tests.adapter.utils.data_types import test_type_string
-from dbt.tests.adapter.utils.data_types import test_type_timestamp
-from dbt.tests.adapter.utils import test_any_value
-from dbt.tests.adapter.utils import test_array_append
-from dbt.tests.adapter.utils import test_array_concat
-from dbt.tests.adapter.utils import test_array_construct
-from dbt.tests.adapter.utils import test_bool_or
-from dbt.tests.adapter.utils import test_cast
-from dbt.tests.adapter.utils import test_cast_bool_to_text
-from dbt.tests.adapter.utils import test_concat
-from dbt.tests.adapter.utils import test_current_timestamp
-from dbt.tests.adapter.utils import test_date
-from dbt.tests.adapter.utils import test_date_spine
-from dbt.tests.adapter.utils import test_date_trunc
-from dbt.tests.adapter.utils import test_dateadd
-from dbt.tests.adapter.utils import test_datediff
-from dbt.tests.adapter.utils import test_equals
-from dbt.tests.adapter.utils import test_escape_single_quotes
-from dbt.tests.adapter.utils import test_except
-from dbt.tests.adapter.utils import test_generate_series
-from dbt.tests.adapter.utils import test_get_intervals_between
-from dbt.tests.adapter.utils import test_get_powers_of_two
-from dbt.tests.adapter.utils import test_hash
-from dbt.tests.adapter.utils import test_intersect
-from dbt.tests.adapter.utils import test_last_day
-from dbt.tests.adapter.utils import test_length
-from dbt.tests.adapter.utils import test_listagg
-from dbt.tests.adapter.utils import test_null_compare
-from dbt.tests.adapter.utils import test_position
-from dbt.tests.adapter.utils import test_replace
-from dbt.tests.adapter.utils import test_right
-from dbt.tests.adapter.utils import test_safe_cast
-from dbt.tests.adapter.utils import test_source_freshness_custom_info
-from dbt.tests.adapter.utils import test_split_part
-from dbt.tests.adapter.utils import test_string_literal
-from dbt.tests.adapter.utils import test_timestamps
-from dbt.tests.adapter.utils import test_validate_sql
+from dbt.tests.adapter.utils import (
+    test_any_value,
+    test_array_append,
+    test_array_concat,
+    test_array_construct,
+    test_bool_or,
+    test_cast,
+    test_cast_bool_to_text,
+    test_concat,
+    test_current_timestamp,
+    test_date,
+    test_date_spine,
+    test_date_trunc,
+    test_dateadd,
+    test_datediff,
+    test_equals,
+    test_escape_single_quotes,
+    test_except,
+    test_generate_series,
+    test_get_intervals_between,
+    test_get_powers_of_two,
+    test_hash,
+    test_intersect,
+    test_last_day,
+    test_length,
+    test_listagg,
+    test_null_compare,
+    test_position,
+    test_replace,
+    test_right,
+    test_safe_cast,
+    test_source_freshness_custom_info,
+    test_split_part,
+    test_string_literal,
+    test_timestamps,
+    test_validate_sql,
+)
+from dbt.tests.adapter.utils.data_types import (
+    test_type_bigint,
+    test_type_boolean,
+    test_type_float,
+    test_type_int,
+    test_type_numeric,
+    test_type_string,
+    test_type_timestamp,
+)
 
 
 class TestTypeBigInt(test_type_bigint.TestTypeBigInt):
@@ -216,4 +220,3 @@ class TestCurrentTimestamps(test_timestamps.TestCurrentTimestamps):
 
 class TestValidateSqlMethod(test_validate_sql.TestValidateSqlMethod):
     pass
-

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
-
 from dbt.adapters.base import Column
 
 _NAMES: tuple[tuple[pa.DataType, str], ...] = (

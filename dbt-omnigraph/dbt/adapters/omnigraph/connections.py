@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import adbc_driver_manager
 import pyarrow as pa
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
-
 from dbt.adapters.contracts.connection import (
     AdapterRequiredConfig,
     AdapterResponse,
@@ -23,6 +21,7 @@ from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.pool import Handle, Pool
 from dbt.adapters.omnigraph.run_branch import RunBranch
 from dbt.adapters.sql import SQLConnectionManager
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 if TYPE_CHECKING:
     import agate
@@ -97,9 +96,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         """Append rows to a table in one stream."""
         handle = self.get_thread_connection().handle
         with self.exception_handler(f"ingest into {schema}.{table}"):
-            count = handle.cursor().adbc_ingest(
-                table, rows, mode="append", db_schema_name=schema
-            )
+            count = handle.cursor().adbc_ingest(table, rows, mode="append", db_schema_name=schema)
             return int(count)
 
     # A statement is a commit of the run's branch, and the run is the transaction.

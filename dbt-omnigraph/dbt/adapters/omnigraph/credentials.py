@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dbt_common.exceptions import DbtRuntimeError
-
 from dbt.adapters.contracts.connection import Credentials
+from dbt_common.exceptions import DbtRuntimeError
 
 Publish = Literal["on_success", "manual", "direct"]
 

@@ -6,9 +6,8 @@ import threading
 from abc import ABC, abstractmethod
 from typing import Any
 
-from dbt_common.exceptions import DbtRuntimeError
-
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
+from dbt_common.exceptions import DbtRuntimeError
 
 
 class Environment(ABC):

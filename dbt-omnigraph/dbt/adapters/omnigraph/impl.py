@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dbt_common.contracts.constraints import ConstraintType
-
 from dbt.adapters.base import ConstraintSupport, PythonJobHelper, available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
@@ -15,6 +13,7 @@ from dbt.adapters.omnigraph.python_models import SparkJobHelper
 from dbt.adapters.omnigraph.relation import OmniGraphRelation
 from dbt.adapters.omnigraph.seeds import arrow_table
 from dbt.adapters.sql import SQLAdapter
+from dbt_common.contracts.constraints import ConstraintType
 
 if TYPE_CHECKING:
     import agate
@@ -56,7 +55,9 @@ class OmniGraphAdapter(SQLAdapter):
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
         import agate
 
-        return "double precision" if agate_table.aggregate(agate.MaxPrecision(col_idx)) else "bigint"
+        return (
+            "double precision" if agate_table.aggregate(agate.MaxPrecision(col_idx)) else "bigint"
+        )
 
     @classmethod
     def convert_integer_type(cls, agate_table: agate.Table, col_idx: int) -> str:

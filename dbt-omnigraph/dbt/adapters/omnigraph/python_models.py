@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dbt_common.exceptions import DbtRuntimeError
-
 from dbt.adapters.base import PythonJobHelper
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
+from dbt_common.exceptions import DbtRuntimeError
 
 
 class SparkJobHelper(PythonJobHelper):
@@ -29,9 +28,7 @@ def _session(credentials: OmniGraphCredentials) -> Any:  # noqa: ANN401 - Spark 
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise DbtRuntimeError(
-            "Python models run on Spark: pip install omnigraph-spark"
-        ) from error
+        raise DbtRuntimeError("Python models run on Spark: pip install omnigraph-spark") from error
     builder = SparkSession.builder.appName("dbt-omnigraph")
     if credentials.spark_remote:
         builder = builder.remote(credentials.spark_remote)

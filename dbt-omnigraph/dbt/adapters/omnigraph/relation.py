@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbt_common.dataclass_schema import StrEnum
-
 from dbt.adapters.base import BaseRelation
 from dbt.adapters.contracts.relation import Policy
 from dbt.adapters.utils import classproperty
+from dbt_common.dataclass_schema import StrEnum
 
 NODES = "nodes"
 EDGES = "edges"

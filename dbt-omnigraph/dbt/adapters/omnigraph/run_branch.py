@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_manager
-from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
-
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.invocation import (
@@ -26,6 +23,8 @@ from dbt.adapters.omnigraph.invocation import (
     is_retry,
 )
 from dbt.adapters.omnigraph.pool import Pool
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 
 MEMORY = "omnigraph_run.json"
 """Where the target folder remembers a branch that was not published."""
