@@ -18,7 +18,6 @@ from functools import partial
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
@@ -37,6 +36,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.cascade import cascade, gone_for_good
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
@@ -44,7 +44,7 @@ from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
-from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded
+from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
@@ -55,8 +55,8 @@ from omnigraph.storage.staging import (
     Staged,
     Write,
     nothing_staged,
-    remove_rows,
     stage,
+    with_given_ids,
 )
 from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import FinalImage, validate
@@ -154,7 +154,7 @@ class WriteTxn:
             assert isinstance(last, Write | Replace)
             last.buffer.append(rows)
             if last.fresh_ids and not fresh_ids:
-                operations[-1] = _with_given_ids(last)
+                operations[-1] = with_given_ids(last)
             return
         buffer = self._buffer(type_)
         buffer.append(rows)
@@ -453,48 +453,21 @@ class WriteTxn:
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
-        tables, work = self._store.tables, self._work
+        work, tables = self._work, self._store.tables
         for node_key, removals in list(work.cascades.items()):
             node = work.staged[node_key]
-            gone = pa.concat_arrays(removals).unique()
-            put_back = tables.locate(node.version, gone).ids
-            gone = gone.filter(pc.invert(pc.is_in(gone, put_back)))
-            for edge in self.catalog.edges_touching(node.type.name):
-                state = self._staged(edge.table_key)
-                work.relied_on.add(edge.table_key)
-                ends = [e for e, n in (("src", edge.src), ("dst", edge.dst)) if n == node.type.name]
-                # Edges that this transaction writes itself are not taken out silently: they name
-                # a node that is gone, which validation refuses.
-                own = self._written_ids(edge.table_key)
-                for end in ends:
-                    if len(gone) <= PROBE_LIMIT:
-                        version = ready_for_probes(tables, state.version, edge, end)
-                        state = replace(state, version=version)
-                    found = self._edges_at(state.version, end, gone)
-                    found = found.filter(pc.invert(pc.is_in(found.column("id"), own)))
-                    state = remove_rows(
-                        tables,
-                        state,
-                        found.column("id").combine_chunks(),
-                        found.column("_rowaddr").to_numpy(),
-                    )
-                work.staged[edge.table_key] = state
+            gone = gone_for_good(tables, node, removals)
+            for state in cascade(
+                tables,
+                self.catalog,
+                node.type.name,
+                gone,
+                self._staged,
+                lambda key: self._operations.get(key, ()),
+            ):
+                work.relied_on.add(state.type.table_key)
+                work.staged[state.type.table_key] = state
         work.cascades = {}
-
-    def _written_ids(self, table_key: str) -> pa.StringArray:
-        ids = [
-            rows.column("id").combine_chunks()
-            for operation in self._operations.get(table_key, [])
-            if not isinstance(operation, Remove)
-            for rows in operation.buffer.scan(["id"])
-        ]
-        return pa.concat_arrays([pa.array([], pa.string()), *ids])
-
-    def _edges_at(self, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
-        if len(nodes) <= PROBE_LIMIT:
-            return self._store.tables.matching(version, end, nodes, ["id"])
-        rows = self._store.tables.read(version, columns=["id", end], addresses=True)
-        return rows.filter(pc.is_in(rows.column(end), nodes))
 
     def _require_open(self) -> None:
         if self._finished:
@@ -521,12 +494,6 @@ def _expired() -> TransactionExpired:
     return TransactionExpired(
         "a collection ran while this transaction was open", hint="Start the transaction again."
     )
-
-
-def _with_given_ids(operation: Write | Replace) -> Write | Replace:
-    if isinstance(operation, Replace):
-        return Replace(operation.buffer, operation.one_file, False)
-    return Write(operation.mode, operation.buffer, operation.one_file, False)
 
 
 def _version(head: Head, table_key: str) -> int | None:
