@@ -16,7 +16,8 @@ from omnigraph.storage.fragments import differing_rows, read_rows
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import Moment
 from omnigraph.storage.plain_tables import PREFIX
-from omnigraph.storage.tables import Tables, TableVersion
+from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
 _VIEW = "view:"
