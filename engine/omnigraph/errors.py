@@ -375,6 +375,19 @@ class PublishContention(Conflict):
     code = "contention"
 
 
+class AlreadyApplied(Conflict):
+    """The batch of a stream is on the branch already; there is nothing left to do."""
+
+    code = "already_applied"
+
+    def __init__(self, branch: str, stream: str, batch: int) -> None:
+        super().__init__(
+            f"{branch} has batch {batch} of the stream {stream!r} already",
+            hint="Go on with the next batch.",
+            details={"stream": stream, "batch": batch},
+        )
+
+
 class MergeConflict(Conflict):
     """Two branches want different things; nothing was merged.
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.branching.conflicts import OnConflict
 from omnigraph.branching.entities import Granularity
 from omnigraph.branching.merge import MergeResult, merge, merge_request, plan_merge
+from omnigraph.bulk import Bulk
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.exec.reach import Direction
 from omnigraph.history import History
@@ -49,7 +50,7 @@ __all__ = ["Branch", "Graph", "Rows", "Schema", "Transaction", "init", "open", "
 Progress: TypeAlias = Callable[[int, int], None]
 
 
-class Graph(History):
+class Graph(History, Bulk):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:

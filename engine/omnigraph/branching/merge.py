@@ -190,6 +190,7 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
                     key: store.definition(key, text) if text else None
                     for key, text in prepared.wholes.definitions.items()
                 },
+                unified=prepared.unified,
                 only_on_base=True,
                 deletes=deletes,
                 registration=stage.registration,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """,
 )
 def branch() -> None:
-    """Create, list, protect, compare, merge and delete branches of the whole graph."""
+    """Create, list, protect, compare, merge and delete branches."""
 
 
 branch.add_command(diff)

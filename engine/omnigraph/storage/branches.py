@@ -27,7 +27,7 @@ from omnigraph.storage.moments import (
     reclaimed,
     resolve,
 )
-from omnigraph.storage.plan import HeadMoved, read_head
+from omnigraph.storage.plan import UNIFIED, HeadMoved, read_head
 from omnigraph.storage.tag_rows import tag_id
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
@@ -42,8 +42,8 @@ from omnigraph.storage.values import (
 
 HIDDEN = "__"
 """So begin the names of branches that users neither make nor see: those of SQL transactions."""
-INHERITED = (KEPT_FROM, PURGED)
-"""Head properties that say what of the shared history is gone; a fork has the same history."""
+INHERITED = (KEPT_FROM, PURGED, UNIFIED)
+"""Head properties that say something of the shared history; a fork has the same history."""
 OWNER, TTL_UNTIL = "owner", "ttl_until"
 """Who a branch is for, and the microsecond from which a collection may take it away."""
 

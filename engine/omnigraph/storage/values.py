@@ -407,10 +407,14 @@ def parse_allocator(row: Row) -> int:
     return int(json.loads(row["metadata"])["next"])
 
 
+def registration_id(transaction: str) -> str:
+    return f"transaction:{transaction}"
+
+
 def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> Row:
     """The row by which a long transaction asks collections to spare the tables it stages into."""
     return manifest_row(
-        f"transaction:{transaction}",
+        registration_id(transaction),
         "transaction",
         metadata=pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
     )
