@@ -215,6 +215,10 @@ class NotFound(OmniGraphError, LookupError):
     code = "not_found"
 
 
+class NoSuchTag(NotFound, KeyError):
+    """There is no tag of that name."""
+
+
 class Reclaimed(NotFound):
     """The moment existed, but a collection has removed its data."""
 
@@ -252,6 +256,20 @@ class AlreadyExists(Conflict):
     """A graph, branch or tag of that name is already there."""
 
     code = "already_exists"
+
+
+class BranchProtected(Conflict):
+    """The branch takes merges only: no direct writes, and it is not deleted."""
+
+    code = "branch_protected"
+
+    def __init__(self, branch: str, refused: str = "takes no direct writes") -> None:
+        super().__init__(
+            f"branch {branch!r} is protected: it {refused}",
+            hint="Write to a branch of your own and merge it, or lift the protection with "
+            f"`omnigraph branch unprotect {branch}`.",
+            details={"branch": branch},
+        )
 
 
 class ParentlessCommit(Conflict):
@@ -357,6 +375,19 @@ class PublishContention(Conflict):
     code = "contention"
 
 
+class AlreadyApplied(Conflict):
+    """The batch of a stream is on the branch already; there is nothing left to do."""
+
+    code = "already_applied"
+
+    def __init__(self, branch: str, stream: str, batch: int) -> None:
+        super().__init__(
+            f"{branch} has batch {batch} of the stream {stream!r} already",
+            hint="Go on with the next batch.",
+            details={"stream": stream, "batch": batch},
+        )
+
+
 class MergeConflict(Conflict):
     """Two branches want different things; nothing was merged.
 
@@ -390,6 +421,12 @@ class TransactionExpired(Conflict):
     """A collection ran since the transaction began; its staged files may be gone."""
 
     code = "transaction_expired"
+
+
+class Cancelled(Conflict):
+    """The caller stopped a running statement; nothing was changed."""
+
+    code = "cancelled"
 
 
 # --------------------------------------------------------------------------- the store

@@ -1,4 +1,4 @@
-"""Batches on their way out: cut to what clients accept, counted, and errors told properly."""
+"""Batches on their way: in, where they are aligned; out, cut to what clients accept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ import pyarrow as pa
 
 from omnigraph.errors import ResourceLimit
 from omnigraph_flight.statuses import to_flight
+
+_ALIGNMENT = 16
+"""What the widest values need; the engine ends the write when a buffer begins elsewhere."""
+
+
+def aligned(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same batch with buffers that begin where values can: the network puts them anywhere."""
+    buffers = (b for column in batch.columns for b in column.buffers() if b is not None)
+    if all(buffer.address % _ALIGNMENT == 0 for buffer in buffers):
+        return batch
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pa.ipc.open_stream(sink.getvalue()) as reader:
+        return reader.read_next_batch()
 
 
 def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -23,8 +38,8 @@ def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
         yield from pieces(part, most_bytes)
 
 
-Ended = Callable[[int, int, Exception | None], Exception | None]
-"""Told rows, bytes and what went wrong; says what the client is told instead, if anything."""
+Ended = Callable[[int, int], Exception | None]
+"""Told how many rows and bytes went out; says why the stream was stopped, if it was."""
 
 
 class Outgoing:
@@ -63,14 +78,14 @@ class Outgoing:
                 raise ResourceLimit("the size of a result in bytes", self._most_in_all, self._bytes)
             return piece
         except StopIteration:
-            self._end(None)
+            self._end()
             raise
-        except Exception as error:  # noqa: BLE001 - this is the edge: everything is mapped here
-            raise to_flight(self._end(error) or error) from None
+        except BaseException as error:  # noqa: BLE001 - the edge: everything is mapped here
+            raise to_flight(self._end() or error) from None
 
-    def _end(self, problem: Exception | None) -> Exception | None:
+    def _end(self) -> Exception | None:
         ended, self._ended = self._ended, None
-        return ended(self._rows, self._bytes, problem) if ended else None
+        return ended(self._rows, self._bytes) if ended else None
 
     def __del__(self) -> None:
-        self._end(None)
+        self._end()

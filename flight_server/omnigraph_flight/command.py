@@ -104,6 +104,7 @@ def serve(
 
     config = _configured(invocation, uri, graphs, config_file, flags)
     _log_to_stderr(config.log)
+    ended = _signalled()
     with Server(config) as server:
         if invocation.json:
             output.write_json({"uri": server.uri, "metrics_port": server.metrics_port})
@@ -111,7 +112,8 @@ def serve(
             for line in how_to_connect(server):
                 output.write_line(line)
         sys.stdout.flush()
-        _wait_for_signal()
+        while not ended.wait(3600.0):
+            pass
         logging.getLogger("omnigraph.flight").info("ending: running statements may finish")
 
 
@@ -163,12 +165,12 @@ def how_to_connect(server: Server) -> list[str]:
     return lines
 
 
-def _wait_for_signal() -> None:
+def _signalled() -> threading.Event:
+    """Set when somebody asks the process to end."""
     ended = threading.Event()
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, lambda *_: ended.set())
-    while not ended.wait(3600.0):
-        pass
+    return ended
 
 
 def _log_to_stderr(kind: str) -> None:

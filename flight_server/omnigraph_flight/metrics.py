@@ -15,13 +15,19 @@ class Metrics:
         self.calls = Counter(
             "omnigraph_calls",
             "Flight calls.",
-            ["method", "command", "code"],
+            ["method", "code"],
             registry=self.registry,
         )
         self.seconds = Histogram(
             "omnigraph_call_seconds",
-            "How long calls take, to the last batch.",
+            "How long calls take; those that stream, to their first batch.",
             ["method"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.stream_seconds = Histogram(
+            "omnigraph_stream_seconds",
+            "How long results take to their last batch.",
             buckets=_SECONDS,
             registry=self.registry,
         )
@@ -47,11 +53,18 @@ class Metrics:
             "omnigraph_prepared_statements", "Prepared statements.", registry=self.registry
         )
 
-    def sent(self, rows: int, size: int, seconds: float, problem: Exception | None) -> None:  # noqa: ARG002
+    def answered(self, method: str, code: str, seconds: float) -> None:
+        """A call was answered."""
+        self.calls.labels(method, code).inc()
+        self.seconds.labels(method).observe(seconds)
+        if code == "busy":
+            self.refused.inc()
+
+    def sent(self, rows: int, size: int, seconds: float) -> None:
         """A result has gone out, or as much of it as was read."""
         self.rows_sent.inc(rows)
         self.bytes_sent.inc(size)
-        self.seconds.labels("DoGet").observe(seconds)
+        self.stream_seconds.observe(seconds)
 
     def changed(self, rows: int) -> None:
         """A statement has changed rows."""

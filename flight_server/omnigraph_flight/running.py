@@ -8,7 +8,9 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from omnigraph.errors import InvalidInput
+import pyarrow as pa
+
+from omnigraph.errors import Cancelled, InvalidInput
 from omnigraph_flight.authentication import Authentication
 from omnigraph_flight.config import Config
 from omnigraph_flight.graphs import Graphs
@@ -18,7 +20,6 @@ from omnigraph_flight.metrics import Metrics
 from omnigraph_flight.policies import Policies
 from omnigraph_flight.server import FlightSqlServer
 from omnigraph_flight.service import Service
-from omnigraph_flight.statuses import Cancelled
 from omnigraph_flight.tickets import TicketKey
 
 log = logging.getLogger("omnigraph.flight")
@@ -117,7 +118,7 @@ def _listening(config: Config, service: Service) -> FlightSqlServer:
             certificate=certificate,
             client_authority=_bytes(config.tls_client_ca) if config.tls_client_ca else None,
         )
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         raise InvalidInput(
             f"cannot listen on {config.host}:{config.port}",
             hint="Another program may have that port: choose one with --port.",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeVar
 
 import pyarrow.flight as fl
 
+from omnigraph.errors import OmniGraphError
 from omnigraph_flight.actions import ACTIONS, do_action
 from omnigraph_flight.authentication import Authentication, Caller
 from omnigraph_flight.gets import do_get
@@ -19,6 +22,7 @@ from omnigraph_flight.sessions import COOKIE, chosen_by_headers
 from omnigraph_flight.statuses import told_to_client
 
 _ENTRANCE = "omnigraph"
+log = logging.getLogger("omnigraph.flight")
 Answer = TypeVar("Answer")
 
 
@@ -106,15 +110,19 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
     def get_flight_info(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.FlightInfo:
-        return self._answer(context, lambda r: flight_info(self.service, r, descriptor))
+        return self._answer(
+            "GetFlightInfo", context, lambda r: flight_info(self.service, r, descriptor)
+        )
 
     def get_schema(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.SchemaResult:
-        return self._answer(context, lambda r: result_schema(self.service, r, descriptor))
+        return self._answer(
+            "GetSchema", context, lambda r: result_schema(self.service, r, descriptor)
+        )
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        return self._answer(context, lambda r: do_get(self.service, r, ticket))
+        return self._answer("DoGet", context, lambda r: do_get(self.service, r, ticket))
 
     def do_put(
         self,
@@ -123,19 +131,36 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.FlightMetadataWriter,
     ) -> None:
-        self._answer(context, lambda r: do_put(self.service, r, descriptor, reader, writer))
+        self._answer(
+            "DoPut", context, lambda r: do_put(self.service, r, descriptor, reader, writer)
+        )
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
         body = action.body.to_pybytes() if action.body is not None else b""
-        return iter(self._answer(context, lambda r: do_action(self.service, r, action.type, body)))
+        return iter(
+            self._answer(
+                "DoAction", context, lambda r: do_action(self.service, r, action.type, body)
+            )
+        )
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:  # noqa: ARG002
         return [(name, description) for name, (description, _) in sorted(ACTIONS.items())]
 
-    def _answer(self, context: fl.ServerCallContext, handle: Callable[[Request], Answer]) -> Answer:
+    def _answer(
+        self, method: str, context: fl.ServerCallContext, handle: Callable[[Request], Answer]
+    ) -> Answer:
+        service, began = self.service, time.perf_counter()
+        entrance = context.get_middleware(_ENTRANCE)
+        user, code = entrance.caller.name, "ok"
         with told_to_client():
-            entrance = context.get_middleware(_ENTRANCE)
-            session = self.service.sessions.of(
-                entrance.caller, context.peer(), entrance.cookie, entrance.fresh
-            )
-            return handle(Request(entrance.caller, session, entrance.headers, context))
+            try:
+                session = service.sessions.of(
+                    entrance.caller, context.peer(), entrance.cookie, entrance.fresh
+                )
+                return handle(Request(entrance.caller, session, entrance.headers, context))
+            except Exception as error:
+                code = error.code if isinstance(error, OmniGraphError) else "internal"
+                log.info("refused", extra={"method": method, "code": code, "user": user})
+                raise
+            finally:
+                service.metrics.answered(method, code, time.perf_counter() - began)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 import pyarrow as pa
+from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.graph import Graph
+from omnigraph.storage.snapshot import Snapshot
+from omnigraph.storage.values import Commit
+from omnigraph_sql import writing
+from omnigraph_sql.dbapi import Cursor
 from omnigraph_sql.engine import engine_of
 from omnigraph_sql.parameters import Params
-from omnigraph_sql.parsing import parse, parse_one, require_dialect
+from omnigraph_sql.parsing import Parsed, parse, parse_one, require_dialect
 from omnigraph_sql.pins import Pins
 from omnigraph_sql.reading import Planned
 from omnigraph_sql.statement import Statement
 from omnigraph_sql.streams import Running
+from omnigraph_sql.writing.ingest import IngestMode
+from omnigraph_sql.writing.temporary import drop_temporary
+from omnigraph_sql.writing.transactions import SessionTransaction, require_transaction
 
 PLANS = 256
 """How many plans a session remembers."""
@@ -34,6 +44,9 @@ class Connection:
         self.schema = schema or "public"
         self._dialect = require_dialect(dialect)
         self._running = Running()
+        self._transaction: SessionTransaction | None = None
+        self._pinned: dict[str, Snapshot] = {}
+        self._temporary: set[tuple[str, str]] = set()
         self._plans: OrderedDict[tuple[str, ...], Planned] = OrderedDict()
 
     @property
@@ -51,21 +64,124 @@ class Connection:
         if not statements:
             raise InvalidInput("the text holds no statement", hint="Send at least one.")
         result: pa.RecordBatchReader | int = 0
-        for parsed in statements:
-            result = Statement(self, parsed).execute(params)
+        with self.one_publish() if _belong_together(statements) else nullcontext():
+            for parsed in statements:
+                result = Statement(self, parsed).execute(params)
         return result
 
     def prepare(self, sql: str) -> Statement:
         """Parse and resolve the only statement of a text, without running it."""
         return Statement(self, parse_one(sql, self.dialect))
 
+    def cursor(self) -> Cursor:
+        """A cursor of Python's database interface."""
+        return Cursor(self)
+
     def cancel(self) -> None:
         """Stop the statement that is running."""
         self._running.cancel()
 
     def close(self) -> None:
-        """End the session."""
+        """End the session: an open transaction is rolled back, temporary tables go."""
         self._running.cancel()
+        self.rollback()
+        drop_temporary(self, self._temporary)
+
+    # ------------------------------------------------------------------ writing
+
+    def ingest(
+        self,
+        table: str,
+        rows: pa.RecordBatchReader,
+        mode: IngestMode = "create",
+        *,
+        schema: str | None = None,
+        catalog: str | None = None,
+        temporary: bool = False,
+    ) -> int:
+        """Load rows into a plain table, or a type in the schemas nodes and edges; how many."""
+        return writing.ingest(
+            self, table, rows, mode, schema=schema, catalog=catalog, temporary=temporary
+        )
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self._transaction is not None
+
+    def begin(self) -> None:
+        """Open a transaction on the current branch; it sees the branch as it is now."""
+        if self._transaction is not None:
+            raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
+        self._transaction = SessionTransaction(self.graph, self.catalog, self.user)
+
+    def commit(self) -> Commit | None:
+        """Make everything since `begin` true in one publish; none when nothing was written."""
+        transaction, self._transaction = self._transaction, None
+        return transaction.commit() if transaction else None
+
+    def rollback(self) -> None:
+        """Forget everything since `begin`."""
+        transaction, self._transaction = self._transaction, None
+        if transaction is not None:
+            transaction.rollback()
+
+    def savepoint(self, name: str) -> None:
+        """Remember the state of the transaction under a name."""
+        require_transaction(self._transaction).savepoint(name)
+
+    def rollback_to(self, name: str) -> None:
+        """Take the transaction back to a savepoint."""
+        require_transaction(self._transaction).rollback_to(name)
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint."""
+        require_transaction(self._transaction).release(name)
+
+    @contextmanager
+    def one_publish(self) -> Iterator[None]:
+        """A block whose statements are one transaction, unless one is open already."""
+        if self._transaction is not None:
+            yield
+            return
+        self.begin()
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+
+    def writable(self, catalog: str, text: str) -> str:
+        """The branch on which a statement for a catalog is done."""
+        if "@" in catalog:
+            raise InvalidInput(
+                f"{catalog!r} is a moment of the past",
+                hint="Create a branch there and write to it.",
+            )
+        if self._transaction is None:
+            return catalog
+        if catalog != self._transaction.catalog:
+            raise InvalidInput(
+                f"the open transaction writes to {self._transaction.catalog}, not to {catalog}",
+                hint="Commit it first: a transaction writes to one branch.",
+            )
+        self._transaction.note(text)
+        return self._transaction.writable()
+
+    @contextmanager
+    def pinned(self, catalog: str, snapshot: Snapshot) -> Iterator[None]:
+        """A block in which a catalog is read at a given snapshot."""
+        before = dict(self._pinned)
+        self._pinned[catalog] = snapshot
+        try:
+            yield
+        finally:
+            self._pinned = before
+
+    def remember_temporary(self, catalog: str, name: str) -> None:
+        """A table that goes when the session ends."""
+        self._temporary.add((catalog, name))
 
     def start(self) -> Running:
         """What the next statement runs as."""
@@ -88,11 +204,23 @@ class Connection:
 
     def pins(self) -> Pins:
         """Moments for one statement."""
-        return Pins(self.graph, self.catalog, self.branch_of)
+        pinned = dict(self._pinned)
+        if self._transaction is not None and self._transaction.branch is None:
+            pinned.setdefault(self._transaction.catalog, self._transaction.base)
+        return Pins(self.graph, self.catalog, self.branch_of, pinned)
 
     def branch_of(self, catalog: str) -> str:
         """Where a catalog is read: inside a transaction, on the branch of the transaction."""
+        transaction = self._transaction
+        if transaction is not None and transaction.branch and catalog == transaction.catalog:
+            return transaction.branch
         return catalog
+
+
+def _belong_together(statements: Sequence[Parsed]) -> bool:
+    """Whether the statements of one text are one publish: several, which do not say otherwise."""
+    ending = (exp.Transaction, exp.Commit, exp.Rollback, exp.Use)
+    return len(statements) > 1 and not any(isinstance(s.tree, ending) for s in statements)
 
 
 def connect(

@@ -18,6 +18,8 @@ from omnigraph.errors import InvalidInput, ParseError, ResourceLimit
 DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery")
 MAX_TEXT = 4 << 20
 MAX_DEPTH = 120
+MAX_CHAIN = 1000
+"""How long a chain of operators may be, as in `a + b + c …`: the engine walks it recursively."""
 
 # sqlglot warns where it falls back to a command; what we cannot run, we refuse ourselves.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -121,6 +123,7 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
         raise InvalidInput(f"cannot read this statement: {error}") from None
     (tree,) = (tree for tree in found if tree is not None)
     assert isinstance(tree, exp.Expr)
+    _require_short_chains(tree)
     return tree
 
 
@@ -134,23 +137,38 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
 
 
 def _numbered(tokens: list[Token]) -> list[Token]:
-    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text."""
-    marks = [token for token in tokens if token.token_type is TokenType.PLACEHOLDER]
-    if not marks:
-        return tokens
-    if any(token.token_type is TokenType.PARAMETER for token in tokens):
+    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text.
+
+    The name of a parameter may be a keyword, which only a plain word may be to the parser.
+    """
+    kinds = {token.token_type for token in tokens}
+    if TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds:
         raise mixed_parameters()
     found: list[Token] = []
     number = 0
     for token in tokens:
         if token.token_type is TokenType.PLACEHOLDER:
             number += 1
-            place = (token.line, token.col, token.start, token.end)
-            found.append(Token(TokenType.COLON, ":", *place))
-            found.append(Token(TokenType.VAR, str(number), *place))
+            found.append(_like(token, TokenType.COLON, ":"))
+            found.append(_like(token, TokenType.VAR, str(number)))
+        elif _names_parameter(found, token):
+            found.append(_like(token, TokenType.VAR, token.text))
         else:
             found.append(token)
     return found
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _names_parameter(before: list[Token], token: Token) -> bool:
+    """Whether a word stands right behind a colon that stands apart."""
+    if not before or before[-1].token_type is not TokenType.COLON or not token.text.isidentifier():
+        return False
+    colon = before[-1]
+    apart = len(before) < 2 or before[-2].end + 1 < colon.start or before[-2].text in "(,=<>+-*/"
+    return apart and token.start == colon.end + 1
 
 
 def mixed_parameters() -> InvalidInput:
@@ -172,6 +190,16 @@ def _require_shallow(text: str, tokens: list[Token]) -> None:
                 )
         elif token.token_type in _CLOSING:
             depth -= 1
+
+
+def _require_short_chains(tree: exp.Expr) -> None:
+    """Refuse chains that would overflow the engine's stack, which ends the process."""
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH + MAX_CHAIN:
+            raise too_deep()
+        pending.extend((child, depth + 1) for child in node.iter_expressions())
 
 
 def too_deep() -> InvalidInput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from omnigraph.errors import InvalidInput, NotFound
@@ -19,11 +19,17 @@ class Pins:
     `branch_of` says where a catalog is read: a transaction reads its own branch.
     """
 
-    def __init__(self, graph: Graph, current: str, branch_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        current: str,
+        branch_of: Callable[[str], str],
+        pinned: Mapping[str, Snapshot] | None = None,
+    ) -> None:
         self.graph = graph
         self.current = current
         self._branch_of = branch_of
-        self._found: dict[str, Snapshot] = {}
+        self._found: dict[str, Snapshot] = dict(pinned or {})
 
     def snapshot(self, catalog: str | None = None) -> Snapshot:
         """The pinned snapshot of a catalog; none is the current one."""

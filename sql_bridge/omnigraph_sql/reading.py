@@ -13,6 +13,7 @@ from datafusion import DataFrame
 from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.engine_sql import to_engine
 from omnigraph_sql.failures import engine_failures
@@ -21,7 +22,7 @@ from omnigraph_sql.parsing import too_deep
 from omnigraph_sql.pins import Moments, Pins
 from omnigraph_sql.rewriting import rewrite
 from omnigraph_sql.rewriting.name_results import shown
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 from omnigraph_sql.streams import Running, plain_schema, reader
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Planned:
     tree: exp.Expr = field(repr=False)
     """As it was rewritten."""
     written: exp.Expr = field(repr=False)
-    lent: list[str] = field(repr=False)
+    tables: tuple[ReadableTable, ...] = field(repr=False)
+    """The stored tables it reads."""
 
     def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
         """The rows, made while they are read; of each row of parameters, one after the other."""
@@ -127,7 +129,7 @@ def plan_query(
         lasting,
         rewritten,
         tree,
-        scope.lent,
+        tuple(scope.tables),
     )
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)

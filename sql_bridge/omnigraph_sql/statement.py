@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph.errors import InvalidInput
+from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql import writing
 from omnigraph_sql.inquiries import as_query
 from omnigraph_sql.parameters import Params, parameter_schema
@@ -16,7 +18,9 @@ from omnigraph_sql.reading import Planned, plan_query
 from omnigraph_sql.relations import Name, find_relation
 from omnigraph_sql.rewriting.know_targets import know_targets
 from omnigraph_sql.rewriting.number_parameters import number_parameters
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
+from omnigraph_sql.session_options import set_options
+from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.streams import reader
 
@@ -67,8 +71,11 @@ class Statement:
 
     def execute(self, params: Params = None) -> pa.RecordBatchReader | int:
         """Its rows at the newest moment, or how many rows it changed."""
+        if isinstance(self._tree, exp.Set):
+            set_options(self.connection, self._tree)
+            return 0
         if self.is_update:
-            return writing.run(self.connection, self._tree.copy(), params)
+            return writing.run(self.connection, self._tree.copy(), params, self.sql)
         self._require_existing()
         if isinstance(self._tree, exp.Describe):
             return self._described()
@@ -82,7 +89,32 @@ class Statement:
         snapshot = self._moments().snapshot()
         return f"{snapshot.branch}@{snapshot.commit}"
 
+    def slices(self, at_most: int) -> int:
+        """Into how many slices its result can be read in parallel; 1 where it cannot."""
+        table = self._sliced()
+        return 1 if table is None else max(1, min(at_most, table.fragments()))
+
+    def read_slice(self, index: int, of: int, params: Params = None) -> pa.RecordBatchReader:
+        """One of so many slices of the result, at the pinned moment."""
+        if not 0 <= index < of:
+            raise InvalidInput(f"there is no slice {index} of {of}", hint="They begin with 0.")
+        running, table = self.connection.start(), self._sliced()
+        if table is None:
+            if of > 1:
+                raise InvalidInput("this result cannot be read in slices", hint="Read it whole.")
+            return self._plan().run(params, running)
+        part = part_of(table, index, of)
+        planned = plan_query(self.connection, self._tree, self._moments(), part=part)
+        return planned.run(params, running)
+
     # ------------------------------------------------------------------ parts
+
+    def _sliced(self) -> ReadableTable | None:
+        """The table whose fragments divide the result, if there is one."""
+        if self.is_update or self._prefix or not isinstance(self._tree, exp.Query):
+            return None
+        planned = self._plan()
+        return planned.tables[0] if is_sliceable(planned.tree) and planned.tables else None
 
     def _moments(self) -> Pins:
         if self._pins is None:
@@ -135,4 +167,7 @@ def _explained(connection: Connection, tree: exp.Expr) -> tuple[str, exp.Expr]:
     for word in ("ANALYZE", "VERBOSE"):
         if text.upper().startswith(word):
             text, prefix = text[len(word) :].lstrip(), f"{prefix}{word} "
-    return prefix, parse_one(text, connection.dialect).tree
+    explained = parse_one(text, connection.dialect).tree
+    if not isinstance(explained, exp.Query):
+        raise InvalidInput("EXPLAIN shows the plan of a query", hint="Write EXPLAIN SELECT ….")
+    return prefix, explained

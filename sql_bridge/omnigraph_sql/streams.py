@@ -13,15 +13,9 @@ import pyarrow as pa
 from datafusion import DataFrame
 from datafusion.record_batch import RecordBatchStream
 
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import Cancelled, OmniGraphError
 from omnigraph.storage.providers import BATCH_ROWS
 from omnigraph_sql.failures import engine_failures, explained
-
-
-class Cancelled(OmniGraphError):
-    """The statement was cancelled; nothing was changed."""
-
-    code = "cancelled"
 
 
 @lru_cache(maxsize=1)

@@ -40,3 +40,17 @@ def query(
     descriptor = fl.FlightDescriptor.for_command(wrapped("CommandStatementQuery", query=sql))
     info = client.get_flight_info(descriptor, options)
     return client.do_get(info.endpoints[0].ticket, options).read_all()
+
+
+def metadata(client: fl.FlightClient, command: str, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """The rows that answer a metadata command."""
+    descriptor = fl.FlightDescriptor.for_command(wrapped(command, **fields))
+    ticket = client.get_flight_info(descriptor).endpoints[0].ticket
+    found: list[dict[str, Any]] = client.do_get(ticket).read_all().to_pylist()
+    return found
+
+
+def action(client: fl.FlightClient, kind: str, body: bytes) -> bytes:
+    """The one result of an action."""
+    (result,) = client.do_action(fl.Action(kind, body))
+    return bytes(result.body.to_pybytes())

@@ -12,7 +12,8 @@ import pyarrow as pa
 from omnigraph.branching.differences import Changes
 from omnigraph.branching.entries import ENTRY_SCHEMA, entry_batches, plain_batch
 from omnigraph.branching.filters import Filter
-from omnigraph.branching.pairs import PLAIN, Pair, pair_changes, pairs, plain_changes
+from omnigraph.branching.pairs import Pair, pair_changes, pairs
+from omnigraph.branching.plain import plain_changes, plain_names
 from omnigraph.branching.stats import Stats, count_changes
 from omnigraph.errors import NotFound, did_you_mean
 from omnigraph.storage.graph_store import GraphStore
@@ -96,7 +97,7 @@ class Diff:
     def _plain(self) -> list[tuple[str, str]]:
         return [
             (name, op)
-            for name, op in plain_changes(self.before, self.after)
+            for name, op in plain_changes(self._store, self.before, self.after)
             if self.wanted.admits("table", name) and self.wanted.admits_op(op)
         ]
 
@@ -107,8 +108,7 @@ def diff(store: GraphStore, before: Moment, after: Moment, wanted: Filter) -> Di
     named: list[tuple[str, tuple[str, ...]]] = [
         (pair.type.kind, pair.names) for pair in pairs(store, before, after, today)
     ]
-    keys = {key for key in (*before.tables, *after.tables) if key.startswith(PLAIN)}
-    named += [("table", (key.removeprefix(PLAIN),)) for key in sorted(keys)]
+    named += [("table", (name,)) for name in sorted(plain_names(before) | plain_names(after))]
     for name in sorted(wanted.types or ()):
         if not any(wanted.asks_for(name, kind, *names) for kind, names in named):
             known = sorted({each for _, names in named for each in names})

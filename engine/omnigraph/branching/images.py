@@ -15,6 +15,8 @@ Mask = npt.NDArray[np.bool_]
 
 _BITS = {pa.float16(): pa.uint16(), pa.float32(): pa.uint32(), pa.float64(): pa.uint64()}
 
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+
 
 def differing(left: pa.Table, right: pa.Table) -> Mask:
     """Which rows differ in any column; the tables have the same columns and as many rows."""
@@ -29,14 +31,26 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _equal(left: pa.Array, right: pa.Array) -> Mask:
-    if pa.types.is_list(left.type) or pa.types.is_fixed_size_list(left.type):
+    type_ = left.type
+    if any(is_list(type_) for is_list in _LISTS):
         return _equal_lists(left, right)
-    bits = _BITS.get(left.type)
+    if pa.types.is_struct(type_):
+        return _equal_structs(left, right)
+    if pa.types.is_nested(type_):  # maps and unions, which only plain tables have
+        return np.zeros(len(left), np.bool_)
+    bits = _BITS.get(type_)
     if bits is not None:
         left, right = left.view(bits), right.view(bits)
     same = _truth(pc.fill_null(pc.equal(left, right), False))
     if left.null_count and right.null_count:
         same |= _truth(pc.and_(left.is_null(), right.is_null()))
+    return same
+
+
+def _equal_structs(left: pa.StructArray, right: pa.StructArray) -> Mask:
+    same = _truth(pc.equal(left.is_null(), right.is_null()))
+    for mine, other in zip(left.flatten(), right.flatten(), strict=True):
+        same &= _equal(mine, other)
     return same
 
 

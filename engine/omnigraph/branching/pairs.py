@@ -14,9 +14,6 @@ from omnigraph.storage.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.values import TablePointer
 
-PLAIN = "table:"
-"""How keys of plain tables and views begin."""
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -107,24 +104,4 @@ def _sides(store: GraphStore, moment: Moment) -> dict[int, Side]:
         type_.identity: Side(moment, type_, moment.tables[type_.table_key])
         for type_ in catalog.types()
         if type_.table_key in moment.tables
-    }
-
-
-def plain_changes(before: Moment, after: Moment) -> Iterator[tuple[str, str]]:
-    """Names of plain tables and views that differ, by name, and what became of each as a whole."""
-    old, new = _plain(before), _plain(after)
-    for name in sorted(old.keys() | new.keys()):
-        if name not in old:
-            yield name, "insert"
-        elif name not in new:
-            yield name, "delete"
-        elif old[name] != new[name]:
-            yield name, "update"
-
-
-def _plain(moment: Moment) -> dict[str, tuple[str, int, int]]:
-    return {
-        key.removeprefix(PLAIN): (pointer.location, pointer.lance, pointer.identity)
-        for key, pointer in moment.tables.items()
-        if key.startswith(PLAIN)
     }

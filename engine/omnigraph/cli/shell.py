@@ -35,8 +35,12 @@ HELP = r"""A query ends where its last brace closes; it may take several lines. 
   \queries            stored queries
   \call NAME [JSON]   run one, a mutation too
   \explain            the plan of the last read
+  \sql TEXT           SQL on one line, where omnigraph-sql is installed
   \help  \quit"""
-COMMANDS = ("types", "type", "at", "params", "queries", "call", "explain", "help", "quit")
+PLUGINS = "omnigraph.shell"
+"""The entry-point group through which other distributions add commands: (graph, at, text) to rows
+or a number of affected rows."""
+COMMANDS = ("types", "type", "at", "params", "queries", "call", "explain", "sql", "help", "quit")
 
 
 @command("shell", example="omnigraph shell --at main")
@@ -236,7 +240,19 @@ class Session:
             case "help":
                 output.write_line(HELP)
             case _:
-                raise InvalidInput(rf"there is no command \{verb}", hint=r"\help lists them.")
+                self._plugged_in(verb, rest)
+
+    def _plugged_in(self, verb: str, text: str) -> None:
+        from importlib.metadata import entry_points
+
+        for plugin in entry_points(group=PLUGINS, name=verb):
+            result = plugin.load()(self.graph, self.at, text)
+            if isinstance(result, int):
+                output.write_line(f"{output.counted(result, 'row')} affected.")
+            else:
+                write_result(result, "json" if self._as_json else "table")
+            return
+        raise InvalidInput(rf"there is no command \{verb}", hint=r"\help lists them.")
 
     def _show_types(self) -> None:
         found = self.graph.snapshot(self.at).types()

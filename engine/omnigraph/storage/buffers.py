@@ -63,6 +63,12 @@ class RowBuffer:
         if self._waiting_bytes >= SPILL_BYTES:
             self._spill()
 
+    def adopt(self, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+        """Take over data files that were written elsewhere, with rows that were checked there."""
+        self._spilled = True
+        self.fragments += fragments
+        self.rows += rows
+
     @property
     def spilled(self) -> bool:
         """Whether rows were too many to stay in memory."""

@@ -18,6 +18,7 @@ from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
 from omnigraph.storage.definitions import Definition, define
 from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.reading import TableVersion, guarded
+from omnigraph.storage.slices import TableSlice, split
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Pointers, TablePointer
 
@@ -138,6 +139,18 @@ class PlainTable:
                 raise
             raise InvalidInput(f"cannot apply the filter {filter!r}: {error}") from error
         return pa.RecordBatchReader.from_batches(target, self._batches(reader, target))
+
+    def slices(
+        self,
+        root: str,
+        columns: Sequence[str],
+        filter: str | None = None,  # noqa: A002
+        *,
+        at_most: int,
+    ) -> list[TableSlice]:
+        """The rows in slices that other processes read with `read_slice`, at the graph's root."""
+        target = pa.schema([self.schema.field(name) for name in columns])
+        return split(self._tables, root, self.address, columns, filter, target, at_most)
 
     def _batches(self, reader: pa.RecordBatchReader, target: pa.Schema) -> Iterator[pa.RecordBatch]:
         for batch in guarded(reader, self.address):

@@ -5,11 +5,12 @@ Part of `WriteTxn`, which publishes what is collected here together with the row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
 from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
@@ -149,6 +150,10 @@ class PlainWrites:
     def append(self, name: str, rows: pa.Table) -> None:
         """Add rows, which have exactly the columns of the table; many go to disk on the way."""
         self._change(name).buffer.append(rows)
+
+    def adopt(self, name: str, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+        """Add rows that are in data files of the table already."""
+        self._change(name).buffer.adopt(fragments, rows)
 
     def remove(self, name: str, addresses: Addresses) -> None:
         """Take out rows at addresses of the table as `table` gave it.

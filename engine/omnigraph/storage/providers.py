@@ -60,22 +60,6 @@ class ReadableTable:
             return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
         return _PartialDataset(dataset, part or slice(None), addresses)
 
-    def scan(
-        self,
-        columns: Sequence[str],
-        *,
-        condition: str | None = None,
-        limit: int | None = None,
-    ) -> pa.RecordBatchReader:
-        """Stream rows straight from the table; columns and condition in stored names."""
-        return self.tables.scan(
-            self.version,
-            columns=columns,
-            condition=condition,
-            limit=limit,
-            batch_rows=BATCH_ROWS,
-        )
-
     def stored_type(self, name: str) -> pa.DataType:
         """The type in which the version holds one of today's columns."""
         return self._stored_schema().field(self.stored[name]).type

@@ -9,7 +9,7 @@ from omnigraph.errors import PublishContention, StorageError, TransactionExpired
 from omnigraph.storage.manifest import ManifestView, Swap
 from omnigraph.storage.plan import read_head
 from omnigraph.storage.publish import Publisher
-from omnigraph.storage.values import ALLOCATOR_ID, Head, registration_row
+from omnigraph.storage.values import ALLOCATOR_ID, Head, registration_id, registration_row
 
 
 def register(
@@ -53,3 +53,14 @@ def unregister(publisher: Publisher, name: str) -> None:
                 else None
             )
         )
+
+
+def resume(publisher: Publisher, transaction: str) -> str:
+    """The name of the row that another process registered, unless a collection gave it up."""
+    name = registration_id(transaction)
+    if name not in publisher.view.named:
+        raise TransactionExpired(
+            "the transaction is not registered any more: it ended, or was taken for dead",
+            hint="Start it again.",
+        )
+    return name

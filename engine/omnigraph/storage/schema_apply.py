@@ -62,6 +62,18 @@ class SchemaChange:
             purge=self.purge,
         )
 
+    def then(self, later: SchemaChange, base: Pointers) -> SchemaChange:
+        """This change of a head and, on top of it, another one; the head has the pointers `base`.
+
+        What one made and the other dropped was never there.
+        """
+        moved = {**self.tables, **later.tables}
+        return replace(
+            later,
+            tables={key: to for key, to in moved.items() if to is not None or key in base},
+            purge=tuple(sorted({*self.purge, *later.purge})),
+        )
+
     def after(self, pointers: Pointers) -> Pointers:
         """A pointer map with the tables moved."""
         moved = {**pointers, **self.tables}
@@ -74,27 +86,23 @@ def _graph_tables(head: Head) -> frozenset[str]:
 
 def stage_schema(
     store: GraphStore,
-    head: Head,
+    accepted: Catalog,
+    pointers: Pointers,
     source: str,
     *,
     file: str | None = None,
     allow_data_loss: bool = False,
 ) -> SchemaChange:
-    """Plan the way of a head to a schema, and move its data; nothing is visible yet."""
-    accepted = store.catalog(head.schema)
-    desired = compile_schema(
-        source,
-        accepted=accepted,
-        first_identity=read_allocator(store.publisher.view),
-        file=file,
-    )
+    """Plan the way from one schema to another, and move its data; nothing is visible yet."""
+    first_identity = max(read_allocator(store.publisher.view), accepted.next_identity)
+    desired = compile_schema(source, accepted=accepted, first_identity=first_identity, file=file)
     plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
     plan.raise_unsupported()
     return SchemaChange(
         plan,
         source,
         desired,
-        _moved_tables(store, head, accepted, desired) if plan.steps else {},
+        _moved_tables(store, pointers, accepted, desired) if plan.steps else {},
         _purged(accepted, desired) if allow_data_loss and plan.steps else (),
     )
 
@@ -114,7 +122,14 @@ def apply_schema(
     commit_id = new_ulid()
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
-        change = stage_schema(store, head, source, file=file, allow_data_loss=allow_data_loss)
+        change = stage_schema(
+            store,
+            store.catalog(head.schema),
+            head.tables,
+            source,
+            file=file,
+            allow_data_loss=allow_data_loss,
+        )
         if not change.plan.steps:
             return SchemaApplied(False, change.plan)
         publish = PublishPlan(
@@ -149,7 +164,7 @@ def _purged(accepted: Catalog, desired: Catalog) -> tuple[int, ...]:
 
 
 def _moved_tables(
-    store: GraphStore, head: Head, accepted: Catalog, desired: Catalog
+    store: GraphStore, pointers: Pointers, accepted: Catalog, desired: Catalog
 ) -> Mapping[str, TablePointer | None]:
     """Where every pointer goes: moved, made, dropped; tables that stay are not in it."""
     moved: dict[str, TablePointer | None] = {}
@@ -163,7 +178,7 @@ def _moved_tables(
             created = store.tables.create(table_location(new.table_key), table_schema(new))
             moved[new.table_key] = TablePointer(created.location, 0, created.lance, 0, new.identity)
             continue
-        base = head.tables[known.table_key]
+        base = pointers[known.table_key]
         pointer = _evolved(store, base, known, new)
         if pointer != base or new.table_key != known.table_key:
             moved[new.table_key] = pointer

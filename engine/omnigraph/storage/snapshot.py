@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -35,11 +36,22 @@ from omnigraph.storage.plain_tables import (
 )
 from omnigraph.storage.providers import ReadableTable
 from omnigraph.storage.reading import TableVersion, guarded, in_condition
+from omnigraph.storage.slices import TableSlice, split
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What to read of which table version, and the schema to give it under."""
+
+    version: TableVersion
+    columns: list[str]
+    condition: str | None
+    schema: pa.Schema
 
 
 class Snapshot:
@@ -154,29 +166,57 @@ class Snapshot:
         """Stream a type's rows; columns, filter (SQL) and order are pushed into the table."""
         if limit is not None and not 0 <= limit < 2**63:
             raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows, or none.")
+        wanted = self._scan(type_name, columns, filter)
+        try:
+            reader = self._store.tables.scan(
+                wanted.version,
+                columns=wanted.columns,
+                condition=wanted.condition,
+                limit=limit,
+                order_by=self._stored_names(type_name, order_by) if order_by else None,
+            )
+        except StorageError as error:
+            raise self.explained(error, filter) from error
+        return pa.RecordBatchReader.from_batches(
+            wanted.schema, self._batches(reader, wanted.version, wanted.schema, filter)
+        )
+
+    def slices(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002
+        *,
+        at_most: int,
+    ) -> list[TableSlice]:
+        """What `scan` gives, in slices that other processes read with `read_slice`."""
+        wanted = self._scan(type_name, columns, filter)
+        return split(
+            self._store.tables,
+            self._store.root,
+            wanted.version,
+            wanted.columns,
+            wanted.condition,
+            wanted.schema,
+            at_most,
+        )
+
+    def _scan(self, type_name: str, columns: Sequence[str] | None, condition: str | None) -> _Scan:
+        """A read in the names that the table had then."""
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
         wanted = self._wanted(type_, shown, columns)
         names = self._names_then(type_, then)
-        version = self._version(type_)
-        condition = self._in_names_then(type_, filter, names) if filter else None
-        target = pa.schema([shown.field(name) for name in wanted])
-        try:
-            reader = self._store.tables.scan(
-                version,
-                columns=[names[name] for name in wanted],
-                condition=condition,
-                limit=limit,
-                order_by=[names[name] for name in self._wanted(type_, shown, order_by)]
-                if order_by
-                else None,
-            )
-        except StorageError as error:
-            raise self.explained(error, filter) from error
-        return pa.RecordBatchReader.from_batches(
-            target, self._batches(reader, version, target, filter)
+        return _Scan(
+            self._version(type_),
+            [names[name] for name in wanted],
+            self._in_names_then(type_, condition, names) if condition else None,
+            pa.schema([shown.field(name) for name in wanted]),
         )
+
+    def _stored_names(self, type_name: str, columns: Sequence[str]) -> list[str]:
+        return self._scan(type_name, columns, None).columns
 
     def readable(self, type_name: str) -> ReadableTable:
         """A type's table for a query engine that reads by itself."""

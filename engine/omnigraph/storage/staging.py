@@ -7,7 +7,7 @@ visible to anyone: a staged version becomes real only when it is published.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -70,6 +70,11 @@ class Replace:
 
 
 Operation = Write | Remove | Replace
+
+
+def with_given_ids(operation: Write | Replace) -> Write | Replace:
+    """The same operation, some of whose ids were not made up and may be there already."""
+    return replace(operation, fresh_ids=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ from functools import partial
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
     InvalidInput,
+    OmniGraphError,
     PreconditionFailed,
     PublishContention,
     ReadSetConflict,
@@ -35,15 +36,16 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.cascade import cascade, gone_for_good
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
-from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded
-from omnigraph.storage.registration import register, unregister
+from omnigraph.storage.reading import TableVersion, guarded
+from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.staging import (
@@ -53,8 +55,8 @@ from omnigraph.storage.staging import (
     Staged,
     Write,
     nothing_staged,
-    remove_rows,
     stage,
+    with_given_ids,
 )
 from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import FinalImage, validate
@@ -76,7 +78,10 @@ class WriteTxn:
         if_commit: str | None = None,
         expected_table_versions: Mapping[str, int] | None = None,
         commit_when_empty: bool = False,
+        once: tuple[str, int] | None = None,
+        registered: str | None = None,
     ) -> None:
+        """`registered` is the id of a transaction that another process registered as this one."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -86,34 +91,41 @@ class WriteTxn:
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
+        self._once = once
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
-        self.commit_id = new_ulid()
+        self.commit_id = registered or new_ulid()
         self.pin: Head = store.head(branch)
+        require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
-        self.plain = PlainWrites(store, self.pin, self._register)
+        self.plain = PlainWrites(store, self.pin, self.register)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
+        if registered is not None:
+            self._registration = resume(store.publisher, registered)
 
     # ------------------------------------------------------------------ operations
 
     def apply_schema(self, source: str, *, allow_data_loss: bool = False) -> SchemaPlan:
         """Change the schema; rows that are written after it go into the types it makes."""
         self._require_open()
-        if self._operations or self._schema_change is not None:
+        if self._operations:
             raise InvalidInput(
-                "a transaction changes its schema once, before its rows",
+                "a transaction changes its schema before its rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
-        change = stage_schema(self._store, self.pin, source, allow_data_loss=allow_data_loss)
+        change = stage_schema(
+            self._store, self.catalog, self._bases, source, allow_data_loss=allow_data_loss
+        )
         if change.plan.steps:
-            self._schema_change = change
-            self._bases = change.after(self.pin.tables)
+            before = self._schema_change
+            self._schema_change = before.then(change, self.pin.tables) if before else change
+            self._bases = self._schema_change.after(self.pin.tables)
             self.catalog = change.desired
         return change.plan
 
@@ -142,7 +154,7 @@ class WriteTxn:
             assert isinstance(last, Write | Replace)
             last.buffer.append(rows)
             if last.fresh_ids and not fresh_ids:
-                operations[-1] = _with_given_ids(last)
+                operations[-1] = with_given_ids(last)
             return
         buffer = self._buffer(type_)
         buffer.append(rows)
@@ -150,6 +162,26 @@ class WriteTxn:
             operations.append(Replace(buffer, one_file, fresh_ids))
         else:
             operations.append(Write(mode, buffer, one_file, fresh_ids))
+
+    def adopt(
+        self,
+        type_: GraphType,
+        fragments: Sequence[FragmentMetadata],
+        rows: int,
+        mode: Literal["insert", "upsert", "overwrite"],
+        *,
+        fresh_ids: bool,
+    ) -> None:
+        """Add rows that were checked and written as data files of the table elsewhere."""
+        self._require_open()
+        buffer = self._buffer(type_)
+        buffer.adopt(fragments, rows)
+        operation: Operation = (
+            Replace(buffer, True, fresh_ids)
+            if mode == "overwrite"
+            else Write(mode, buffer, True, fresh_ids)
+        )
+        self._operations.setdefault(type_.table_key, []).append(operation)
 
     def clear(self, type_: GraphType) -> None:
         """Take out all entities of a type."""
@@ -169,7 +201,7 @@ class WriteTxn:
             TableVersion(base.location, base.lance),
             table_schema(type_),
             lambda rows: check_values(type_, rows),
-            self._register,
+            self.register,
             self._store.writers,
         )
 
@@ -178,7 +210,10 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        return self._staged(table_key).version
+        try:
+            return self._staged(table_key).version
+        except StorageError as error:
+            raise self._explained(error, None) from error
 
     def snapshot(self) -> Snapshot:
         """The graph as it was when this transaction began."""
@@ -204,10 +239,35 @@ class WriteTxn:
         try:
             reader = self._store.tables.scan(version, columns=target.names, condition=condition)
         except StorageError as error:
-            raise explained(error, condition) from error
+            raise self._explained(error, condition) from error
         return pa.RecordBatchReader.from_batches(
-            target, _typed_batches(reader, version, target, condition)
+            target, self._batches(reader, version, target, condition)
         )
+
+    def _batches(
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        except StorageError as error:
+            raise self._explained(error, condition) from error
+
+    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+        """A failed read in the caller's terms: not damage when a collection took the files."""
+        said = explained(error, condition)
+        if not isinstance(said, StorageError):
+            return said
+        lost = self._lost_to_collection(self._store.head(self.pin.branch))
+        return _expired() if lost else said
+
+    def _lost_to_collection(self, head: Head) -> bool:
+        """Whether files that were staged and not published may be gone, and pinned ones, too."""
+        return head.epoch != self.pin.epoch and self._registration is None
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -303,10 +363,7 @@ class WriteTxn:
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
         if moved.expired and (strict or self._registration is not None):
-            raise TransactionExpired(
-                "a collection ran while this transaction was open",
-                hint="Start the transaction again.",
-            )
+            raise _expired()
         if strict and moved.member in moved.head.tables:
             raise ExpectedVersionMismatch(
                 moved.member,
@@ -322,7 +379,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._registration is not None:
+            if not self._lost_to_collection(head):
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -358,6 +415,7 @@ class WriteTxn:
             message=self._message,
             if_commit=self._if_commit,
             expected_table_versions=self._expected,
+            once=self._once,
             registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
@@ -395,48 +453,21 @@ class WriteTxn:
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
-        tables, work = self._store.tables, self._work
+        work, tables = self._work, self._store.tables
         for node_key, removals in list(work.cascades.items()):
             node = work.staged[node_key]
-            gone = pa.concat_arrays(removals).unique()
-            put_back = tables.locate(node.version, gone).ids
-            gone = gone.filter(pc.invert(pc.is_in(gone, put_back)))
-            for edge in self.catalog.edges_touching(node.type.name):
-                state = self._staged(edge.table_key)
-                work.relied_on.add(edge.table_key)
-                ends = [e for e, n in (("src", edge.src), ("dst", edge.dst)) if n == node.type.name]
-                # Edges that this transaction writes itself are not taken out silently: they name
-                # a node that is gone, which validation refuses.
-                own = self._written_ids(edge.table_key)
-                for end in ends:
-                    if len(gone) <= PROBE_LIMIT:
-                        version = ready_for_probes(tables, state.version, edge, end)
-                        state = replace(state, version=version)
-                    found = self._edges_at(state.version, end, gone)
-                    found = found.filter(pc.invert(pc.is_in(found.column("id"), own)))
-                    state = remove_rows(
-                        tables,
-                        state,
-                        found.column("id").combine_chunks(),
-                        found.column("_rowaddr").to_numpy(),
-                    )
-                work.staged[edge.table_key] = state
+            gone = gone_for_good(tables, node, removals)
+            for state in cascade(
+                tables,
+                self.catalog,
+                node.type.name,
+                gone,
+                self._staged,
+                lambda key: self._operations.get(key, ()),
+            ):
+                work.relied_on.add(state.type.table_key)
+                work.staged[state.type.table_key] = state
         work.cascades = {}
-
-    def _written_ids(self, table_key: str) -> pa.StringArray:
-        ids = [
-            rows.column("id").combine_chunks()
-            for operation in self._operations.get(table_key, [])
-            if not isinstance(operation, Remove)
-            for rows in operation.buffer.scan(["id"])
-        ]
-        return pa.concat_arrays([pa.array([], pa.string()), *ids])
-
-    def _edges_at(self, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
-        if len(nodes) <= PROBE_LIMIT:
-            return self._store.tables.matching(version, end, nodes, ["id"])
-        rows = self._store.tables.read(version, columns=["id", end], addresses=True)
-        return rows.filter(pc.is_in(rows.column(end), nodes))
 
     def _require_open(self) -> None:
         if self._finished:
@@ -444,8 +475,8 @@ class WriteTxn:
 
     # ------------------------------------------------------------------ registration
 
-    def _register(self) -> None:
-        """Before the first spilled file: ask collections to spare this graph's tables."""
+    def register(self) -> None:
+        """Before the first file that outlives this call: ask collections to spare the tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
         locations = {pointer.location for pointer in bases} | self.plain.locations()
         if not locations <= self._spared:
@@ -459,20 +490,10 @@ class WriteTxn:
             unregister(self._store.publisher, self._registration)
 
 
-def _typed_batches(
-    reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema, condition: str | None
-) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in guarded(reader, version):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-    except StorageError as error:
-        raise explained(error, condition) from error
-
-
-def _with_given_ids(operation: Write | Replace) -> Write | Replace:
-    if isinstance(operation, Replace):
-        return Replace(operation.buffer, operation.one_file, False)
-    return Write(operation.mode, operation.buffer, operation.one_file, False)
+def _expired() -> TransactionExpired:
+    return TransactionExpired(
+        "a collection ran while this transaction was open", hint="Start the transaction again."
+    )
 
 
 def _version(head: Head, table_key: str) -> int | None:

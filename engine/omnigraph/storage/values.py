@@ -15,6 +15,8 @@ from omnigraph.errors import Corruption
 from omnigraph.schema import Catalog, compiled_hash
 
 MAIN = "main"
+PROTECTED = "protected"
+"""The name of a head property."""
 
 MANIFEST_SCHEMA = pa.schema(
     [
@@ -125,6 +127,11 @@ class Head:
     """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     definitions: DefinitionHashes = field(default_factory=dict, repr=False)
+
+    @property
+    def protected(self) -> bool:
+        """Whether only a merge may move it; also not to be deleted."""
+        return bool(self.properties.get(PROTECTED, False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,10 +407,14 @@ def parse_allocator(row: Row) -> int:
     return int(json.loads(row["metadata"])["next"])
 
 
+def registration_id(transaction: str) -> str:
+    return f"transaction:{transaction}"
+
+
 def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> Row:
     """The row by which a long transaction asks collections to spare the tables it stages into."""
     return manifest_row(
-        f"transaction:{transaction}",
+        registration_id(transaction),
         "transaction",
         metadata=pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
     )

@@ -10,7 +10,7 @@ from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
 from omnigraph_sql.rewriting.call_functions import call_functions
-from omnigraph_sql.rewriting.scope import MAX_EXPANSION, Scope, quoted
+from omnigraph_sql.scope import MAX_EXPANSION, Scope, quoted
 
 
 def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
@@ -54,6 +54,7 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
         scope.cacheable = False
         scope.lent.append(scope.engine.lend(rows))
         return exp.Table(this=quoted(scope.lent[-1]))
+    scope.tables.append(rows)
     addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
     if scope.part is not None:
         scope.lent.append(scope.engine.lend(rows, scope.part))

@@ -1,18 +1,149 @@
-"""Statements that write: each one atomic publish."""
+"""Statements that write: each one atomic publish, or part of the session's transaction.
+
+`run` sends each statement to the function that knows it. Rows to change are found by a query and
+staged by address or id; everything is published through one `Transaction`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.parameters import Params
+from omnigraph_sql.writing import branches
+from omnigraph_sql.writing.alter import alter
+from omnigraph_sql.writing.bulk import run_for_each
+from omnigraph_sql.writing.change import Change, change
+from omnigraph_sql.writing.delete_update import delete, update
+from omnigraph_sql.writing.graph_statements import read_create_type
+from omnigraph_sql.writing.graph_types import create_type
+from omnigraph_sql.writing.ingest import ingest
+from omnigraph_sql.writing.insert import insert
+from omnigraph_sql.writing.merge_rows import merge
+from omnigraph_sql.writing.parameters import numbered
+from omnigraph_sql.writing.schemas import create_schema, drop_schema
+from omnigraph_sql.writing.tables import comment, create_table, drop, truncate
+from omnigraph_sql.writing.targets import target_name
+from omnigraph_sql.writing.transactions import SessionTransaction
+from omnigraph_sql.writing.views import create_view
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
 
+__all__ = ["SessionTransaction", "ingest", "run"]
 
-def run(connection: Connection, expression: exp.Expr, params: Params) -> int:
+Work = Callable[[Change], int]
+
+_COMMANDS: dict[str, Callable[[Connection, str], int]] = {
+    "CREATE BRANCH": branches.create_branch,
+    "DROP BRANCH": branches.drop_branch,
+    "MERGE BRANCH": branches.merge_branch,
+    "CREATE TAG": branches.create_tag,
+    "DROP TAG": branches.drop_tag,
+}
+
+
+def run(connection: Connection, expression: exp.Expr, params: Params, text: str = "") -> int:
     """Run a statement that writes; how many rows it changed."""
-    raise InvalidInput(f"{expression.key.upper()} cannot be run here")
+    match expression:
+        case exp.Transaction() | exp.Commit() | exp.Rollback():
+            return _transaction(connection, expression)
+        case exp.Use():
+            return branches.use(connection, expression)
+        case exp.Command():
+            command, body = str(expression.this).upper(), str(expression.expression or "")
+            if command in _COMMANDS:
+                return _COMMANDS[command](connection, body)
+            if command in ("SAVEPOINT", "RELEASE"):
+                return _savepoint(connection, command, body)
+    statement = numbered(expression)
+    if isinstance(params, pa.RecordBatch | pa.Table):
+        return run_for_each(connection, statement, params, text, _planned)
+    catalog, work = _planned(connection, statement)
+    return change(connection, catalog, text or statement.sql(), params, work)
+
+
+def _planned(connection: Connection, statement: exp.Expr) -> tuple[str, Work]:
+    """The branch a statement writes to, and what it does there."""
+    match statement:
+        case exp.Insert():
+            return _on(connection, statement.this), lambda w: insert(w, statement)
+        case exp.Delete():
+            return _on(connection, statement.this), lambda w: delete(w, statement)
+        case exp.Update():
+            return _on(connection, statement.this), lambda w: update(w, statement)
+        case exp.Merge():
+            return _on(connection, statement.this), lambda w: merge(w, statement)
+        case exp.TruncateTable():
+            return _on(connection, statement.expressions[0]), lambda w: truncate(w, statement)
+        case exp.Alter():
+            return _on(connection, statement.this), lambda w: alter(w, statement)
+        case exp.Comment():
+            return connection.catalog, lambda w: comment(w, statement)
+        case exp.Create():
+            return _created(connection, statement)
+        case exp.Drop():
+            return _dropped(connection, statement)
+        case exp.Command() if "TABLE" in str(statement.this).upper():
+            made = read_create_type(statement, connection.dialect)
+            return connection.catalog, lambda w: create_type(w, made)
+    raise InvalidInput(
+        f"{statement.key.upper()} is not a statement that can be run here",
+        hint="See docs/sql.md for the statements there are.",
+    )
+
+
+def _created(connection: Connection, statement: exp.Create) -> tuple[str, Work]:
+    match statement.args["kind"]:
+        case "TABLE":
+            return _on(connection, statement.this), lambda w: create_table(w, statement)
+        case "VIEW":
+            return _on(connection, statement.this), lambda w: create_view(w, statement)
+        case "SCHEMA" | "DATABASE":
+            return connection.catalog, lambda w: create_schema(w, statement)
+    raise InvalidInput(f"CREATE {statement.args['kind']} is not supported")
+
+
+def _dropped(connection: Connection, statement: exp.Drop) -> tuple[str, Work]:
+    match statement.args["kind"]:
+        case "TABLE" | "VIEW":
+            first = (statement.args.get("tables") or [statement.this])[0]
+            return _on(connection, first), lambda w: drop(w, statement)
+        case "SCHEMA" | "DATABASE":
+            return connection.catalog, lambda w: drop_schema(w, statement)
+    raise InvalidInput(f"DROP {statement.args['kind']} is not supported")
+
+
+def _on(connection: Connection, table: exp.Expr) -> str:
+    return target_name(connection, table).catalog
+
+
+def _transaction(connection: Connection, statement: exp.Expr) -> int:
+    savepoint = statement.args.get("savepoint")
+    if isinstance(statement, exp.Transaction):
+        connection.begin()
+    elif isinstance(statement, exp.Commit):
+        connection.commit()
+    elif savepoint is not None:
+        connection.rollback_to(savepoint.name)
+    else:
+        connection.rollback()
+    return 0
+
+
+def _savepoint(connection: Connection, command: str, body: str) -> int:
+    words = body.split()
+    if len(words) == 2 and words[0].upper() == "SAVEPOINT":
+        words = words[1:]
+    if len(words) != 1:
+        raise InvalidInput(f"{body!r} is not the name of a savepoint", hint="Write SAVEPOINT name.")
+    name = words[0].strip('"')
+    if command == "SAVEPOINT":
+        connection.savepoint(name)
+    else:
+        connection.release(name)
+    return 0

@@ -7,6 +7,7 @@ identity. Two copies differ where Python's dictionaries do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import hypothesis.strategies as st
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.errors import MergeConflict
 from omnigraph.schema import Catalog
 from support.graphs import Row
 
@@ -119,6 +121,11 @@ class History:
             old = self.shapes[branch]
             self.shapes["side"] = Shape(old.ship, dict(old.properties))
 
+    def _merge(self, branch: str) -> None:
+        if self.shapes.get("side") == self.shapes["main"]:
+            with suppress(MergeConflict):
+                self.graph.merge("side", on_conflict="theirs")
+
     def _drop(self, branch: str, name: str) -> None:
         shape = self.shapes[branch]
         shape.properties.pop(name, None)
@@ -174,6 +181,7 @@ deletes = st.tuples(
 )
 upkeep = st.tuples(st.just("optimize"), _branch)
 forks = st.tuples(st.just("fork"), st.just("main"))
+merges = st.tuples(st.just("merge"), st.just("main"))
 schema_changes = st.one_of(
     st.tuples(st.sampled_from(["drop", "add"]), _branch, st.sampled_from(PROPERTIES)),
     st.tuples(st.just("rename"), _branch, st.just("flag"), st.sampled_from(["sign", "tags"])),
@@ -181,6 +189,10 @@ schema_changes = st.one_of(
     st.tuples(st.just("widen"), _branch),
 )
 histories = st.lists(
-    st.one_of(writes, writes, deletes, upkeep, forks, schema_changes), min_size=2, max_size=8
+    st.one_of(writes, writes, deletes, upkeep, forks, merges, schema_changes),
+    min_size=2,
+    max_size=9,
 )
-data_histories = st.lists(st.one_of(writes, writes, deletes, upkeep), min_size=2, max_size=6)
+data_histories = st.lists(
+    st.one_of(writes, writes, deletes, upkeep, forks, merges), min_size=2, max_size=7
+)

@@ -15,8 +15,6 @@ from engine.branching.recorded import History, data_histories
 from omnigraph import Graph
 from omnigraph.branching import ranges
 from omnigraph.errors import NotFound, ParentlessCommit, Reclaimed, SchemaBoundary
-from omnigraph.schema.keys import new_ulid
-from omnigraph.storage.plan import PublishPlan
 from support.graphs import BOATS, boats
 
 
@@ -30,11 +28,10 @@ def head(graph: Graph, branch: str = "main") -> str:
 
 
 def merged(graph: Graph, source: str) -> str:
-    """Bring a branch that main has not moved under into main, as a merge commit."""
-    ours, theirs = graph._store.head("main"), graph._store.head(source)
-    moved = {k: p for k, p in theirs.tables.items() if p != ours.tables.get(k)}
-    plan = PublishPlan(new_ulid(), ours, moved, frozenset(), merged=theirs.commit)
-    return graph._store.publisher.publish(plan).id
+    """Merge a branch into main; the commit."""
+    commit = graph.merge(source).commit
+    assert commit is not None
+    return commit.id
 
 
 def test_b23_a_deleted_node_comes_before_the_edge_it_took_along(graph: Graph) -> None:
@@ -120,6 +117,28 @@ def test_a_merge_is_compared_with_its_first_parent(graph: Graph) -> None:
     assert [(c.op, c.id) for c in found] == [("insert", "Dot"), ("insert", "Eel")]
     assert "authored_branch" not in found.cause.to_json()
     assert graph.changes(tip).cause.authored_branch == "wip"
+
+
+def test_a_merge_of_moved_branches_shows_what_came_from_the_source(graph: Graph) -> None:
+    graph.create_branch("wip")
+    with graph.transaction("wip") as txn:
+        txn.upsert("Boat", [{"name": "Ada", "crew": 5}])
+        txn.delete("Boat", ["Cap"])
+    with graph.transaction() as txn:
+        txn.insert("Boat", [{"name": "Eel"}])
+    found = graph.changes(merged(graph, "wip"))
+    assert [(c.op, c.id) for c in found] == [("update", "Ada"), ("delete", "Cap"), ("delete", "m1")]
+
+
+def test_a_type_that_a_merge_brings_with_data_is_a_boundary(graph: Graph) -> None:
+    graph.create_branch("wip")
+    graph.apply_schema(BOATS + "node Crane { name: String @key }", branch="wip")
+    with graph.transaction("wip") as txn:
+        txn.insert("Crane", [{"name": "big"}])
+    commit = merged(graph, "wip")
+    with pytest.raises(SchemaBoundary) as caught:
+        graph.changes(commit)
+    assert caught.value.details["schema_boundary"]["types"] == ["Crane"]
 
 
 def test_the_commit_that_created_the_graph_has_no_parent(graph: Graph) -> None:

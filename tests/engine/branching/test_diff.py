@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import tempfile
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+import omnigraph
 from engine.branching.recorded import Copy, History, Values, histories
 from omnigraph import Graph
 from omnigraph.branching.diff import DiffEntry
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.schema import Catalog
+from omnigraph.storage.definitions import define
 from support.graphs import BOATS, boats
 
 
@@ -38,12 +42,10 @@ def one(graph: Graph, from_: str, to: str = "main") -> DiffEntry:
 def test_b22_inserts_of_both_branches(graph: Graph) -> None:
     start = graph.snapshot().commit
     graph.create_branch("wip")
-    for branch, rows in {
-        "wip": [{"name": "Dot", "crew": 1}],
-        "main": [{"name": "Eel"}, {"name": "Dot", "crew": 1}],
-    }.items():
+    for branch, row in {"wip": {"name": "Dot", "crew": 1}, "main": {"name": "Eel"}}.items():
         with graph.transaction(branch) as txn:
-            txn.upsert("Boat", rows)
+            txn.insert("Boat", [row])
+    assert graph.merge("wip").outcome == "merged"
     assert shown(graph, start) == [("insert", "Boat", "Dot"), ("insert", "Boat", "Eel")]
     stats = graph.diff(start, "main").stats()
     assert (stats.inserts, stats.updates, stats.deletes, stats.types) == (2, 0, 0, ("Boat",))
@@ -114,10 +116,6 @@ def test_null_is_not_empty(graph: Graph) -> None:
 
 
 def test_blobs_are_compared_by_content(root: str) -> None:
-    import pyarrow as pa
-
-    import omnigraph
-
     graph = omnigraph.init(root, "node Photo { name: String @key  body: Blob? }")
 
     def put(**bodies: bytes | None) -> str:
@@ -261,6 +259,60 @@ def test_the_stream_of_batches_and_the_entries_say_the_same(graph: Graph) -> Non
         '{"properties":{},"endpoints":{"from":"Bly","to":"Cap"}}'
     )
     assert read.column("before").null_count == 4
+
+
+# --------------------------------------------------------------------------- plain tables, views
+
+NUMBERS = pa.schema([("n", pa.int64()), ("x", pa.float64())])
+
+
+def test_plain_tables_change_as_a_whole(graph: Graph) -> None:
+    start = graph.snapshot().commit
+    with graph.transaction() as txn:
+        txn.create_table("shop.numbers", NUMBERS)
+        txn.append("shop.numbers", [{"n": n, "x": math.nan} for n in range(10)])
+    made = graph.snapshot().commit
+    assert [e.to_json() for e in graph.diff(start, made)] == [
+        {"kind": "table", "type_name": "shop.numbers", "id": "shop.numbers", "op": "insert"}
+    ]
+    with graph.transaction() as txn:
+        txn.append("shop.numbers", [{"n": 10}])
+        txn.upsert("Boat", [{"name": "Dot"}])
+    assert shown(graph, made) == [
+        ("insert", "Boat", "Dot"),
+        ("update", "shop.numbers", "shop.numbers"),
+    ]
+    assert graph.diff(made, "main").stats().types == ("Boat", "shop.numbers")
+    assert shown(graph, made, kinds=["node"]) == [("insert", "Boat", "Dot")]
+    assert shown(graph, made, types=["table:shop.numbers"], ops=["delete"]) == []
+    with graph.transaction() as txn:
+        txn.drop_table("shop.numbers")
+    assert shown(graph, made, kinds=["table"])[0][0] == "delete"
+
+
+def test_a_plain_table_that_was_compacted_did_not_change(graph: Graph) -> None:
+    with graph.transaction() as txn:
+        txn.create_table("shop.numbers", NUMBERS)
+    for n in range(4):
+        with graph.transaction() as txn:
+            txn.append("shop.numbers", [{"n": n, "x": math.nan}])
+    start = graph.snapshot()
+    assert "table:shop.numbers" in graph.optimize().tables
+    assert graph.snapshot().commit != start.commit
+    assert shown(graph, start.commit) == []
+
+
+def test_a_view_changes_as_a_whole(graph: Graph) -> None:
+    seen = [graph.snapshot().commit]
+    for text in ("SELECT 1", "SELECT 2", None):
+        with graph.transaction() as txn:
+            if text is None:
+                txn.plain.undefine("view", "shop.v")
+            else:
+                txn.plain.define(define("view", "shop.v", {"sql": text}))
+        seen.append(graph.snapshot().commit)
+    ops = [shown(graph, *pair) for pair in zip(seen, seen[1:], strict=False)]
+    assert ops == [[(op, "shop.v", "shop.v")] for op in ("insert", "update", "delete")]
 
 
 # --------------------------------------------------------------------------- any history

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,14 @@ TYPES = {
     "blob": (pa.large_binary(), st.binary(max_size=3)),
     "texts": (pa.list_(pa.utf8()), st.lists(st.none() | st.text(max_size=2), max_size=3)),
     "floats": (pa.list_(pa.float64()), st.lists(st.sampled_from([0.0, -0.0, math.nan]))),
+    "struct": (
+        pa.struct([("a", pa.int32()), ("b", pa.list_(pa.utf8()))]),
+        st.fixed_dictionaries(
+            {"a": st.none() | st.integers(0, 1), "b": st.none() | st.lists(st.just("x"))}
+        ),
+    ),
+    "large lists": (pa.large_list(pa.int32()), st.lists(st.integers(0, 1), max_size=2)),
+    "decimal": (pa.decimal128(5, 2), st.decimals(-1, 1, places=2)),
     "vector": (
         pa.list_(pa.float32(), 2),
         st.lists(st.sampled_from([0.0, -0.0, 1.0]), min_size=2, max_size=2),
@@ -38,6 +47,10 @@ def exact(value: Any) -> object:  # noqa: ANN401
             return struct.pack("<d", value)
         case list():
             return [exact(item) for item in value]
+        case dict():
+            return {name: exact(item) for name, item in value.items()}
+        case Decimal():
+            return value + 0  # Arrow has one zero
         case _:
             return (type(value), value)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.pins import Pins
 
@@ -44,6 +45,8 @@ class Scope:
     """Columns by folded alias."""
     target: pa.Schema | None = None
     """The columns of the table that a statement inserts into."""
+    tables: list[ReadableTable] = field(default_factory=list)
+    """The stored tables that are read."""
     lent: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None

@@ -1,0 +1,139 @@
+"""The data source `omnigraph`: its options, and which reader or writer serves them.
+
+Spark plans every step in a process of its own, so each imports only what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from omnigraph.errors import InvalidInput
+from omnigraph_spark.places import Place, place_of
+
+if TYPE_CHECKING:
+    from omnigraph_spark.reading.changes import ChangeStream
+    from omnigraph_spark.reading.reader import Reader, Reading
+    from omnigraph_spark.writing.writer import Destination, StorageStreamWriter, StorageWriter
+
+_KINDS = {"nodes": "node", "edges": "edge"}
+
+
+class OmniGraphSource(DataSource):
+    """`spark.read.format("omnigraph")`; see docs/spark.md for the options."""
+
+    _reading: Reading | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "omnigraph"
+
+    # ------------------------------------------------------------------ reading
+
+    def schema(self) -> StructType:
+        from omnigraph_spark.sparktypes import spark_schema
+
+        schema = spark_schema(self._pinned().schema())
+        columns = self.options.get("columns")
+        if not columns:
+            return schema
+        return StructType([schema[name.strip()] for name in columns.split(",")])
+
+    def reader(self, schema: StructType) -> Reader:
+        from omnigraph_spark.reading.reader import Reader
+
+        return Reader(self._pinned(), schema)
+
+    def streamReader(self, schema: StructType) -> ChangeStream:  # noqa: N802
+        from omnigraph_spark.reading.changes import ChangeReading, ChangeStream
+
+        reading = self._pinned()
+        if not isinstance(reading, ChangeReading):
+            raise InvalidInput(
+                "a stream reads the changes of a branch",
+                hint='Add .option("changes", "true").',
+            )
+        return ChangeStream(reading, schema)
+
+    def _pinned(self) -> Reading:
+        """What is read; the moment is looked up once, when the DataFrame is made."""
+        if self._reading is None:
+            self._reading = reading_of(self.options)
+        return self._reading
+
+    # ------------------------------------------------------------------ writing
+
+    def writer(self, schema: StructType, overwrite: bool) -> StorageWriter:
+        from omnigraph_spark.writing.writer import StorageWriter
+
+        return StorageWriter(self._destination(schema, overwrite), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StorageStreamWriter:  # noqa: N802
+        from omnigraph_spark.writing.writer import StorageStreamWriter
+
+        stream = self.options.get("stream") or self.options.get("checkpointlocation")
+        if not stream:
+            raise InvalidInput(
+                "a stream needs a name that stays the same when it is started again",
+                hint='Give it one with .option("stream", "orders"), or set checkpointLocation.',
+            )
+        return StorageStreamWriter(self._destination(schema, overwrite), stream, schema)
+
+    def _destination(self, schema: StructType, overwrite: bool) -> Destination:
+        from omnigraph_spark.writing.writer import destination_of
+
+        return destination_of(self.options, table_key(self.options), schema, overwrite)
+
+
+def reading_of(options: Mapping[str, str]) -> Reading:
+    """What the options ask to read, pinned to one commit."""
+    place = place_of(options)
+    at = options.get("at", "main")
+    if options.get("changes", "false").lower() == "true":
+        from omnigraph_spark.reading.changes import change_reading
+
+        named = {"node", "edge", "table"} & set(options)
+        return change_reading(place, options, table_key(options) if named else None)
+    from omnigraph_spark.reading.storage import StorageQuery, StorageTable
+
+    if "gq" in options or "gq_name" in options:
+        moment = pinned(place, at)
+        return StorageQuery(
+            place, options.get("gq"), options.get("gq_name"), options.get("params"), moment
+        )
+    wanted = options.get("partitions")
+    return StorageTable(
+        place, table_key(options), pinned(place, at), int(wanted) if wanted else None
+    )
+
+
+def pinned(place: Place, at: str) -> str:
+    """A moment as one that stays, whatever is committed later."""
+    snapshot = place.graph().snapshot(at)
+    return f"{snapshot.branch}@{snapshot.commit}"
+
+
+def table_key(options: Mapping[str, str]) -> str:
+    """`node:Person`, `edge:Knows` or `table:schema.name`, from whichever option names it."""
+    named = [
+        *(f"{kind}:{options[kind]}" for kind in ("node", "edge") if kind in options),
+        *(_by_schema(options[key]) for key in ("table",) if key in options),
+    ]
+    if len(named) != 1:
+        raise InvalidInput(
+            "say which table is meant, and only once",
+            hint='.option("node", "Person"), .option("edge", "Knows") or .option("table", "s.t").',
+        )
+    return named[0]
+
+
+def _by_schema(name: str) -> str:
+    schema, dot, table = name.replace('"', "").partition(".")
+    if not dot:
+        raise InvalidInput(
+            f"{name!r} has no schema", hint='Write nodes.Person, edges.Knows or "schema.table".'
+        )
+    return f"{_KINDS[schema]}:{table}" if schema in _KINDS else f"table:{schema}.{table}"

@@ -1,0 +1,141 @@
+"""Several DataFrames in one commit."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import omnigraph
+from omnigraph.bulk import BulkMode, StagedFiles, Target
+from omnigraph.errors import InvalidInput
+from omnigraph_spark.places import Place, place_of
+from omnigraph_spark.sparktypes import arrow_schema
+from omnigraph_spark.writing.files import MESSAGE, FileTask
+
+MODES: tuple[BulkMode, ...] = ("append", "merge", "overwrite")
+
+
+@dataclass(frozen=True)
+class Write:
+    """Rows that are to go into a table."""
+
+    target: Target
+    rows: DataFrame
+
+
+class GraphWrite:
+    """Collects DataFrames; at the end of the block they are written and committed at once."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        place: Place,
+        branch: str,
+        message: str | None,
+        actor: str | None,
+        once: tuple[str, int] | None,
+        on_progress: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._place = place
+        self._branch = branch
+        self._message = message
+        self._actor = actor
+        self._once = once
+        self._on_progress = on_progress
+        self._writes: dict[str, Write] = {}
+        self.commit: omnigraph.Commit | None = None
+        """The commit, once the block has ended; none when nothing changed."""
+        self.rows: dict[str, int] = {}
+        """How many rows were written to each table, by table key."""
+
+    def node(self, type_name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
+        """Write nodes of a type."""
+        self.rows_of(f"node:{type_name}", rows, mode)
+
+    def edge(self, type_name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
+        """Write edges of a type; `src` and `dst` are the ids of nodes."""
+        self.rows_of(f"edge:{type_name}", rows, mode)
+
+    def table(self, name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
+        """Write rows of a plain table `<schema>.<name>`, which is made if it is missing."""
+        self.rows_of(f"table:{name}", rows, mode)
+
+    def rows_of(self, table_key: str, rows: DataFrame, mode: BulkMode = "append") -> None:
+        """Write rows of `node:Person`, `edge:Knows` or `table:schema.name`."""
+        columns = plain_columns(rows) if table_key.startswith("table:") else None
+        self._add(Target(table_key, mode, columns), rows)
+
+    def _add(self, target: Target, rows: DataFrame) -> None:
+        if target.mode not in MODES:
+            raise InvalidInput(
+                f"{target.mode!r} is not a way to write", hint=f"Use {', '.join(MODES)}."
+            )
+        if target.table_key in self._writes:
+            raise InvalidInput(
+                f"{target.table_key} is written twice", hint="Put the rows together with union."
+            )
+        self._writes[target.table_key] = Write(target, rows)
+
+    def __enter__(self) -> GraphWrite:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None and self._writes:
+            self._run()
+
+    def _run(self) -> None:
+        graph = self._place.graph()
+        targets = [write.target for write in self._writes.values()]
+        job = graph.begin_bulk(targets, branch=self._branch, actor=self._actor)
+        try:
+            files: list[StagedFiles] = []
+            for key, write in self._writes.items():
+                self._on_progress(f"writing {key}")
+                task = FileTask(self._place, job, key, write.rows.schema)
+                done = write.rows.mapInArrow(task, MESSAGE).collect()
+                written = [pickle.loads(row.message) for row in done]
+                self.rows[key] = sum(part.rows for part in written)
+                files += written
+        except BaseException:
+            graph.abandon_bulk(job)
+            raise
+        self._on_progress("validating")
+        self.commit = graph.finish_bulk(
+            job, files, actor=self._actor, message=self._message, once=self._once
+        )
+
+
+def plain_columns(rows: DataFrame) -> pa.Schema:
+    """The columns of a DataFrame as a plain table keeps them."""
+    return arrow_schema(rows.schema)
+
+
+def graph_write(
+    spark: SparkSession,
+    uri: str,
+    branch: str = "main",
+    *,
+    message: str | None = None,
+    actor: str | None = None,
+    once: tuple[str, int] | None = None,
+    options: Mapping[str, str] | None = None,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> GraphWrite:
+    """Write several DataFrames in one commit; use it as a context manager.
+
+    `once` names a stream and the number of its batch, which then lands at most once. `options` are
+    those of the data source (storage, token, TLS).
+    """
+    place = place_of({"uri": uri, **(options or {})})
+    return GraphWrite(spark, place, branch, message, actor, once, on_progress)

@@ -1,0 +1,92 @@
+"""One statement that writes: a transaction on one branch, reads at its pin, one publish.
+
+Outside a transaction of the session, a statement whose branch moved under it is run again from the
+start: nothing of it has become visible.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import PublishContention, ReadSetConflict, TransactionExpired
+from omnigraph.graph import Transaction
+from omnigraph.storage.snapshot import Snapshot
+from omnigraph_sql.parameters import Params
+from omnigraph_sql.reading import plan_query, read
+
+if TYPE_CHECKING:
+    from omnigraph_sql.connection import Connection
+
+ATTEMPTS = 8
+PAUSE_SECONDS = 0.02
+MESSAGE_LENGTH = 200
+
+
+@dataclass
+class Change:
+    """A statement at work: where it reads, and the transaction it writes with."""
+
+    connection: Connection
+    catalog: str
+    txn: Transaction
+    params: Params
+    snapshot: Snapshot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.snapshot = self.txn.snapshot
+
+    def read(self, query: exp.Expr, addresses_of: str | None = None) -> pa.RecordBatchReader:
+        """The rows of a query, at the moment this change is based on."""
+        return read(self.connection, query, self.params, addresses_of=addresses_of)
+
+    def parts(self, query: exp.Expr, addresses_of: str | None = None) -> Iterator[pa.Table]:
+        """The same, piece by piece."""
+        for batch in self.read(query, addresses_of):
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+
+    def schema_of(self, query: exp.Expr) -> pa.Schema:
+        """What a query would give, without running it."""
+        return plan_query(self.connection, query, self.connection.pins()).schema
+
+
+def change(
+    connection: Connection,
+    catalog: str,
+    text: str,
+    params: Params,
+    work: Callable[[Change], int],
+    *,
+    attempts: int = ATTEMPTS,
+) -> int:
+    """Do a piece of work on a branch as one publish; how many rows it changed."""
+    branch = connection.writable(catalog, leading_text(text))
+    if connection.in_transaction:
+        attempts = 1  # nobody else writes to the branch of a transaction
+    for attempt in range(attempts):
+        if attempt:
+            time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * attempt)
+        txn = connection.graph.transaction(
+            branch, actor=connection.user, message=leading_text(text)
+        )
+        with connection.pinned(catalog, txn.snapshot):
+            try:
+                with txn:
+                    return work(Change(connection, catalog, txn, params))
+            except (ReadSetConflict, TransactionExpired, PublishContention):
+                if attempt + 1 == attempts:
+                    raise
+    raise AssertionError("unreachable")
+
+
+def leading_text(text: str) -> str:
+    """A statement as the message of its commit."""
+    line = " ".join(text[: 2 * MESSAGE_LENGTH].split())
+    return line if len(line) <= MESSAGE_LENGTH else line[: MESSAGE_LENGTH - 1] + "…"

@@ -1,0 +1,120 @@
+"""A session's transaction: a hidden branch, forked at its first write, merged by its commit.
+
+Every statement commits on the branch, which leaves checks across tables to the merge; the merge is
+one publish on the target and takes the branch away. A savepoint is a commit of the branch.
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.graph import Graph
+from omnigraph.schema.keys import new_ulid
+from omnigraph.storage.snapshot import Snapshot
+from omnigraph.storage.values import Commit
+
+PREFIX = "__txn/"
+LONGEST = "24h"
+"""How long a collection leaves the branch of a transaction alone: its session may be gone."""
+
+
+class SessionTransaction:
+    """What a session does between BEGIN and COMMIT or ROLLBACK, on one branch."""
+
+    def __init__(self, graph: Graph, catalog: str, user: str | None) -> None:
+        self._graph = graph
+        self._user = user
+        self._texts: list[str] = []
+        self._savepoints: list[tuple[str, str | None]] = []
+        """Names, and the commits of the branch they stand for; none before the first write."""
+        self.catalog = catalog
+        self.base: Snapshot = graph.snapshot(catalog)
+        """The branch as it was at BEGIN, which is read until something is written."""
+        self.branch: str | None = None
+
+    def writable(self) -> str:
+        """The hidden branch; forked now if this is the first write."""
+        if self.branch is None:
+            self.branch = self._fork(f"{self.base.branch}@{self.base.commit}")
+        return self.branch
+
+    def note(self, text: str) -> None:
+        """Remember a statement for the message of the commit."""
+        self._texts.append(text)
+
+    def _fork(self, moment: str) -> str:
+        name = PREFIX + new_ulid()
+        self._graph.create_branch(name, moment, deferred_checks=True, hidden=True, ttl=LONGEST)
+        return name
+
+    # ------------------------------------------------------------------ savepoints
+
+    def savepoint(self, name: str) -> None:
+        """Remember the state under a name."""
+        commit = self._graph.snapshot(self.branch).commit if self.branch else None
+        self._savepoints.append((name, commit))
+
+    def rollback_to(self, name: str) -> None:
+        """Go back to a remembered state, which stays remembered."""
+        place = self._find(name)
+        del self._savepoints[place + 1 :]
+        commit = self._savepoints[place][1]
+        if self.branch is None:
+            return
+        if commit is None:
+            self._drop()
+        elif self._graph.snapshot(self.branch).commit != commit:
+            old = self.branch
+            self.branch = self._fork(f"{old}@{commit}")
+            self._graph.delete_branch(old)
+
+    def release(self, name: str) -> None:
+        """Forget a remembered state and those after it; what was done stays."""
+        del self._savepoints[self._find(name) :]
+
+    def _find(self, name: str) -> int:
+        for place in range(len(self._savepoints) - 1, -1, -1):
+            if self._savepoints[place][0].casefold() == name.casefold():
+                return place
+        known = ", ".join(known for known, _ in self._savepoints)
+        raise NotFound(
+            f"there is no savepoint {name!r}", hint=f"There are {known}." if known else None
+        )
+
+    # ------------------------------------------------------------------ ending
+
+    def commit(self) -> Commit | None:
+        """Merge the branch into its target, in one publish; none when nothing was written."""
+        if self.branch is None:
+            return None
+        if self._graph.snapshot(self.branch).commit == self.base.commit:
+            self._drop()
+            return None
+        try:
+            merged = self._graph.merge(
+                self.branch,
+                self.catalog,
+                delete_source=True,
+                actor=self._user,
+                message="; ".join(self._texts),
+            )
+        except BaseException:
+            self._drop()
+            raise
+        self.branch = None
+        return merged.commit
+
+    def rollback(self) -> None:
+        """Forget everything."""
+        self._drop()
+
+    def _drop(self) -> None:
+        branch, self.branch = self.branch, None
+        if branch is not None:
+            self._graph.delete_branch(branch)
+
+
+def require_transaction(found: SessionTransaction | None) -> SessionTransaction:
+    """The open transaction of a session."""
+    if found is None:
+        raise InvalidInput("no transaction is open", hint="Begin one with BEGIN.")
+    return found

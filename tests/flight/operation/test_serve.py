@@ -1,0 +1,157 @@
+"""`omnigraph serve` as a process: it says how to connect, serves, and ends without losing work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.flight as fl
+import pytest
+from adbc_driver_flightsql import dbapi
+
+from flight.clients import rows
+from flight.conftest import Serve
+from omnigraph import Graph
+from omnigraph.cli import run
+from omnigraph.errors import InvalidInput
+from omnigraph_flight.command import serve as serve_command
+from omnigraph_flight.messages import wrapped
+from omnigraph_flight.running import Server
+
+COMMAND = """
+import sys
+from omnigraph.cli import run
+from omnigraph.cli.app import App
+from omnigraph_flight.command import serve
+known = App.get_command
+App.get_command = lambda self, ctx, name: serve if name == "serve" else known(self, ctx, name)
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", COMMAND, "serve", *arguments]
+
+
+@contextmanager
+def serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running server and what it says."""
+    process = subprocess.Popen(
+        command(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert process.stdout is not None
+    said: list[str] = []
+    try:
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith(("BI ", "}")):
+                break
+        else:
+            pytest.fail(f"it did not start: {process.stderr and process.stderr.read()}")
+        yield process, "".join(said)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def uri_in(said: str) -> str:
+    found = re.search(r"grpc\S*://[\d.]+:\d+", said)
+    assert found, said
+    return found[0]
+
+
+def test_it_says_how_to_connect_and_ends_when_told(graph: Graph) -> None:
+    with serving(graph.uri, "--port", "0") as (process, said):
+        uri = uri_in(said)
+        for tool in ("Python", "dbt", "Spark", "BI"):
+            assert re.search(rf"^{tool} ", said, re.M), said
+        with dbapi.connect(uri, autocommit=True) as client:
+            assert rows(client, "SELECT count(*) FROM Person") == [(3,)]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_running_statements_finish_first(graph: Graph) -> None:
+    with serving(graph.uri, "--port", "0") as (process, said), fl.connect(uri_in(said)) as client:
+        digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+        tables = ", ".join(f"{digits} {name}(v)" for name in "abcdef")
+        command = wrapped("CommandStatementQuery", query=f"SELECT a.v FROM {tables}")
+        info = client.get_flight_info(fl.FlightDescriptor.for_command(command))
+        reader = client.do_get(info.endpoints[0].ticket)
+        count = reader.read_chunk().data.num_rows
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        assert count + reader.read_all().num_rows == 1_000_000
+        assert process.wait(60) == 0
+
+
+def test_metrics_and_health_over_http(graph: Graph) -> None:
+    with serving(graph.uri, "--port", "0", "--metrics-port", "0", "--json") as (_, said):
+        told = json.loads(said)
+        with dbapi.connect(told["uri"], autocommit=True) as client:
+            rows(client, "SELECT name FROM Person")
+        page = f"http://127.0.0.1:{told['metrics_port']}"
+        assert _get(f"{page}/health") == "ok\n"
+        metrics = _get(f"{page}/metrics")
+        assert re.search(r"^omnigraph_rows_sent_total [1-9]", metrics, re.M)
+        assert re.search(r'^omnigraph_calls_total\{.*method="DoGet".*\} [1-9]', metrics, re.M)
+        with pytest.raises(urllib.error.HTTPError):
+            _get(f"{page}/etc/passwd")
+
+
+def _get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def test_a_file_the_environment_and_flags_configure_it(graph: Graph, tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(f'port = 1\nlog = "json"\n[graphs]\nsocial = "{graph.uri}"\n')
+    with serving("--config", str(file), OMNIGRAPH_PORT="0") as (process, said):
+        assert "Serving social" in said
+        process.send_signal(signal.SIGINT)
+        _, log = process.communicate(timeout=30)
+        assert json.loads(log.splitlines()[-1])["level"] == "info"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "no graph is given"),
+        (("nowhere.omni",), "nowhere.omni"),
+        (("--graph", "nonsense"), "does not name a graph"),
+        (("--config", "missing.toml"), "there is no configuration"),
+        (("g", "--host", "0.0.0.0"), "can be reached by others"),
+        (("g", "--tls-cert", "c"), "certificate and a key"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(
+    arguments: tuple[str, ...],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("omnigraph.cli.app._loaded", lambda plugin: serve_command)
+    monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": None})
+    assert run(["serve", *arguments]) in (2, 3)
+    assert told in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken(server: Server, serve: Serve) -> None:
+    with pytest.raises(InvalidInput, match="cannot listen"):
+        serve(port=server.port)
