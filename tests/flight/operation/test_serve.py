@@ -147,7 +147,7 @@ def test_what_cannot_be_is_refused_at_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("omnigraph.cli.app._loaded", lambda plugin: serve_command)
-    monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": None})
+    monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": object()})
     assert run(["serve", *arguments]) in (2, 3)
     assert told in capsys.readouterr().err
 
