@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import omnigraph
 from omnigraph.errors import InvalidInput
-from omnigraph.graph import Graph
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
 
 SERVER_SCHEMES = ("grpc://", "grpc+tcp://", "grpc+tls://", "grpc+mtls://")
 STORAGE_PREFIX = "storage."
@@ -43,6 +45,8 @@ class Place:
 
 @lru_cache(maxsize=8)
 def _opened(uri: str, storage: tuple[tuple[str, str], ...]) -> Graph:
+    import omnigraph
+
     return omnigraph.open(uri, storage_options=dict(storage))
 
 

@@ -1,24 +1,23 @@
-"""The data source `omnigraph`: its options, and which reader or writer serves them."""
+"""The data source `omnigraph`: its options, and which reader or writer serves them.
+
+Spark plans every step in a process of its own, so each imports only what it needs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place, place_of
-from omnigraph_spark.reading.changes import ChangeReading, ChangeStream, change_reading
-from omnigraph_spark.reading.reader import Reader, Reading
-from omnigraph_spark.reading.storage import StorageQuery, StorageTable
-from omnigraph_spark.sparktypes import spark_schema
-from omnigraph_spark.writing.writer import (
-    Destination,
-    StorageStreamWriter,
-    StorageWriter,
-    destination_of,
-)
+
+if TYPE_CHECKING:
+    from omnigraph_spark.reading.changes import ChangeStream
+    from omnigraph_spark.reading.reader import Reader, Reading
+    from omnigraph_spark.writing.writer import Destination, StorageStreamWriter, StorageWriter
 
 _KINDS = {"nodes": "node", "edges": "edge"}
 
@@ -32,17 +31,25 @@ class OmniGraphSource(DataSource):
     def name(cls) -> str:
         return "omnigraph"
 
+    # ------------------------------------------------------------------ reading
+
     def schema(self) -> StructType:
+        from omnigraph_spark.sparktypes import spark_schema
+
         schema = spark_schema(self._pinned().schema())
         columns = self.options.get("columns")
-        return (
-            StructType([schema[name.strip()] for name in columns.split(",")]) if columns else schema
-        )
+        if not columns:
+            return schema
+        return StructType([schema[name.strip()] for name in columns.split(",")])
 
     def reader(self, schema: StructType) -> Reader:
+        from omnigraph_spark.reading.reader import Reader
+
         return Reader(self._pinned(), schema)
 
     def streamReader(self, schema: StructType) -> ChangeStream:  # noqa: N802
+        from omnigraph_spark.reading.changes import ChangeReading, ChangeStream
+
         reading = self._pinned()
         if not isinstance(reading, ChangeReading):
             raise InvalidInput(
@@ -51,10 +58,22 @@ class OmniGraphSource(DataSource):
             )
         return ChangeStream(reading, schema)
 
+    def _pinned(self) -> Reading:
+        """What is read; the moment is looked up once, when the DataFrame is made."""
+        if self._reading is None:
+            self._reading = reading_of(self.options)
+        return self._reading
+
+    # ------------------------------------------------------------------ writing
+
     def writer(self, schema: StructType, overwrite: bool) -> StorageWriter:
+        from omnigraph_spark.writing.writer import StorageWriter
+
         return StorageWriter(self._destination(schema, overwrite), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StorageStreamWriter:  # noqa: N802
+        from omnigraph_spark.writing.writer import StorageStreamWriter
+
         stream = self.options.get("stream") or self.options.get("checkpointlocation")
         if not stream:
             raise InvalidInput(
@@ -64,13 +83,9 @@ class OmniGraphSource(DataSource):
         return StorageStreamWriter(self._destination(schema, overwrite), stream, schema)
 
     def _destination(self, schema: StructType, overwrite: bool) -> Destination:
-        return destination_of(self.options, table_key(self.options), schema, overwrite)
+        from omnigraph_spark.writing.writer import destination_of
 
-    def _pinned(self) -> Reading:
-        """What is read; the moment is looked up once, when the DataFrame is made."""
-        if self._reading is None:
-            self._reading = reading_of(self.options)
-        return self._reading
+        return destination_of(self.options, table_key(self.options), schema, overwrite)
 
 
 def reading_of(options: Mapping[str, str]) -> Reading:
@@ -78,8 +93,12 @@ def reading_of(options: Mapping[str, str]) -> Reading:
     place = place_of(options)
     at = options.get("at", "main")
     if options.get("changes", "false").lower() == "true":
+        from omnigraph_spark.reading.changes import change_reading
+
         named = {"node", "edge", "table"} & set(options)
         return change_reading(place, options, table_key(options) if named else None)
+    from omnigraph_spark.reading.storage import StorageQuery, StorageTable
+
     if "gq" in options or "gq_name" in options:
         moment = pinned(place, at)
         return StorageQuery(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -39,6 +39,7 @@ class GraphWrite:
         message: str | None,
         actor: str | None,
         once: tuple[str, int] | None,
+        on_progress: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._place = place
@@ -46,6 +47,7 @@ class GraphWrite:
         self._message = message
         self._actor = actor
         self._once = once
+        self._on_progress = on_progress
         self._writes: dict[str, Write] = {}
         self.commit: omnigraph.Commit | None = None
         """The commit, once the block has ended; none when nothing changed."""
@@ -54,15 +56,20 @@ class GraphWrite:
 
     def node(self, type_name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
         """Write nodes of a type."""
-        self._add(Target(f"node:{type_name}", mode), rows)
+        self.rows_of(f"node:{type_name}", rows, mode)
 
     def edge(self, type_name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
         """Write edges of a type; `src` and `dst` are the ids of nodes."""
-        self._add(Target(f"edge:{type_name}", mode), rows)
+        self.rows_of(f"edge:{type_name}", rows, mode)
 
     def table(self, name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
         """Write rows of a plain table `<schema>.<name>`, which is made if it is missing."""
-        self._add(Target(f"table:{name}", mode, plain_columns(rows)), rows)
+        self.rows_of(f"table:{name}", rows, mode)
+
+    def rows_of(self, table_key: str, rows: DataFrame, mode: BulkMode = "append") -> None:
+        """Write rows of `node:Person`, `edge:Knows` or `table:schema.name`."""
+        columns = plain_columns(rows) if table_key.startswith("table:") else None
+        self._add(Target(table_key, mode, columns), rows)
 
     def _add(self, target: Target, rows: DataFrame) -> None:
         if target.mode not in MODES:
@@ -94,6 +101,7 @@ class GraphWrite:
         try:
             files: list[StagedFiles] = []
             for key, write in self._writes.items():
+                self._on_progress(f"writing {key}")
                 task = FileTask(self._place, job, key, write.rows.schema)
                 done = write.rows.mapInArrow(task, MESSAGE).collect()
                 written = [pickle.loads(row.message) for row in done]
@@ -102,6 +110,7 @@ class GraphWrite:
         except BaseException:
             graph.abandon_bulk(job)
             raise
+        self._on_progress("validating")
         self.commit = graph.finish_bulk(
             job, files, actor=self._actor, message=self._message, once=self._once
         )
@@ -121,6 +130,7 @@ def graph_write(
     actor: str | None = None,
     once: tuple[str, int] | None = None,
     options: Mapping[str, str] | None = None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> GraphWrite:
     """Write several DataFrames in one commit; use it as a context manager.
 
@@ -128,4 +138,4 @@ def graph_write(
     those of the data source (storage, token, TLS).
     """
     place = place_of({"uri": uri, **(options or {})})
-    return GraphWrite(spark, place, branch, message, actor, once)
+    return GraphWrite(spark, place, branch, message, actor, once, on_progress)

@@ -42,6 +42,8 @@ _COMMANDS: dict[str, Callable[[Connection, str], int]] = {
     "CREATE BRANCH": branches.create_branch,
     "DROP BRANCH": branches.drop_branch,
     "MERGE BRANCH": branches.merge_branch,
+    "CREATE TAG": branches.create_tag,
+    "DROP TAG": branches.drop_tag,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import sqlglot
 from sqlglot import exp
@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph_sql.guard import Touch
 from omnigraph_sql.information_schema import schema_names
+from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name
 
 if TYPE_CHECKING:
@@ -48,18 +49,47 @@ def split(body: str, keywords: Iterable[tuple[str, ...]], dialect: str) -> dict[
 
 
 def create_branch(connection: Connection, body: str) -> int:
-    """CREATE BRANCH [IF NOT EXISTS] b [FROM m]"""
-    said = split(body, [("FROM",), ("IF", "NOT", "EXISTS")], connection.dialect)
-    name = said.get("IF NOT EXISTS", said[""])
+    """CREATE BRANCH [IF NOT EXISTS] b [FROM m] [WITH (ttl = …, owner = …, deferred_checks = …)]"""
+    said = split(body, [("FROM",), ("IF", "NOT", "EXISTS"), ("WITH",)], connection.dialect)
+    name = _required(said.get("IF NOT EXISTS", said[""]), "CREATE BRANCH b [FROM m]")
     source = said.get("FROM", connection.catalog)
+    options = _branch_options(said.get("WITH", "()"), connection.dialect)
     connection.guard(Touch("branch", name))
     connection.pins().touch("read", source)
     try:
-        connection.graph.create_branch(_required(name, "CREATE BRANCH b [FROM m]"), source)
+        connection.graph.create_branch(name, source, **options)
     except AlreadyExists:
         if "IF NOT EXISTS" not in said:
             raise
     return 0
+
+
+class BranchOptions(TypedDict, total=False):
+    """What WITH may say of a new branch."""
+
+    ttl: str
+    owner: str
+    deferred_checks: bool
+
+
+_OPTIONS: dict[str, type] = {"ttl": str, "owner": str, "deferred_checks": bool}
+
+
+def _branch_options(text: str, dialect: str) -> BranchOptions:
+    options = BranchOptions()
+    tree = parse_one(f"SELECT {text}", dialect).tree.expressions[0]
+    for said in tree.expressions if isinstance(tree, exp.Tuple) else [tree.this]:
+        name = said.this.name.lower() if isinstance(said, exp.EQ) else ""
+        value = said.expression.to_py() if name and said.expression.is_string else None
+        if name and isinstance(said.expression, exp.Boolean):
+            value = bool(said.expression.this)
+        if not isinstance(value, _OPTIONS.get(name, ())):
+            raise InvalidInput(
+                f"{said.sql()} is no option of a branch",
+                hint="Write WITH (ttl = '7d', owner = 'ada', deferred_checks = true).",
+            )
+        options[name] = value  # type: ignore[literal-required]
+    return options
 
 
 def drop_branch(connection: Connection, body: str) -> int:
