@@ -180,7 +180,9 @@ def test_a_frame_stays_on_the_commit_it_was_made_on(spark: SparkSession, graph: 
 def test_fragments_are_read_in_parallel(spark: SparkSession, graph: Graph) -> None:
     job = graph.begin_bulk([Target("node:Thing")])
     files = [
-        write_rows(job, "node:Thing", pa.table({"key": [f"k{n}_{m}" for m in range(100)]}).to_reader())
+        write_rows(
+            job, "node:Thing", pa.table({"key": [f"k{n}_{m}" for m in range(100)]}).to_reader()
+        )
         for n in range(5)
     ]
     graph.finish_bulk(job, files)
