@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -63,7 +64,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         return call.error
 
     try:
-        with place.lock:
+        with place.lock, _at_moment(place, ticket):
             reader = statement.read(ticket.params, ticket.index, ticket.of)
         return fl.GeneratorStream(
             reader.schema,
@@ -91,7 +92,15 @@ def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, S
         place = request.session.home(settings)
     else:
         place = service.sessions.transaction(ticket.transaction.encode(), request.caller).place
-    with place.lock:
+    with place.lock, _at_moment(place, ticket):
         statement = prepare(place.connection, ticket.text)
     require_access(service.policies, request.caller, settings, statement)
     return place, statement
+
+
+def _at_moment(place: Place, ticket: Ticket) -> AbstractContextManager[None]:
+    """A block in which the ticket's catalog is read where the ticket says."""
+    if ticket.moment is None:
+        return nullcontext()
+    connection = place.connection
+    return connection.pinned(ticket.catalog, connection.graph.snapshot(ticket.moment))

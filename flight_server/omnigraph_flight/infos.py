@@ -109,8 +109,8 @@ def _tickets(
         if place.connection.in_transaction
         else None
     )
-    catalog = statement.pinned() if within is None else asked.settings.catalog
-    first = _ticket(request, asked, statement.language, asked.text, catalog, within)
+    moment = statement.pinned() if within is None else None
+    first = _ticket(request, asked, statement.language, asked.text, moment, within)
     many = asked.params is None and within is None
     of = statement.slices(request.slices(service.limits.slices)) if many else 1
     service.waiting.put(first.call, place, statement)
@@ -122,7 +122,7 @@ def _ticket(
     asked: Asked,
     language: Language,
     text: str,
-    catalog: str | None = None,
+    moment: str | None = None,
     transaction: str | None = None,
 ) -> Ticket:
     settings = asked.settings
@@ -131,7 +131,8 @@ def _ticket(
         user=request.caller.name,
         language=language,
         text=text,
-        catalog=catalog or settings.catalog,
+        catalog=settings.catalog,
+        moment=moment,
         schema=settings.schema,
         dialect=settings.dialect,
         transaction=transaction,

@@ -10,14 +10,21 @@ import pyarrow.flight as fl
 
 from omnigraph.errors import InvalidInput, ResourceLimit
 from omnigraph_flight.access import require_access, require_access_to_text, require_upload
+from omnigraph_flight.batches import aligned
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.messages import encoded
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import Settings, Transaction
 from omnigraph_flight.statements import prepare, run_text
 from omnigraph_flight.statuses import Unsupported
+from omnigraph_sql.writing.ingest import IngestMode
 
-_MODES = {(1, 1): "create", (2, 2): "append", (1, 3): "replace", (1, 2): "create_append"}
+_MODES: dict[tuple[int, int], IngestMode] = {
+    (1, 1): "create",
+    (2, 2): "append",
+    (1, 3): "replace",
+    (1, 2): "create_append",
+}
 """What to do if a table is missing (1 create, 2 fail) and if it is there (1 fail, 2 append,
 3 replace)."""
 
@@ -137,7 +144,7 @@ def _incoming(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.Reco
             service.metrics.bytes_received.inc(chunk.data.nbytes)
             if most and size > most:
                 raise ResourceLimit("the size of an upload in bytes", most, size)
-            yield chunk.data
+            yield aligned(chunk.data)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 

@@ -19,7 +19,7 @@ from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.plain_checks import check_required
 from omnigraph.storage.plain_tables import NOTHING_DECLARED, TableDeclaration
-from omnigraph.storage.reading import TableVersion, guarded
+from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
@@ -115,10 +115,12 @@ def reshape(
     target = tables.replace(version, schema, [])
     if state.rows:
         reader = tables.scan(version, columns=wanted or tables.open(version).schema.names)
-        rows = pa.RecordBatchReader.from_batches(
-            schema, _reshaped(guarded(reader, version), schema, sources)
-        )
-        target = tables.replace(target, schema, tables.write(target, rows))
+        fragments = [
+            fragment
+            for rows in chunks(_reshaped(guarded(reader, version), schema, sources))
+            for fragment in tables.write(target, rows)
+        ]
+        target = tables.replace(target, schema, fragments)
     failpoint(AFTER_TABLE)
     return replace(state, version=target, written=(), strict=True, unchecked=True)
 

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sqlglot import exp
 
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 
 _ANSWERS: dict[type[exp.Func], Callable[[Scope], str | None]] = {
     exp.CurrentUser: lambda scope: scope.user,

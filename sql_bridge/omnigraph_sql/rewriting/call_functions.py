@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.graph_functions import UNBOUND, Call, call_function
-from omnigraph_sql.rewriting.scope import Scope, quoted
+from omnigraph_sql.scope import Scope, quoted
 
 _ENGINE_FUNCTIONS = ("generate_series", "range")
 

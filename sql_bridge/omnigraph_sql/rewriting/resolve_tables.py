@@ -10,7 +10,7 @@ from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
 from omnigraph_sql.rewriting.call_functions import call_functions
-from omnigraph_sql.rewriting.scope import MAX_EXPANSION, Scope, quoted
+from omnigraph_sql.scope import MAX_EXPANSION, Scope, quoted
 
 
 def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:

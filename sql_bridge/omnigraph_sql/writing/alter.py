@@ -12,7 +12,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain_rows import conformed
 from omnigraph.storage.plain_tables import TableDeclaration
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.sql_types import arrow_type
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked
@@ -20,6 +20,7 @@ from omnigraph_sql.writing.declared import Declared, read_column, read_constrain
 from omnigraph_sql.writing.defaults import DEFAULTS
 from omnigraph_sql.writing.graph_types import alter_type
 from omnigraph_sql.writing.targets import Target, find_target, require, target_name
+from omnigraph_sql.writing.trees import called
 from omnigraph_sql.writing.views import rename_view
 
 
@@ -87,7 +88,7 @@ def _rewrite(work: Change, target: Target, shape: Shape) -> None:
     for name in shape.schema.names:
         value = shape.values[name]
         made = exp.Column(this=quoted(value)) if isinstance(value, str) else value or exp.Null()
-        columns.append(exp.alias_(made.copy(), quoted(name)))
+        columns.append(called(made.copy(), name))
     source = exp.Table(
         this=quoted(target.name), db=quoted(target.schema), catalog=quoted(work.catalog)
     )

@@ -1,9 +1,9 @@
-"""Branch statements: CREATE, DROP and MERGE BRANCH, CREATE and DROP TAG, USE."""
+"""Branch statements: CREATE, DROP and MERGE BRANCH, USE."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import sqlglot
 from sqlglot import exp
@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph_sql.information_schema import schema_names
+from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name
 
 if TYPE_CHECKING:
@@ -47,16 +48,45 @@ def split(body: str, keywords: Iterable[tuple[str, ...]], dialect: str) -> dict[
 
 
 def create_branch(connection: Connection, body: str) -> int:
-    """CREATE BRANCH [IF NOT EXISTS] b [FROM m]"""
-    said = split(body, [("FROM",), ("IF", "NOT", "EXISTS")], connection.dialect)
-    name = said.get("IF NOT EXISTS", said[""])
+    """CREATE BRANCH [IF NOT EXISTS] b [FROM m] [WITH (ttl = …, owner = …, deferred_checks = …)]"""
+    said = split(body, [("FROM",), ("IF", "NOT", "EXISTS"), ("WITH",)], connection.dialect)
+    name = _required(said.get("IF NOT EXISTS", said[""]), "CREATE BRANCH b [FROM m]")
     source = said.get("FROM", connection.catalog)
+    options = _branch_options(said.get("WITH", "()"), connection.dialect)
     try:
-        connection.graph.create_branch(_required(name, "CREATE BRANCH b [FROM m]"), source)
+        connection.graph.create_branch(name, source, **options)
     except AlreadyExists:
         if "IF NOT EXISTS" not in said:
             raise
     return 0
+
+
+class BranchOptions(TypedDict, total=False):
+    """What WITH may say of a new branch."""
+
+    ttl: str
+    owner: str
+    deferred_checks: bool
+
+
+_OPTIONS: dict[str, type] = {"ttl": str, "owner": str, "deferred_checks": bool}
+
+
+def _branch_options(text: str, dialect: str) -> BranchOptions:
+    options = BranchOptions()
+    tree = parse_one(f"SELECT {text}", dialect).tree.expressions[0]
+    for said in tree.expressions if isinstance(tree, exp.Tuple) else [tree.this]:
+        name = said.this.name.lower() if isinstance(said, exp.EQ) else ""
+        value = said.expression.to_py() if name and said.expression.is_string else None
+        if name and isinstance(said.expression, exp.Boolean):
+            value = bool(said.expression.this)
+        if not isinstance(value, _OPTIONS.get(name, ())):
+            raise InvalidInput(
+                f"{said.sql()} is no option of a branch",
+                hint="Write WITH (ttl = '7d', owner = 'ada', deferred_checks = true).",
+            )
+        options[name] = value  # type: ignore[literal-required]
+    return options
 
 
 def drop_branch(connection: Connection, body: str) -> int:
@@ -102,7 +132,7 @@ def create_tag(connection: Connection, body: str) -> int:
     """CREATE TAG t [FROM m]"""
     said = split(body, [("FROM",), ("AT",)], connection.dialect)
     at = said.get("FROM", said.get("AT", connection.catalog))
-    connection.graph.create_tag(_required(said[""], "CREATE TAG t [FROM m]"), at)
+    connection.graph.tags.create(_required(said[""], "CREATE TAG t [FROM m]"), at)
     return 0
 
 
@@ -111,7 +141,7 @@ def drop_tag(connection: Connection, body: str) -> int:
     said = split(body, [("IF", "EXISTS")], connection.dialect)
     name = _required(said.get("IF EXISTS", said[""]), "DROP TAG t")
     try:
-        connection.graph.delete_tag(name)
+        connection.graph.tags.delete(name)
     except NotFound:
         if "IF EXISTS" not in said:
             raise

@@ -12,12 +12,13 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked
 from omnigraph_sql.writing.defaults import default_expressions
 from omnigraph_sql.writing.sinks import Sink, sink_for
 from omnigraph_sql.writing.targets import find_target, require, target_name
+from omnigraph_sql.writing.trees import called
 
 HANDLE, PLACE = "handle of the row", "place of the match"
 """Names of columns that no table has."""
@@ -36,7 +37,7 @@ def delete(work: Change, statement: exp.Delete) -> int:
     sink = sink_for(work, target)
     query = _from(exp.select(), table, sources, statement)
     handle = _handle(table, sink)
-    query = query.select(exp.alias_(handle, quoted(HANDLE))).distinct()
+    query = query.select(called(handle, HANDLE)).distinct()
     count = 0
     for part in work.parts(query, _alias(table) if sink.addresses else None):
         sink.delete(part.column(0))
@@ -62,12 +63,10 @@ def update(work: Change, statement: exp.Update) -> int:
     new = assignments(statement.expressions, sink.schema, target.full)
     defaults = default_expressions(work, target)
     alias = _alias(table)
-    columns = [
-        exp.alias_(_value(new, name, alias, defaults), quoted(name)) for name in sink.schema.names
-    ]
+    columns = [called(_value(new, name, alias, defaults), name) for name in sink.schema.names]
     query = _from(exp.select(), table, sources, statement)
     handle = _handle(table, sink)
-    query = query.select(exp.alias_(handle.copy(), quoted(HANDLE)), *columns)
+    query = query.select(called(handle.copy(), HANDLE), *columns)
     if sources:
         query = _first_match(query, handle, sink.schema)
     count = 0
@@ -115,7 +114,7 @@ def _value(
 def _first_match(query: exp.Select, handle: exp.Expr, schema: pa.Schema) -> exp.Select:
     """One row per row of the target, where a join finds several."""
     number = exp.Window(this=exp.RowNumber(), partition_by=[handle.copy()], spec=None, over="OVER")
-    inner = query.select(exp.alias_(number, quoted(PLACE)))
+    inner = query.select(called(number, PLACE))
     source = exp.Subquery(this=inner, alias=exp.TableAlias(this=quoted("found")))
     kept = [exp.Column(this=quoted(name)) for name in (HANDLE, *schema.names)]
     first = exp.EQ(this=exp.Column(this=quoted(PLACE)), expression=exp.Literal.number(1))

@@ -9,13 +9,14 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import columns_of, picked, renamed
 from omnigraph_sql.writing.defaults import default_expressions
-from omnigraph_sql.writing.merge_rows import merge_source
+from omnigraph_sql.writing.on_conflict import insert_or_update
 from omnigraph_sql.writing.sinks import sink_for
 from omnigraph_sql.writing.targets import Target, find_target, require, target_name
+from omnigraph_sql.writing.trees import called
 
 
 def insert(work: Change, statement: exp.Insert) -> int:
@@ -38,7 +39,7 @@ def insert(work: Change, statement: exp.Insert) -> int:
             columns = [*columns, *missing]
     conflict = statement.args.get("conflict")
     if conflict is not None:
-        return merge_source(work, target, query, columns, conflict, _alias(statement))
+        return insert_or_update(work, target, query, columns, conflict, _alias(statement))
     if statement.args.get("overwrite"):
         _empty(work, target)
     sink, count = sink_for(work, target), 0
@@ -136,4 +137,4 @@ def _with_defaults(
 
 
 def _defaults_for(names: Sequence[str], defaults: Mapping[str, exp.Expr]) -> list[exp.Expr]:
-    return [exp.alias_(defaults.get(name, exp.Null()).copy(), quoted(name)) for name in names]
+    return [called(defaults.get(name, exp.Null()).copy(), name) for name in names]

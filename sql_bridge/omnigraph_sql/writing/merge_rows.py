@@ -1,4 +1,4 @@
-"""MERGE, and INSERT … ON CONFLICT: one join decides the fate of every row.
+"""MERGE: one join decides the fate of every row.
 
 The join gives, for each pair of a row of the target and one of the source (or a row of either that
 has no partner), the number of the clause that applies and the values it sets.
@@ -15,16 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.schema import NodeType
+from omnigraph.errors import InvalidInput
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
 from omnigraph_sql.sql_types import arrow_name
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked
 from omnigraph_sql.writing.delete_update import assignments
 from omnigraph_sql.writing.sinks import Sink, sink_for
 from omnigraph_sql.writing.targets import Target, find_target, require, target_name
+from omnigraph_sql.writing.trees import called, column_of
 
 HANDLE, CLAUSE, PRESENT = "handle of the row", "number of the clause", "source is present"
 
@@ -77,43 +76,7 @@ def merge(work: Change, statement: exp.Merge) -> int:
     merging = Merging(
         table, source, alias, statement.args["on"], clauses, statement.args.get("with_")
     )
-    return _run(work, sink, merging)
-
-
-def merge_source(
-    work: Change,
-    target: Target,
-    query: exp.Query,
-    columns: Sequence[str],
-    conflict: exp.OnConflict,
-    alias: str | None,
-) -> int:
-    """INSERT … ON CONFLICT: rows whose key is there already are left alone, or update it."""
-    sink = sink_for(work, target)
-    key = _conflict_key(work, target, sink, conflict, columns)
-    table = exp.Table(this=quoted(target.name), db=quoted(target.schema))
-    table.set("alias", exp.TableAlias(this=quoted(alias or target.name)))
-    source = exp.Subquery(
-        this=query,
-        alias=exp.TableAlias(this=quoted("excluded"), columns=[quoted(c) for c in columns]),
-    )
-    updates = bool(conflict.args.get("expressions"))
-    if not updates:
-        source = _one_per_key(source, key, columns)
-    on: exp.Expr = exp.and_(
-        *(
-            exp.EQ(this=_column(alias or target.name, name), expression=_column("excluded", name))
-            for name in key
-        )
-    )
-    clauses = [
-        Clause("only source", None, "insert", {name: _column("excluded", name) for name in columns})
-    ]
-    if updates:
-        where = conflict.args.get("where")
-        values = assignments(conflict.expressions, sink.schema, target.full)
-        clauses.append(Clause("matched", where.this if where else None, "update", values))
-    return _run(work, sink, Merging(table, source, "excluded", on, clauses))
+    return run_merge(work, sink, merging)
 
 
 # --------------------------------------------------------------------------- clauses
@@ -131,6 +94,8 @@ def _clause(
     )
     then = when.args["then"]
     condition = when.args.get("condition")
+    if condition is not None and match == "only source":
+        condition = _of_source(condition, alias)
     if isinstance(then, exp.Update):
         return Clause(match, condition, "update", _set(then, sink, target, alias, source_columns))
     if isinstance(then, exp.Insert):
@@ -164,7 +129,8 @@ def _inserted(
 ) -> dict[str, exp.Expr]:
     if isinstance(then.this, exp.Star) or then.this is None and then.expression is None:
         return _same_names(sink.schema, alias, source_columns)
-    values = then.expression.expressions if then.expression is not None else []
+    given = then.expression.expressions if then.expression is not None else []
+    values = [_of_source(value, alias) for value in given]
     if isinstance(then.this, exp.Tuple):
         names = picked(
             (Name(c.name, bool(c.this.args.get("quoted"))) for c in then.this.expressions),
@@ -178,11 +144,22 @@ def _inserted(
     return dict(zip(names, values, strict=True))
 
 
+def _of_source(value: exp.Expr, alias: str) -> exp.Expr:
+    """An expression of a clause that sees the source alone: names without a table are its."""
+
+    def qualified(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and not part.table:
+            part.set("table", exp.to_identifier(alias, quoted=True))
+        return part
+
+    return value.copy().transform(qualified, copy=False)
+
+
 def _same_names(schema: pa.Schema, alias: str, source: Sequence[str]) -> dict[str, exp.Expr]:
     """UPDATE SET * and INSERT *: every column the source has too."""
     folded = {name.casefold(): name for name in source}
     return {
-        name: _column(alias, folded[name.casefold()])
+        name: column_of(alias, folded[name.casefold()])
         for name in schema.names
         if name.casefold() in folded
     }
@@ -198,7 +175,7 @@ def _source_columns(work: Change, source: exp.Expr, with_: exp.With | None) -> l
 # --------------------------------------------------------------------------- running
 
 
-def _run(work: Change, sink: Sink, merging: Merging) -> int:
+def run_merge(work: Change, sink: Sink, merging: Merging) -> int:
     query = _joined(sink, merging)
     alias = merging.table.alias or merging.table.name
     seen: list[pa.Array] = []
@@ -240,11 +217,11 @@ def _refuse_ambiguous(seen: Sequence[pa.Array]) -> None:
 
 def _joined(sink: Sink, merging: Merging) -> exp.Select:
     alias = merging.table.alias or merging.table.name
-    handle = _column(alias, sink.handle)
-    present = _column(merging.source_alias, PRESENT)
+    handle = column_of(alias, sink.handle)
+    present = column_of(merging.source_alias, PRESENT)
     query = exp.select(
-        exp.alias_(handle, quoted(HANDLE)),
-        exp.alias_(_clause_number(merging.clauses, handle, present), quoted(CLAUSE)),
+        called(handle, HANDLE),
+        called(_clause_number(merging.clauses, handle, present), CLAUSE),
         *_values(sink, merging, alias, handle, present),
     ).from_(merging.table.copy())
     join = exp.Join(this=_marked(merging), on=merging.on.copy())
@@ -259,7 +236,7 @@ def _joined(sink: Sink, merging: Merging) -> exp.Select:
 
 def _marked(merging: Merging) -> exp.Subquery:
     """The source with a column that is null only where it has no row."""
-    inner = exp.select("*", exp.alias_(exp.true(), quoted(PRESENT))).from_(merging.source.copy())
+    inner = exp.select("*", called(exp.true(), PRESENT)).from_(merging.source.copy())
     return exp.Subquery(
         this=inner, alias=exp.TableAlias(this=exp.to_identifier(merging.source_alias))
     )
@@ -311,10 +288,10 @@ def _values(
             if value is not None:
                 said = True
             else:
-                value = _column(alias, field.name)
+                value = column_of(alias, field.name)
             case = case.when(_applies(clause, handle, present), _cast(value, field.type))
-        kept = _column(alias, field.name)
-        found.append(exp.alias_(case.else_(kept) if said else kept, quoted(field.name)))
+        kept = column_of(alias, field.name)
+        found.append(called(case.else_(kept) if said else kept, field.name))
     return found
 
 
@@ -325,64 +302,3 @@ def _cast(value: exp.Expr, type_: pa.DataType) -> exp.Expr:
     except InvalidInput:
         return value.copy()
     return exp.func("arrow_cast", value.copy(), exp.Literal.string(name))
-
-
-def _column(table: str, name: str) -> exp.Column:
-    return exp.Column(this=quoted(name), table=exp.to_identifier(table))
-
-
-# --------------------------------------------------------------------------- ON CONFLICT
-
-
-def _conflict_key(
-    work: Change, target: Target, sink: Sink, conflict: exp.OnConflict, columns: Sequence[str]
-) -> list[str]:
-    named = conflict.args.get("conflict_keys") or []
-    if named:
-        key = picked((_conflict_name(column) for column in named), sink.schema, target.full)
-    else:
-        key = _declared_key(work, target)
-    missing = [name for name in key if name not in columns]
-    if missing:
-        raise InvalidInput(
-            f"ON CONFLICT compares {missing[0]!r}, which the INSERT does not give",
-            hint="Name it among the columns.",
-        )
-    return key
-
-
-def _conflict_name(column: exp.Expr) -> Name:
-    inner = column.this if isinstance(column, exp.Ordered) else column
-    return Name(inner.name)
-
-
-def _declared_key(work: Change, target: Target) -> list[str]:
-    if target.is_type:
-        type_ = target.type(work.snapshot)
-        return list(type_.key.members) if isinstance(type_, NodeType) and type_.key else ["id"]
-    keys = work.txn.plain.table(target.full).declaration.keys
-    if len(keys) != 1:
-        raise NotFound(
-            f"{target.full} has {'no key' if not keys else 'several keys'}",
-            hint="Name the columns: ON CONFLICT (column) …",
-        )
-    return list(keys[0])
-
-
-def _one_per_key(source: exp.Subquery, key: Sequence[str], columns: Sequence[str]) -> exp.Subquery:
-    """The first row of each key: the others meet it, and nothing is done."""
-    number = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[_column("excluded", name) for name in key],
-        over="OVER",
-    )
-    inner = exp.select("*", exp.alias_(number, quoted("place of the row"))).from_(source)
-    first = exp.EQ(
-        this=exp.Column(this=quoted("place of the row")), expression=exp.Literal.number(1)
-    )
-    outer = (
-        exp.select(*(exp.Column(this=quoted(name)) for name in columns))
-        .from_(exp.Subquery(this=inner, alias=exp.TableAlias(this=quoted("numbered"))))
-        .where(first)
-    )
-    return exp.Subquery(this=outer, alias=exp.TableAlias(this=quoted("excluded")))

@@ -34,6 +34,9 @@ def _act(graph: Graph, asked: dict[str, Any]) -> str | None:
     if "collect" in asked:
         graph.collect()
         return None
+    if "optimize" in asked:
+        commit = graph.optimize(asked["optimize"]).commit
+        return commit.id if commit else None
     if "write_many" in asked:
         return _write_many(graph, asked["write_many"])
     with graph.transaction(message=asked.get("message")) as txn:
