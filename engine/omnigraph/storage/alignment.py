@@ -1,7 +1,7 @@
 """Columns at addresses where Lance may read them.
 
-Arrow that came over the wire may begin anywhere; Lance aborts when values do not begin at a multiple
-of their own size.
+Arrow that came over the wire may begin anywhere; Lance aborts when values do not begin at a
+multiple of their own size.
 """
 
 from __future__ import annotations

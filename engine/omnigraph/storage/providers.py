@@ -130,9 +130,7 @@ class _PartialDataset(pads.Dataset):  # type: ignore[misc]
         """Rows that pass a filter, which Lance cannot take over where a table has Blobs."""
         plain = [f.name for f in self._shown if f.name in wanted or not _is_bytes(f.type)]
         reader = self.scan(fragments, plain).to_reader()
-        return pads.Scanner.from_batches(
-            reader, schema=reader.schema, columns=wanted, filter=filter
-        )
+        return pads.Scanner.from_batches(reader, columns=wanted, filter=filter)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -41,11 +42,15 @@ class ServedJob:
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
         """A task's rows as a table of their own, whose name no other attempt has."""
         name = f"t{uuid.uuid4().hex}"
+        found = (batch for batch in batches if batch.num_rows)
+        first = next(found, None)
+        if first is None:
+            return Part(table_key, 0, None)
         rows = 0
 
         def counted() -> Iterator[pa.RecordBatch]:
             nonlocal rows
-            for batch in batches:
+            for batch in chain([first], found):
                 rows += batch.num_rows
                 yield batch
 
@@ -93,6 +98,8 @@ def statements(staging: str, target: Target, names: Sequence[str]) -> list[str]:
     if target.table_key.startswith("table:"):
         made = "OR REPLACE TABLE" if target.mode == "overwrite" else "TABLE IF NOT EXISTS"
         if staged:
+            schema = target.table_key.removeprefix("table:").partition(".")[0]
+            found.append(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
             found.append(f"CREATE {made} {into} AS SELECT * FROM {staged[0]} WHERE FALSE")
     elif target.mode == "overwrite":
         found.append(f"DELETE FROM {into}")
