@@ -80,7 +80,8 @@ class OmniGraphAdapter(SQLAdapter):
 
     def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
         """The server keeps the case of a name, quoted or not; so does the search for it."""
-        return {"database": database, "schema": schema, "identifier": identifier}
+        named = {"database": database, "schema": schema, "identifier": identifier}
+        return {part: name for part, name in named.items() if name is not None}
 
     # ------------------------------------------------------------------ for macros
 
