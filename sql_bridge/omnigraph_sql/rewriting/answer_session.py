@@ -57,7 +57,8 @@ def _setting(node: exp.Anonymous) -> Callable[[Scope], str | None] | None:
     """`current_setting('timezone')`, which clients ask before they show times."""
     if str(node.this).lower() != "current_setting":
         return None
-    return _SETTINGS.get(node.expressions[0].name.lower(), lambda scope: None)
+    name = str(node.expressions[0].name).lower()
+    return _SETTINGS.get(name, lambda scope: None)
 
 
 def product_version() -> str:
