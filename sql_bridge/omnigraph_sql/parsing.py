@@ -219,7 +219,9 @@ def _explained(text: str, error: SqlglotParseError) -> InvalidInput:
         return InvalidInput(f"cannot read this statement: {description}")
     lines = text.split("\n")
     end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
-    if description.startswith(("Invalid expression", "Required keyword", "Expecting", "Expected")):
+    if description.startswith("Required keyword"):
+        problem = f"something is missing after {shown!r}"
+    elif description.startswith(("Invalid expression", "Expecting", "Expected")):
         problem = f"syntax error at {shown!r}: {description[0].lower()}{description[1:]}"
     else:
         problem = description
