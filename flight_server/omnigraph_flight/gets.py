@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.access import require_access
 from omnigraph_flight.batches import Outgoing
 from omnigraph_flight.commands import Command, decode_command
 from omnigraph_flight.infos import HOME
 from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Place, Settings
+from omnigraph_flight.sessions import Place
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import Statement, counted, prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Ticket
@@ -94,7 +94,6 @@ def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, S
         place = service.sessions.transaction(ticket.transaction.encode(), request.caller).place
     with place.lock, _at_moment(place, ticket):
         statement = prepare(place.connection, ticket.text)
-    require_access(service.policies, request.caller, settings, statement)
     return place, statement
 
 
