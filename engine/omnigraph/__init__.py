@@ -6,13 +6,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Branch, Graph, Schema, Transaction, init, open  # noqa: A004
+    from omnigraph.graph import Graph, Schema, Transaction, init, open  # noqa: A004
+    from omnigraph.references import Branch, Tags
     from omnigraph.storage.snapshot import Snapshot
+    from omnigraph.storage.tag_rows import Tag
     from omnigraph.storage.values import Commit
 
-__all__ = ["Branch", "Commit", "Graph", "Schema", "Snapshot", "Transaction", "init", "open"]
+__all__ = [
+    "Branch",
+    "Commit",
+    "Graph",
+    "Schema",
+    "Snapshot",
+    "Tag",
+    "Tags",
+    "Transaction",
+    "init",
+    "open",
+]
 
-_HOMES = {"Snapshot": "omnigraph.storage.snapshot", "Commit": "omnigraph.storage.values"}
+_HOMES = {
+    "Branch": "omnigraph.references",
+    "Commit": "omnigraph.storage.values",
+    "Snapshot": "omnigraph.storage.snapshot",
+    "Tag": "omnigraph.storage.tag_rows",
+    "Tags": "omnigraph.references",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -215,6 +215,10 @@ class NotFound(OmniGraphError, LookupError):
     code = "not_found"
 
 
+class NoSuchTag(NotFound, KeyError):
+    """There is no tag of that name."""
+
+
 class Reclaimed(NotFound):
     """The moment existed, but a collection has removed its data."""
 
@@ -252,6 +256,20 @@ class AlreadyExists(Conflict):
     """A graph, branch or tag of that name is already there."""
 
     code = "already_exists"
+
+
+class BranchProtected(Conflict):
+    """The branch takes merges only: no direct writes, and it is not deleted."""
+
+    code = "branch_protected"
+
+    def __init__(self, branch: str, refused: str = "takes no direct writes") -> None:
+        super().__init__(
+            f"branch {branch!r} is protected: it {refused}",
+            hint="Write to a branch of your own and merge it, or lift the protection with "
+            f"`omnigraph branch unprotect {branch}`.",
+            details={"branch": branch},
+        )
 
 
 class ParentlessCommit(Conflict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -21,8 +22,16 @@ from omnigraph.loading.framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
 from omnigraph.queries import MutationResult, Queries, QueryResult, StoredQuery
 from omnigraph.query import LintReport
+from omnigraph.references import Branch, Tags, branch_of
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
-from omnigraph.storage.branches import HIDDEN, create_branch, delete_branch, is_hidden
+from omnigraph.storage.ancestry import newest_first
+from omnigraph.storage.branches import (
+    HIDDEN,
+    create_branch,
+    delete_branch,
+    is_hidden,
+    set_protected,
+)
 from omnigraph.storage.collect import CollectReport, collect
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, chain, resolve
@@ -32,31 +41,13 @@ from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.schema_apply import SchemaApplied, apply_schema
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.transaction import WriteTxn
-from omnigraph.storage.values import MAIN, Commit, Head
+from omnigraph.storage.values import MAIN, Commit
 from omnigraph.storage.verify import VerifyReport, verify
 from omnigraph.transactions import Rows, Transaction
 
 __all__ = ["Branch", "Graph", "Rows", "Schema", "Transaction", "init", "open", "schema_text"]
 
 Progress: TypeAlias = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A branch and where it stands."""
-
-    name: str
-    commit: str
-    version: int
-    fork: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "graph_commit_id": self.commit,
-            "graph_manifest_version": self.version,
-            "forked_from": self.fork,
-        }
 
 
 class Graph(History, Bulk):
@@ -81,12 +72,15 @@ class Graph(History, Bulk):
         name: str,
         from_: str = MAIN,
         *,
+        ttl: str | timedelta | None = None,
+        owner: str | None = None,
         deferred_checks: bool = False,
         hidden: bool = False,
     ) -> Branch:
         """Create a branch at the head of another one, or at any moment of it; copies nothing.
 
-        With `deferred_checks`, writes to it leave endpoints, references and cardinality to its
+        With a time to live (`"24h"`), collections remove it once that is over. With
+        `deferred_checks`, writes to it leave endpoints, references and cardinality to its
         merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
         `__` and is not listed.
         """
@@ -95,15 +89,32 @@ class Graph(History, Bulk):
                 f"names that begin with {HIDDEN!r} are not for branches of users",
                 hint="Choose another name.",
             )
-        return _branch(create_branch(self._store, name, from_, deferred_checks=deferred_checks))
+        return branch_of(
+            create_branch(
+                self._store, name, from_, deferred_checks=deferred_checks, ttl=ttl, owner=owner
+            )
+        )
 
-    def branches(self) -> list[Branch]:
-        """All branches, by name."""
-        return [_branch(head) for head in self._store.heads() if not is_hidden(head.branch)]
+    def branches(self, *, hidden: bool = False) -> list[Branch]:
+        """All branches, by name; hidden ones only where they are asked for."""
+        return [branch_of(h) for h in self._store.heads() if hidden or not is_hidden(h.branch)]
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; branches that were forked from it are unaffected."""
         delete_branch(self._store, name)
+
+    def protect_branch(self, name: str) -> Branch:
+        """From now on only merges move the branch; it cannot be deleted either."""
+        return branch_of(set_protected(self._store, name, True))
+
+    def unprotect_branch(self, name: str) -> Branch:
+        """Take direct writes to the branch again."""
+        return branch_of(set_protected(self._store, name, False))
+
+    @property
+    def tags(self) -> Tags:
+        """The tags by name; `tags.create("v1", at="main")` makes one."""
+        return Tags(self._store)
 
     def merge(
         self,
@@ -139,6 +150,18 @@ class Graph(History, Bulk):
         """The history of a branch, newest first."""
         return chain(self._store, self._store.head(branch_name(branch)))
 
+    def history(self, branch: str | None = None) -> list[Commit]:
+        """Every commit that a branch, or any branch or tag, came from, by both parents of merges.
+
+        Children come before their parents, and otherwise newer commits first.
+        """
+        if branch is None:
+            tips = [head.commit for head in self._store.heads() if not is_hidden(head.branch)]
+            tips += [tag.commit for tag in self.tags.list()]
+        else:
+            tips = [self._store.head(branch_name(branch)).commit]
+        return newest_first(tips, self._store.all_commits())
+
     def commit(self, commit_id: str) -> Commit:
         """One commit by its id."""
         found = self._store.commit(commit_id)
@@ -152,7 +175,7 @@ class Graph(History, Bulk):
     # ------------------------------------------------------------------ reading
 
     def snapshot(self, at: str = MAIN) -> Snapshot:
-        """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`."""
+        """The graph at a moment: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`, a tag."""
         return Snapshot(self._store, resolve(self._store, at))
 
     def tables(self, at: str = MAIN) -> list[PlainTable]:
@@ -358,20 +381,31 @@ class Graph(History, Bulk):
     # ------------------------------------------------------------------ upkeep
 
     def optimize(
-        self, branch: str = MAIN, *, on_progress: Progress | None = None
+        self,
+        branch: str = MAIN,
+        *,
+        dry_run: bool = False,
+        on_progress: Progress | None = None,
     ) -> OptimizeReport:
-        """Compact tables and bring their indexes up to date."""
-        return optimize(self._store, branch_name(branch), on_progress=on_progress)
+        """Compact tables and bring their indexes up to date; no answer changes."""
+        return optimize(self._store, branch_name(branch), dry_run=dry_run, on_progress=on_progress)
 
     def collect(
         self,
         keep: int | None = None,
         *,
+        keep_for: str | timedelta | None = None,
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> CollectReport:
-        """Delete files that no kept commit needs; `keep` is how many commits stay per branch."""
-        return collect(self._store, keep=keep, dry_run=dry_run, on_progress=on_progress)
+        """Delete files that no kept commit and no tag needs.
+
+        On each branch the newest `keep` commits stay, and every state within `keep_for` (`"7d"`);
+        all of them when neither is given.
+        """
+        return collect(
+            self._store, keep=keep, keep_for=keep_for, dry_run=dry_run, on_progress=on_progress
+        )
 
     def verify(self, *, on_progress: Progress | None = None) -> VerifyReport:
         """Check that everything the manifest says is true."""
@@ -407,10 +441,6 @@ def schema_text(source: str | Path) -> tuple[str, str | None]:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read {str(source)!r}: {error}") from error
-
-
-def _branch(head: Head) -> Branch:
-    return Branch(head.branch, head.commit, head.version, head.fork)
 
 
 def init(

@@ -83,17 +83,16 @@ class Transaction:
         self, type_name: str, rows: Rows, mode: Literal["insert", "upsert", "overwrite"]
     ) -> None:
         type_ = find_type(self._txn.catalog, type_name)
-        empty = True
+        if mode == "overwrite":
+            # What follows goes on from here, and not from rows of an earlier overwrite.
+            self._txn.clear(type_)
         for typed in read_columnar(tabular(rows), type_):
-            empty = False
             self._txn.write(
                 type_,
                 pa.Table.from_batches([typed.batch]),
                 mode,
                 fresh_ids=typed.generated_ids,
             )
-        if empty and mode == "overwrite":
-            self._txn.clear(type_)
 
     # ------------------------------------------------------------------ plain tables and the rest
 

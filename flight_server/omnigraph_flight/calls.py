@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from omnigraph.errors import Cancelled
 from omnigraph_flight.statuses import TimedOut
-from omnigraph_sql.streams import Cancelled
 
 LOOK_SECONDS = 0.05
 _CANCELLED_KEPT = 10_000

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.access import require_access
 from omnigraph_flight.batches import Outgoing
 from omnigraph_flight.commands import Command, decode_command
 from omnigraph_flight.infos import HOME
 from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Place, Settings
+from omnigraph_flight.sessions import Place
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import Statement, counted, prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Ticket
@@ -63,7 +64,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         return call.error
 
     try:
-        with place.lock:
+        with place.lock, _at_moment(place, ticket):
             reader = statement.read(ticket.params, ticket.index, ticket.of)
         return fl.GeneratorStream(
             reader.schema,
@@ -91,7 +92,14 @@ def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, S
         place = request.session.home(settings)
     else:
         place = service.sessions.transaction(ticket.transaction.encode(), request.caller).place
-    with place.lock:
+    with place.lock, _at_moment(place, ticket):
         statement = prepare(place.connection, ticket.text)
-    require_access(service.policies, request.caller, settings, statement)
     return place, statement
+
+
+def _at_moment(place: Place, ticket: Ticket) -> AbstractContextManager[None]:
+    """A block in which the ticket's catalog is read where the ticket says."""
+    if ticket.moment is None:
+        return nullcontext()
+    connection = place.connection
+    return connection.pinned(ticket.catalog, connection.graph.snapshot(ticket.moment))

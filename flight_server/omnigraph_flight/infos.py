@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.access import require_access
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.metadata import is_metadata, schema_of
 from omnigraph_flight.puts import run_update
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Place, Settings, Transaction
+from omnigraph_flight.sessions import Place, Transaction
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import Statement, prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Language, Ticket
@@ -44,7 +44,6 @@ def flight_info(
     place = service.place_of(request, asked.transaction, asked.settings)
     with place.lock:
         statement = prepare(place.connection, asked.text)
-        require_access(service.policies, request.caller, asked.settings, statement)
         if not statement.is_update:
             tickets = _tickets(service, request, asked, place, statement)
     if statement.is_update:
@@ -74,7 +73,6 @@ def result_schema(
     place = service.place_of(request, asked.transaction, asked.settings)
     with place.lock:
         statement = prepare(place.connection, asked.text)
-        require_access(service.policies, request.caller, asked.settings, statement)
         schema = statement.result_schema
     service.done(request, place)
     return fl.SchemaResult(schema)
@@ -109,8 +107,8 @@ def _tickets(
         if place.connection.in_transaction
         else None
     )
-    catalog = statement.pinned() if within is None else asked.settings.catalog
-    first = _ticket(request, asked, statement.language, asked.text, catalog, within)
+    moment = statement.pinned() if within is None else None
+    first = _ticket(request, asked, statement.language, asked.text, moment, within)
     many = asked.params is None and within is None
     of = statement.slices(request.slices(service.limits.slices)) if many else 1
     service.waiting.put(first.call, place, statement)
@@ -122,7 +120,7 @@ def _ticket(
     asked: Asked,
     language: Language,
     text: str,
-    catalog: str | None = None,
+    moment: str | None = None,
     transaction: str | None = None,
 ) -> Ticket:
     settings = asked.settings
@@ -131,7 +129,8 @@ def _ticket(
         user=request.caller.name,
         language=language,
         text=text,
-        catalog=catalog or settings.catalog,
+        catalog=settings.catalog,
+        moment=moment,
         schema=settings.schema,
         dialect=settings.dialect,
         transaction=transaction,

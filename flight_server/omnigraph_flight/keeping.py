@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from omnigraph.errors import NotFound
 from omnigraph_flight.authentication import Caller
-from omnigraph_flight.sessions import Place, Settings
+from omnigraph_flight.sessions import Place
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import Statement
 
 WAITING_SECONDS = 60.0

@@ -176,17 +176,17 @@ def message_class(name: str) -> type[Any]:
     return _CLASSES[name]
 
 
-def message(name: str, **fields: Any) -> Any:  # noqa: ANN401
+def message(name: str, /, **fields: Any) -> Any:  # noqa: ANN401
     """A message by its short name."""
     return _CLASSES[name](**fields)
 
 
-def encoded(name: str, **fields: Any) -> bytes:  # noqa: ANN401
+def encoded(name: str, /, **fields: Any) -> bytes:  # noqa: ANN401
     """The bytes of a message."""
     return bytes(_CLASSES[name](**fields).SerializeToString())
 
 
-def wrapped(name: str, **fields: Any) -> bytes:  # noqa: ANN401
+def wrapped(name: str, /, **fields: Any) -> bytes:  # noqa: ANN401
     """The bytes of a Flight SQL message in the `Any` in which commands and tickets travel."""
     held = any_pb2.Any(type_url=_TYPE_PREFIX + name, value=encoded(name, **fields))
     return bytes(held.SerializeToString())

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 import omnigraph_sql
+import omnigraph_sql.metadata as metadata
 from omnigraph_flight import sql_info, type_info
 from omnigraph_flight.commands import Command, optional
-from omnigraph_sql import metadata
 
 TABLE_TYPES = ("SYSTEM TABLE", "TABLE", "VIEW")
 

@@ -9,15 +9,22 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from omnigraph.errors import InvalidInput, ResourceLimit
-from omnigraph_flight.access import require_access, require_access_to_text, require_upload
+from omnigraph_flight.batches import aligned
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.messages import encoded
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Settings, Transaction
+from omnigraph_flight.sessions import Transaction
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import prepare, run_text
 from omnigraph_flight.statuses import Unsupported
+from omnigraph_sql.writing.ingest import IngestMode
 
-_MODES = {(1, 1): "create", (2, 2): "append", (1, 3): "replace", (1, 2): "create_append"}
+_MODES: dict[tuple[int, int], IngestMode] = {
+    (1, 1): "create",
+    (2, 2): "append",
+    (1, 3): "replace",
+    (1, 2): "create_append",
+}
 """What to do if a table is missing (1 create, 2 fail) and if it is there (1 fail, 2 append,
 3 replace)."""
 
@@ -81,11 +88,9 @@ def run_update(
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
         if params is None:
-            require_access_to_text(service.policies, request.caller, settings, text)
             count = run_text(place.connection, text)
         else:
             statement = prepare(place.connection, text)
-            require_access(service.policies, request.caller, settings, statement)
             count = statement.update(params)
     service.metrics.changed(count)
     return count
@@ -107,7 +112,6 @@ def _ingest(
     transaction = transaction or request.session.transaction_for_upload()
     settings = request.settings
     catalog, schema = optional(body, "catalog") or None, optional(body, "schema") or None
-    require_upload(service.policies, request.caller, settings, catalog, schema, body.table, mode)
     with (
         service.admission.turn(user),
         service.writing_place(request, transaction, settings) as place,
@@ -137,7 +141,7 @@ def _incoming(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.Reco
             service.metrics.bytes_received.inc(chunk.data.nbytes)
             if most and size > most:
                 raise ResourceLimit("the size of an upload in bytes", most, size)
-            yield chunk.data
+            yield aligned(chunk.data)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 

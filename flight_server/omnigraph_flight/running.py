@@ -10,7 +10,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import Cancelled, InvalidInput
 from omnigraph_flight.authentication import Authentication
 from omnigraph_flight.config import Config
 from omnigraph_flight.graphs import Graphs
@@ -20,7 +20,6 @@ from omnigraph_flight.metrics import Metrics
 from omnigraph_flight.policies import Policies
 from omnigraph_flight.server import FlightSqlServer
 from omnigraph_flight.service import Service
-from omnigraph_flight.statuses import Cancelled
 from omnigraph_flight.tickets import TicketKey
 
 log = logging.getLogger("omnigraph.flight")

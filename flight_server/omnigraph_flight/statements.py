@@ -17,9 +17,12 @@ import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.query import CompiledQuery, compile_query
 from omnigraph.query.arrow import result_schema
+from omnigraph.query.descriptor import Fact
 from omnigraph.query.ir import ReadPlan
 from omnigraph.schema.arrow import arrow_type
 from omnigraph_flight.tickets import Language
+from omnigraph_sql.catalog_tables import EDGES, NODES
+from omnigraph_sql.guard import Action
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")
@@ -64,7 +67,8 @@ def prepare(connection: omnigraph_sql.Connection, text: str) -> Statement:
 
 def _is_stored(connection: omnigraph_sql.Connection, name: str) -> bool:
     try:
-        connection.graph.stored_query(name, branch_of(connection))
+        snapshot = connection.pins().snapshot()
+        connection.graph.stored_query(name, f"{snapshot.branch}@{snapshot.commit}")
     except NotFound:
         return False
     return True
@@ -75,11 +79,6 @@ def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
     if _GQ.match(text) or _NAME.fullmatch(text):
         return prepare(connection, text).update(None)
     return _count(connection.execute(text))
-
-
-def branch_of(connection: omnigraph_sql.Connection) -> str:
-    """Where a connection reads and writes: inside a transaction, its own branch."""
-    return connection.branch_of(connection.catalog)
 
 
 class SqlStatement:
@@ -132,15 +131,15 @@ class GqStatement:
 
     def __init__(self, connection: omnigraph_sql.Connection, text: str, stored: str | None) -> None:
         self.text = text
+        self._connection = connection
         self._graph = connection.graph
-        self._user = connection.user
-        self._branch = branch_of(connection)
-        snapshot = self._graph.snapshot(self._branch)
+        snapshot = connection.pins().snapshot()
         self._moment = f"{snapshot.branch}@{snapshot.commit}"
         self._source = (
             text if stored is None else self._graph.stored_query(stored, self._moment).source
         )
         self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
+        _touch(connection, self._compiled)
 
     @property
     def is_update(self) -> bool:
@@ -173,19 +172,15 @@ class GqStatement:
         return pa.RecordBatchReader.from_batches(self.result_schema, batches)
 
     def update(self, params: pa.RecordBatch | None) -> int:
-        if "@" in self._branch:
-            raise InvalidInput(
-                f"{self._branch} is a moment of the past and cannot change",
-                hint="Choose a branch to write to.",
-            )
-        changed = 0
+        connection, changed = self._connection, 0
+        branch = connection.writable(connection.catalog, self.text)
         for values in self._values(params):
             done = self._graph.mutate(
                 self._source,
                 self._compiled.name,
                 values,
-                branch=self._branch,
-                actor=self._user,
+                branch=branch,
+                actor=connection.user,
             )
             changed += done.affected_nodes + done.affected_edges
         return changed
@@ -204,6 +199,19 @@ class GqStatement:
                 )
             params = params.rename_columns(names)
         return [_json_values(row) for row in params.to_pylist()]
+
+
+def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> None:
+    """Tell the session's guard which types a query reads and writes."""
+    pins = connection.pins()
+    actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
+        ("read", query.descriptor.reads),
+        ("write", query.descriptor.writes),
+    )
+    for action, facts in actions:
+        for fact in facts:
+            schema = NODES if fact.kind == "node" else EDGES
+            pins.touch(action, connection.catalog, schema, fact.type_name)
 
 
 def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:

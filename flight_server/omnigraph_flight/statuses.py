@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from omnigraph.errors import (
+    Cancelled,
     CommitUnknown,
     Conflict,
     InvalidInput,
@@ -27,7 +28,6 @@ from omnigraph.errors import (
     OmniGraphError,
     StorageError,
 )
-from omnigraph_sql.streams import Cancelled as Cancelled
 
 log = logging.getLogger("omnigraph.flight")
 
@@ -116,7 +116,7 @@ LONGEST_MESSAGE = 4000
 _PATH = re.compile(r"(?:file://)?(?<![\w.<])/(?:[\w.@+-]+/)+[\w.@+-]*")
 
 
-def to_flight(error: Exception) -> Exception:
+def to_flight(error: BaseException) -> Exception:
     """What to raise towards the client for any error; never a traceback, never a path."""
     if isinstance(error, (_Untraceable, fl.FlightError)):
         return error
@@ -167,5 +167,7 @@ def told_to_client() -> Iterator[None]:
     """Whatever goes wrong inside reaches the client in the form of `to_flight`."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - this is the edge: everything is mapped here
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the edge: also a panic of Rust is mapped here
         raise to_flight(error) from None

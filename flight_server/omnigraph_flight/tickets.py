@@ -35,7 +35,8 @@ class Ticket:
     language: Language
     text: str
     catalog: str
-    """The moment that is read; a branch only when a statement cannot be pinned."""
+    moment: str | None = None
+    """Where the catalog is read; none inside a transaction, which reads its own branch."""
     schema: str | None = None
     dialect: str = "postgres"
     index: int = 0

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import omnigraph
 from omnigraph.errors import InvalidInput
-from omnigraph.graph import Graph
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
 
 SERVER_SCHEMES = ("grpc://", "grpc+tcp://", "grpc+tls://", "grpc+mtls://")
 STORAGE_PREFIX = "storage."
@@ -30,6 +32,8 @@ class Place:
     tls_roots: str | None = field(default=None, repr=False)
     """Certificates (PEM) that a server's one is checked against."""
     tls_skip_verify: bool = False
+    graph_name: str | None = None
+    """Which graph of a server that has several."""
 
     @property
     def served(self) -> bool:
@@ -43,6 +47,8 @@ class Place:
 
 @lru_cache(maxsize=8)
 def _opened(uri: str, storage: tuple[tuple[str, str], ...]) -> Graph:
+    import omnigraph
+
     return omnigraph.open(uri, storage_options=dict(storage))
 
 
@@ -67,4 +73,5 @@ def place_of(options: Mapping[str, str]) -> Place:
         options.get("password"),
         options.get("tls.roots"),
         options.get("tls.skip_verify", "false").lower() == "true",
+        options.get("graph"),
     )

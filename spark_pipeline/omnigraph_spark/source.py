@@ -1,24 +1,23 @@
-"""The data source `omnigraph`: its options, and which reader or writer serves them."""
+"""The data source `omnigraph`: its options, and which reader or writer serves them.
+
+Spark plans every step in a process of its own, so each imports only what it needs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place, place_of
-from omnigraph_spark.reading.changes import ChangeReading, ChangeStream, change_reading
-from omnigraph_spark.reading.reader import Reader, Reading
-from omnigraph_spark.reading.storage import StorageQuery, StorageTable
-from omnigraph_spark.sparktypes import spark_schema
-from omnigraph_spark.writing.writer import (
-    Destination,
-    StorageStreamWriter,
-    StorageWriter,
-    destination_of,
-)
+
+if TYPE_CHECKING:
+    from omnigraph_spark.reading.changes import ChangeStream
+    from omnigraph_spark.reading.reader import Reader, Reading
+    from omnigraph_spark.writing.writer import Destination, StreamWriter, Writer
 
 _KINDS = {"nodes": "node", "edges": "edge"}
 
@@ -32,17 +31,25 @@ class OmniGraphSource(DataSource):
     def name(cls) -> str:
         return "omnigraph"
 
+    # ------------------------------------------------------------------ reading
+
     def schema(self) -> StructType:
+        from omnigraph_spark.sparktypes import spark_schema
+
         schema = spark_schema(self._pinned().schema())
         columns = self.options.get("columns")
-        return (
-            StructType([schema[name.strip()] for name in columns.split(",")]) if columns else schema
-        )
+        if not columns:
+            return schema
+        return StructType([schema[name.strip()] for name in columns.split(",")])
 
     def reader(self, schema: StructType) -> Reader:
+        from omnigraph_spark.reading.reader import Reader
+
         return Reader(self._pinned(), schema)
 
     def streamReader(self, schema: StructType) -> ChangeStream:  # noqa: N802
+        from omnigraph_spark.reading.changes import ChangeReading, ChangeStream
+
         reading = self._pinned()
         if not isinstance(reading, ChangeReading):
             raise InvalidInput(
@@ -51,26 +58,34 @@ class OmniGraphSource(DataSource):
             )
         return ChangeStream(reading, schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> StorageWriter:
-        return StorageWriter(self._destination(schema, overwrite), schema)
+    def _pinned(self) -> Reading:
+        """What is read; the moment is looked up once, when the DataFrame is made."""
+        if self._reading is None:
+            self._reading = reading_of(self.options)
+        return self._reading
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StorageStreamWriter:  # noqa: N802
+    # ------------------------------------------------------------------ writing
+
+    def writer(self, schema: StructType, overwrite: bool) -> Writer:
+        from omnigraph_spark.writing.writer import Writer
+
+        return Writer(self._destination(schema, overwrite), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        from omnigraph_spark.writing.writer import StreamWriter
+
         stream = self.options.get("stream") or self.options.get("checkpointlocation")
         if not stream:
             raise InvalidInput(
                 "a stream needs a name that stays the same when it is started again",
                 hint='Give it one with .option("stream", "orders"), or set checkpointLocation.',
             )
-        return StorageStreamWriter(self._destination(schema, overwrite), stream, schema)
+        return StreamWriter(self._destination(schema, overwrite), stream, schema)
 
     def _destination(self, schema: StructType, overwrite: bool) -> Destination:
-        return destination_of(self.options, table_key(self.options), schema, overwrite)
+        from omnigraph_spark.writing.writer import destination_of
 
-    def _pinned(self) -> Reading:
-        """What is read; the moment is looked up once, when the DataFrame is made."""
-        if self._reading is None:
-            self._reading = reading_of(self.options)
-        return self._reading
+        return destination_of(self.options, table_key(self.options), schema, overwrite)
 
 
 def reading_of(options: Mapping[str, str]) -> Reading:
@@ -78,23 +93,51 @@ def reading_of(options: Mapping[str, str]) -> Reading:
     place = place_of(options)
     at = options.get("at", "main")
     if options.get("changes", "false").lower() == "true":
+        from omnigraph_spark.reading.changes import change_reading
+
         named = {"node", "edge", "table"} & set(options)
         return change_reading(place, options, table_key(options) if named else None)
+    wanted = options.get("partitions")
+    partitions = int(wanted) if wanted else None
+    if place.served:
+        from omnigraph_spark.reading.served import ServedQuery
+
+        return ServedQuery(place, _relation(options), pinned(place, at), partitions)
+    from omnigraph_spark.reading.storage import StorageQuery, StorageTable
+
+    if "query" in options:
+        raise InvalidInput(
+            "SQL is answered by a server, not by a storage URI",
+            hint="Read the tables and use Spark SQL, or give the uri of a server (grpc://…).",
+        )
     if "gq" in options or "gq_name" in options:
         moment = pinned(place, at)
         return StorageQuery(
             place, options.get("gq"), options.get("gq_name"), options.get("params"), moment
         )
-    wanted = options.get("partitions")
-    return StorageTable(
-        place, table_key(options), pinned(place, at), int(wanted) if wanted else None
-    )
+    return StorageTable(place, table_key(options), pinned(place, at), partitions)
 
 
 def pinned(place: Place, at: str) -> str:
     """A moment as one that stays, whatever is committed later."""
+    if place.served:
+        from omnigraph_spark.served import pinned_moment
+
+        return pinned_moment(place, at)
     snapshot = place.graph().snapshot(at)
     return f"{snapshot.branch}@{snapshot.commit}"
+
+
+def _relation(options: Mapping[str, str]) -> str:
+    """What a server is asked for, as SQL puts it after FROM."""
+    from omnigraph_spark.served import relation, text_literal
+
+    if "query" in options:
+        return f"({options['query'].rstrip().rstrip(';')}) AS q"
+    if "gq" in options:
+        arguments = [options["gq"], options.get("params", "{}")]
+        return f"gq({', '.join(map(text_literal, arguments))})"
+    return relation(table_key(options))
 
 
 def table_key(options: Mapping[str, str]) -> str:

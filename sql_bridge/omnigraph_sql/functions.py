@@ -90,7 +90,8 @@ def interval_of(months: pa.Array, days: pa.Array, nanos: pa.Array) -> pa.Array:
 def last_day(dates: pa.Array) -> pa.Array:
     """The last day of each date's month."""
     next_month = pc.ceil_temporal(dates, unit="month", ceil_is_strictly_greater=True)
-    return pc.subtract(next_month.cast(pa.date32()).cast(pa.int32()), 1).cast(pa.date32())
+    days = next_month.cast(pa.date32()).cast(pa.int32())
+    return pc.subtract(days, pa.scalar(1, pa.int32())).cast(pa.date32())
 
 
 def month_name(dates: pa.Array) -> pa.Array:

@@ -36,7 +36,22 @@ def as_query(tree: exp.Expr, schema: str) -> exp.Expr:
         return _shown(str(tree.expression), schema)
     if isinstance(tree, exp.Describe) and isinstance(tree.this, exp.Table):
         return _described(tree.this)
+    if isinstance(tree, exp.Values):
+        return _selected(tree)
     return tree
+
+
+def _selected(values: exp.Values) -> exp.Expr:
+    """`VALUES …` alone, as a SELECT from it."""
+    rows = values.copy()
+    order, limit = rows.args.pop("order", None), rows.args.pop("limit", None)
+    width = len(rows.expressions[0].expressions)
+    names = [exp.to_identifier(f"column{place}") for place in range(1, width + 1)]
+    rows.set("alias", exp.TableAlias(this=exp.to_identifier("values_"), columns=names))
+    found = exp.select("*").from_(rows)
+    found.set("order", order)
+    found.set("limit", limit)
+    return found
 
 
 def _query(text: str) -> exp.Expr:

@@ -9,7 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.expression_types import first_type
+from omnigraph_sql.scope import Scope
 from omnigraph_sql.sql_types import arrow_type
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
@@ -52,18 +53,13 @@ def _wanted(node: exp.Expr, scope: Scope) -> pa.DataType | None:
         case exp.Case() | exp.If():
             others = [i.args.get("true") for i in parent.args.get("ifs") or []]
             others.append(parent.args.get("default"))
-            return _first_type([o for o in others if o is not None and o is not node], scope)
+            return first_type([o for o in others if o is not None and o is not node], scope)
     if isinstance(parent, _TEXTS):
         return pa.string()
     if isinstance(parent, exp.Binary | exp.In | exp.Between | exp.Coalesce | exp.Nullif):
         others = [other for other in parent.iter_expressions() if other is not node]
-        return _first_type(others, scope)
+        return first_type(others, scope)
     return None
-
-
-def _first_type(others: Sequence[exp.Expr], scope: Scope) -> pa.DataType | None:
-    found = (type_of(other, scope) for other in others)
-    return next((type_ for type_ in found if type_ is not None), None)
 
 
 def _inserted(node: exp.Expr, row: exp.Tuple, scope: Scope) -> pa.DataType | None:
@@ -76,43 +72,6 @@ def _inserted(node: exp.Expr, row: exp.Tuple, scope: Scope) -> pa.DataType | Non
         names = [column.name for column in target.expressions]
         return scope.types.get(names[place].casefold()) if place < len(names) else None
     return scope.target.field(place).type if place < len(scope.target) else None
-
-
-def type_of(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
-    """The Arrow type of an expression, where that is easily told."""
-    match expression:
-        case exp.Column():
-            source = scope.sources.get(expression.table.casefold())
-            if source is not None:
-                fields = {f.name.casefold(): f.type for f in source}
-                return fields.get(expression.name.casefold())
-            return scope.types.get(expression.name.casefold())
-        case exp.Paren() | exp.Neg() | exp.Alias():
-            return type_of(expression.this, scope)
-        case exp.Cast():
-            return arrow_type(expression.args["to"])
-        case exp.Literal():
-            if expression.is_string:
-                return pa.string()
-            return pa.int64() if expression.name.isdigit() else pa.float64()
-        case exp.Boolean():
-            return pa.bool_()
-        case exp.Count() | exp.Length():
-            return pa.int64()
-        case exp.Lower() | exp.Upper() | exp.Concat() | exp.Trim() | exp.Substring():
-            return pa.string()
-        case exp.Sum() | exp.Min() | exp.Max() | exp.Coalesce() | exp.Abs():
-            return type_of(expression.this, scope)
-        case exp.Avg():
-            return pa.float64()
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
-            sides = (expression.this, expression.expression)
-            return _first_type([s for s in sides if not isinstance(s, exp.Parameter)], scope)
-        case exp.CurrentDate():
-            return pa.date32()
-        case exp.CurrentTimestamp():
-            return pa.timestamp("us", "UTC")
-    return None
 
 
 # --------------------------------------------------------------------------- values

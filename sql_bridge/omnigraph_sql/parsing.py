@@ -78,7 +78,11 @@ def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
 
 def parse_one(text: str, dialect: str) -> Parsed:
     """The only statement of a text."""
-    found = parse(text, dialect)
+    return only(parse(text, dialect))
+
+
+def only(found: Sequence[Parsed]) -> Parsed:
+    """The statement of a text that holds one."""
     if len(found) != 1:
         raise InvalidInput(
             f"the text holds {len(found)} statements, one is expected here",
@@ -137,23 +141,38 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
 
 
 def _numbered(tokens: list[Token]) -> list[Token]:
-    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text."""
-    marks = [token for token in tokens if token.token_type is TokenType.PLACEHOLDER]
-    if not marks:
-        return tokens
-    if any(token.token_type is TokenType.PARAMETER for token in tokens):
+    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text.
+
+    The name of a parameter may be a keyword, which only a plain word may be to the parser.
+    """
+    kinds = {token.token_type for token in tokens}
+    if TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds:
         raise mixed_parameters()
     found: list[Token] = []
     number = 0
     for token in tokens:
         if token.token_type is TokenType.PLACEHOLDER:
             number += 1
-            place = (token.line, token.col, token.start, token.end)
-            found.append(Token(TokenType.COLON, ":", *place))
-            found.append(Token(TokenType.VAR, str(number), *place))
+            found.append(_like(token, TokenType.COLON, ":"))
+            found.append(_like(token, TokenType.VAR, str(number)))
+        elif _names_parameter(found, token):
+            found.append(_like(token, TokenType.VAR, token.text))
         else:
             found.append(token)
     return found
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _names_parameter(before: list[Token], token: Token) -> bool:
+    """Whether a word stands right behind a colon that stands apart."""
+    if not before or before[-1].token_type is not TokenType.COLON or not token.text.isidentifier():
+        return False
+    colon = before[-1]
+    apart = len(before) < 2 or before[-2].end + 1 < colon.start or before[-2].text in "(,=<>+-*/"
+    return apart and token.start == colon.end + 1
 
 
 def mixed_parameters() -> InvalidInput:
@@ -200,7 +219,9 @@ def _explained(text: str, error: SqlglotParseError) -> InvalidInput:
         return InvalidInput(f"cannot read this statement: {description}")
     lines = text.split("\n")
     end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
-    if description.startswith(("Invalid expression", "Required keyword", "Expecting", "Expected")):
+    if description.startswith("Required keyword"):
+        problem = f"something is missing after {shown!r}"
+    elif description.startswith(("Invalid expression", "Expecting", "Expected")):
         problem = f"syntax error at {shown!r}: {description[0].lower()}{description[1:]}"
     else:
         problem = description

@@ -22,7 +22,7 @@ from omnigraph_sql.parsing import too_deep
 from omnigraph_sql.pins import Moments, Pins
 from omnigraph_sql.rewriting import rewrite
 from omnigraph_sql.rewriting.name_results import shown
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 from omnigraph_sql.streams import Running, plain_schema, reader
 
 if TYPE_CHECKING:

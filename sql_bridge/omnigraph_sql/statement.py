@@ -18,8 +18,8 @@ from omnigraph_sql.reading import Planned, plan_query
 from omnigraph_sql.relations import Name, find_relation
 from omnigraph_sql.rewriting.know_targets import know_targets
 from omnigraph_sql.rewriting.number_parameters import number_parameters
-from omnigraph_sql.rewriting.scope import Scope
-from omnigraph_sql.session_statements import change_session, is_session_statement
+from omnigraph_sql.scope import Scope
+from omnigraph_sql.session_options import is_set, set_options
 from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.streams import reader
@@ -71,8 +71,8 @@ class Statement:
 
     def execute(self, params: Params = None) -> pa.RecordBatchReader | int:
         """Its rows at the newest moment, or how many rows it changed."""
-        if is_session_statement(self._tree):
-            change_session(self.connection, self._tree)
+        if is_set(self._tree):
+            set_options(self.connection, self._tree)
             return 0
         if self.is_update:
             return writing.run(self.connection, self._tree.copy(), params, self.sql)
@@ -167,4 +167,7 @@ def _explained(connection: Connection, tree: exp.Expr) -> tuple[str, exp.Expr]:
     for word in ("ANALYZE", "VERBOSE"):
         if text.upper().startswith(word):
             text, prefix = text[len(word) :].lstrip(), f"{prefix}{word} "
-    return prefix, parse_one(text, connection.dialect).tree
+    explained = parse_one(text, connection.dialect).tree
+    if not isinstance(explained, exp.Query):
+        raise InvalidInput("EXPLAIN shows the plan of a query", hint="Write EXPLAIN SELECT ….")
+    return prefix, explained

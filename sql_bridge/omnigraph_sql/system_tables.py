@@ -1,4 +1,4 @@
-"""The schema `system`: branches, commits, stored queries and table versions, as rows."""
+"""The schema `system`: branches, tags, commits, stored queries and table versions, as rows."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
             "version": branch.version,
             "forked_from": branch.fork,
             "is_current": branch.name == snapshot.branch,
+        }
+
+
+def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+    for tag in graph.tags.list():
+        yield {
+            "name": tag.name,
+            "commit_id": tag.commit,
+            "branch": tag.branch,
+            "created_at": tag.time,
         }
 
 
@@ -71,6 +81,17 @@ TABLES: Mapping[str, tuple[pa.Schema, Rows]] = {
             ]
         ),
         _branches,
+    ),
+    "tags": (
+        pa.schema(
+            [
+                ("name", pa.string()),
+                ("commit_id", pa.string()),
+                ("branch", pa.string()),
+                ("created_at", _INSTANT),
+            ]
+        ),
+        _tags,
     ),
     "commits": (
         pa.schema(

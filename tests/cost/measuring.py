@@ -79,6 +79,8 @@ class Measured:
     inserts: Sequence[Cost]
     edges: Sequence[Cost]
     branches: Sequence[Cost]
+    tags: Sequence[Cost]
+    protections: Sequence[Cost]
 
     @property
     def warm(self) -> list[Cost]:
@@ -266,6 +268,8 @@ def measure(proxy: Proxy, uri: str, depth: int, *, warm_up: int = WARM_UP) -> Me
         inserts=inserts,
         edges=edges,
         branches=[meter.cost_of(lambda i=i: graph.create_branch(f"b{i}")) for i in range(4)],  # type: ignore[misc]
+        tags=[meter.cost_of(lambda i=i: graph.tags.create(f"t{i}")) for i in range(4)],  # type: ignore[misc]
+        protections=[meter.cost_of(lambda i=i: graph.protect_branch(f"b{i}")) for i in range(4)],  # type: ignore[misc]
     )
 
 

@@ -149,6 +149,20 @@ def test_a_branch_costs_the_same_with_any_number_of_tables(
     assert not any(kind == "data" and method == "GET" for b in branches for method, kind in b.shape)
 
 
+@pytest.mark.parametrize("where", ALL)
+def test_a_tag_and_a_protection_cost_what_a_branch_costs(
+    measured: Measure, where: tuple[int, int]
+) -> None:
+    """At any depth; replacing a head reads its old deletion mark, and some also trim."""
+    branch = sum(ordinary(measured(SHALLOW).branches).values())
+    for kind in ("tags", "protections"):
+        costs, shallow = getattr(measured(where), kind), getattr(measured(SHALLOW), kind)
+        assert ordinary(costs) == ordinary(shallow)
+        assert sum(ordinary(costs).values()) <= branch + 1
+        assert max(cost.requests for cost in costs) <= branch + 3
+        assert not any(("GET", "data") in cost.shape for cost in costs)
+
+
 @pytest.mark.parametrize("where", DEEPER)
 def test_a_disk_sees_the_same_files_and_bytes(
     histories: Histories, tmp_path: Path, where: tuple[int, int]

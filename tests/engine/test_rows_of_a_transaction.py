@@ -165,3 +165,15 @@ def test_what_is_no_input_is_refused(graph: omnigraph.Graph, source: Any) -> Non
             InvalidInput,
             lambda type_name=type_name: graph.load(source, type=type_name),  # type: ignore[misc]
         )
+
+
+def test_of_two_overwrites_in_one_transaction_the_later_one_counts(graph: omnigraph.Graph) -> None:
+    with graph.transaction() as t:
+        t.overwrite("P", [{"tag": "a"}])
+        t.overwrite("P", [{"tag": "b"}, {"tag": "c"}])
+        t.upsert("P", [{"tag": "d"}])
+    assert ids(graph, "P") == ["b", "c", "d"]
+    with graph.transaction() as t:
+        t.overwrite("P", [{"tag": "e"}])
+        t.overwrite("P", [])
+    assert ids(graph, "P") == []

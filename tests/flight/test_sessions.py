@@ -110,7 +110,7 @@ def test_an_idle_session_ends(serve: Serve) -> None:
     with fl.connect(server.uri) as client:
         query(client, COUNT)
         time.sleep(0.2)
-        server.service.sessions.expire(pytest.fail)
+        server.service.sessions.expire(lambda error: pytest.fail(str(error)))
         assert len(server.service.sessions) == 0
         assert query(client, COUNT).num_rows == 1, "the next call begins a new one"
 

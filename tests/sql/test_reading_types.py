@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import omnigraph_sql
 from omnigraph.errors import NotFound, ParseError
+from sql.conftest import rows
 from support.graphs import garden
 from support.social import add_person, social_graph
-
-
-def rows(connection: omnigraph_sql.Connection, sql: str) -> list[dict[str, Any]]:
-    reader = connection.execute(sql)
-    assert isinstance(reader, pa.RecordBatchReader)
-    found: list[dict[str, Any]] = reader.read_all().to_pylist()
-    return found
 
 
 @pytest.fixture

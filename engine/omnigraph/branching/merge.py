@@ -20,16 +20,13 @@ from omnigraph.branching.prepare import Outcome, Prepared, find_base, prepare
 from omnigraph.branching.stage import Stage
 from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
 from omnigraph.schema.keys import new_ulid
-from omnigraph.storage.branches import delete_branch
+from omnigraph.storage.branches import delete_branch, is_hidden
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, resolve
-from omnigraph.storage.plan import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.values import MAIN, Commit, Head
-
-PROTECTED = "protected"
-"""A head property: the branch may not be deleted."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +158,8 @@ def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
 
 def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bool) -> MergeResult:
     source, target = _heads(store, request)
+    if is_hidden(source.branch):
+        require_unprotected(target)
     error = _delete_error(source) if request.delete_source else None
     deletes = source if request.delete_source and error is None else None
     base = find_base(store, source, target)
@@ -185,11 +184,13 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
                 actor=request.actor,
                 message=request.message or f"merge {request.source}",
                 merged=source.commit,
+                direct=is_hidden(source.branch),  # the work of one write, not a branch of users
                 schema=prepared.schema,
                 definitions={
                     key: store.definition(key, text) if text else None
                     for key, text in prepared.wholes.definitions.items()
                 },
+                unified=prepared.unified,
                 only_on_base=True,
                 deletes=deletes,
                 registration=stage.registration,
@@ -238,7 +239,7 @@ def _delete_error(source: Head) -> str | None:
     """Why the source may not be deleted."""
     if source.branch == MAIN:
         return "main cannot be deleted"
-    return f"{source.branch} is protected" if source.properties.get(PROTECTED) else None
+    return f"{source.branch} is protected" if source.protected else None
 
 
 def _up_to_date(

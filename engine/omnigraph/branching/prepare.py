@@ -5,7 +5,7 @@ Reads what the branches changed since they parted and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,7 @@ from omnigraph.errors import Corruption
 from omnigraph.schema.merge import MergedSchema, SchemaConflict, SchemaVersion, merge_schemas
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import DEFERRED_CHECKS
+from omnigraph.storage.plan import UNIFIED
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Commit, Head, SchemaRecord, schema_record
 
@@ -35,6 +36,8 @@ class Prepared:
     target: Head
     schema: SchemaRecord | None
     """The schema that the target gets; none when it keeps its own."""
+    unified: Mapping[int, int]
+    """Identities that are known to be one thing, from now on also on the target."""
     pieces: Mapping[str, Piece]
     """What becomes of each type's table, by its key after the merge."""
     gone: frozenset[str]
@@ -68,7 +71,7 @@ def prepare(
     sides = list(
         type_sides(
             schema,
-            (store.catalog(ancestor.schema), ancestor.tables),
+            ancestor.tables,
             source.tables,
             (store.catalog(target.schema), target.tables),
         )
@@ -100,6 +103,7 @@ def prepare(
         source,
         target,
         _new_schema(store, schema, source, target, forward=forward),
+        {**dict(_same(source)), **schema.unified},
         pieces,
         frozenset(s.target.type.table_key for s in sides if s.target and _leaves(s)),
         wholes,
@@ -132,15 +136,25 @@ def _merged_schema(
         SchemaVersion(record.source, catalog)
         for record, catalog in (store.schema(source.schema), store.schema(target.schema))
     )
-    return merge_schemas(store.catalog(base.schema), theirs, ours)
+    same = [*_same(source), *_same(target)]
+    return merge_schemas(store.catalog(base.schema), theirs, ours, same)
+
+
+def _same(head: Head) -> Iterator[tuple[int, int]]:
+    for identity, kept in head.properties.get(UNIFIED, {}).items():
+        yield int(identity), kept
 
 
 def _new_schema(
     store: GraphStore, schema: MergedSchema, source: Head, target: Head, *, forward: bool
 ) -> SchemaRecord | None:
     if forward:
-        return None if source.schema == target.schema else store.schema(source.schema)[0]
-    record = schema_record(schema.merged.source, schema.merged.catalog)
+        # The source's schema and text, but under identities that the target's past knows.
+        record, catalog = store.schema(source.schema)
+        if schema.source != catalog:
+            record = schema_record(record.source, schema.source)
+    else:
+        record = schema_record(schema.merged.source, schema.merged.catalog)
     return None if record.hash == target.schema else record
 
 

@@ -85,14 +85,14 @@ def _stored_alike(one: GraphType, other: GraphType) -> bool:
 
 def type_sides(
     schema: MergedSchema,
-    base: tuple[Catalog, Pointers],
+    base: Pointers,
     source: Pointers,
     target: tuple[Catalog, Pointers],
 ) -> Iterator[TypeSides]:
     """Every type that any side has: those of the merged schema, then those that are gone."""
     merged = schema.merged.catalog
     sides = (
-        _by_identity(*base),
+        _by_identity(schema.base, base),
         _by_identity(schema.source, source),
         _by_identity(*target),
     )

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from typing import TYPE_CHECKING
-
 import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
-
-if TYPE_CHECKING:
-    from omnigraph.storage.values import Commit
 
 
 @group(
@@ -45,7 +39,7 @@ def list_(invocation: Invocation, branch: str, limit: int | None) -> None:
             (
                 each.id,
                 f"v{each.version}",
-                _time(each, "seconds"),
+                output.moment(each.time),
                 each.actor,
                 each.message,
                 ", ".join(each.changed) or None,
@@ -71,7 +65,7 @@ def show(invocation: Invocation, commit_id: str) -> None:
         "version": f"v{found.version}",
         "parent": found.parent,
         "merged parent": found.merged_parent,
-        "time": _time(found, "microseconds"),
+        "time": output.moment(found.time, "microseconds"),
         "actor": found.actor,
         "message": found.message,
         "changed": ", ".join(found.changed) or None,
@@ -79,8 +73,3 @@ def show(invocation: Invocation, commit_id: str) -> None:
     output.write_table(
         ["what", "value"], [(name, value) for name, value in facts.items() if value is not None]
     )
-
-
-def _time(shown: Commit, precision: str) -> str:
-    moment = shown.time.astimezone(UTC).replace(tzinfo=None)
-    return moment.isoformat(timespec=precision) + "Z"

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     "feed",
     example="""
     omnigraph feed --start beginning
-    omnigraph feed --cursor "$CURSOR" --type Person --json
-    omnigraph feed --branch draft --follow
+    omnigraph feed --branch draft --start after:01JCQ8Z5M3V7T9K2X4B6N8D0FH --type Person
     omnigraph feed --baseline > baseline.ndjson
     """,
 )

@@ -61,7 +61,7 @@ def merge(
     actor: str | None,
     message: str | None,
 ) -> None:
-    """Bring what SOURCE changed to another branch, in one commit or not at all."""
+    """Bring what SOURCE changed to another branch, in one commit."""
     try:
         result = invocation.graph().merge(
             source,

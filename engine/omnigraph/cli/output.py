@@ -8,6 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -29,6 +30,11 @@ def write_json(document: Any, *, err: bool = False) -> None:  # noqa: ANN401
 def write_line(text: str) -> None:
     """One line for people."""
     click.echo(clean(text))
+
+
+def moment(shown: datetime, precision: str = "seconds") -> str:
+    """`2026-11-01T00:00:00Z`."""
+    return shown.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

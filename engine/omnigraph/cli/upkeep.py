@@ -9,61 +9,89 @@ from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.exit_codes import STORAGE
 from omnigraph.cli.progress import progress
 
+SHOWN_COMMITS = 5
+"""So many of the commits that are given up are named; `--json` names all."""
 
-@command("optimize", example="omnigraph optimize --branch draft")
+
+@command(
+    "optimize",
+    example="""
+    omnigraph optimize --dry-run
+    omnigraph optimize --branch draft
+    """,
+)
 @click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose tables.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @pass_invocation
-def optimize(invocation: Invocation, branch: str) -> None:
-    """Compact tables and bring their indexes up to date."""
+def optimize(invocation: Invocation, branch: str, dry_run: bool) -> None:
+    """Compact tables and bring their indexes up to date.
+
+    No answer changes. Writers go on meanwhile; a table that they move again and again is left to
+    the next run.
+    """
     graph = invocation.graph()
     with progress("optimizing", unit="steps") as on_progress:
-        report = graph.optimize(branch, on_progress=on_progress)
+        report = graph.optimize(branch, dry_run=dry_run, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
         return
-    if report.commit is None:
+    if report.gave_way:
+        output.write_line(f"Writers were busy with {', '.join(report.gave_way)}; run it again.")
+    elif not report.tables:
         output.write_line("Every table is in good order already.")
+    if not report.tables:
         return
     output.write_table(
-        ["table", "fragments before", "after", "indexes built"],
+        ["table", "fragments before", "after", "rows rewritten", "indexes built", "dropped"],
         [
             (
                 key,
                 done.fragments_before,
                 done.fragments_after,
+                f"{done.rows_rewritten:,}",
                 ", ".join(done.indexes_built) or None,
+                ", ".join(done.indexes_dropped) or None,
             )
             for key, done in sorted(report.tables.items())
         ],
-        numbers=["fragments before", "after"],
+        numbers=["fragments before", "after", "rows rewritten"],
     )
-    output.write_line(f"Published in commit {report.commit.id} (v{report.commit.version}).")
+    if report.commit is None:
+        output.write_line("Nothing was changed: this was a dry run.")
+    else:
+        output.write_line(f"Published in commit {report.commit.id} (v{report.commit.version}).")
 
 
 @command(
     "collect",
     example="""
-    omnigraph collect --dry-run
-    omnigraph collect --keep 100
+    omnigraph collect --keep-for 7d --keep 100 --dry-run
+    omnigraph collect --keep-for 7d --keep 100
     """,
 )
 @click.option(
     "--keep",
     metavar="N",
     type=int,
-    help="How many commits stay readable on each branch.  [default: all]",
+    help="The newest N commits of each branch stay readable.  [default: all]",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option(
+    "--keep-for",
+    metavar="TIME",
+    help="Every state of the last TIME stays readable: 90s, 30m, 24h, 7d, 2w.  [default: all]",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be given up and deleted.")
 @pass_invocation
-def collect(invocation: Invocation, keep: int | None, dry_run: bool) -> None:
-    """Delete files that no kept commit needs.
+def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_run: bool) -> None:
+    """Delete files that no kept commit and no tag needs.
 
-    Older commits than the newest N can no longer be read. Writers that are under way are told to
-    start again.
+    With both options a commit stays that either of them keeps. Commits that are given up can no
+    longer be read. Branches whose time to live is over are removed. Writers that are under way
+    are told to start again.
     """
     graph = invocation.graph()
     with progress("collecting", unit="steps") as on_progress:
-        report = graph.collect(keep, dry_run=dry_run, on_progress=on_progress)
+        report = graph.collect(keep, keep_for=keep_for, dry_run=dry_run, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
         return
@@ -72,6 +100,23 @@ def collect(invocation: Invocation, keep: int | None, dry_run: bool) -> None:
         f"{verb} {output.counted(report.files, 'file')} ({_size(report.bytes)}); "
         f"{output.counted(report.kept_commits, 'commit')} kept."
     )
+    if report.tables:
+        output.write_table(
+            ["table", "files", "size"],
+            [(key, f"{freed.files:,}", _size(freed.bytes)) for key, freed in report.tables.items()],
+            numbers=["files", "size"],
+        )
+    verb = "Would give up" if report.dry_run else "Gave up"
+    if report.given_up:
+        ids = ", ".join(f"{each.id} (v{each.version})" for each in report.given_up[:SHOWN_COMMITS])
+        more = len(report.given_up) - SHOWN_COMMITS
+        output.write_line(
+            f"{verb} {output.counted(len(report.given_up), 'commit')}: {ids}"
+            + (f" and {more:,} more." if more > 0 else ".")
+        )
+    if report.expired_branches:
+        names = ", ".join(report.expired_branches)
+        output.write_line(f"{verb} branches whose time was over: {names}.")
     if report.spared_transactions:
         jobs = output.counted(report.spared_transactions, "open job")
         output.write_line(f"Left alone the tables of {jobs}.")

@@ -56,7 +56,8 @@ def reach(
         owner: AnyArray = np.arange(len(sources), dtype=np.int64)
         node: AnyArray = sources
         seen = Pairs()
-        seen.first(owner, node)
+        if edge.src == edge.dst:  # else the seeds are nodes of another type
+            seen.first(owner, node)
         for depth in range(high + 1):
             if depth >= low:
                 for part in range(0, len(node), CHUNK):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
 
 from omnigraph.errors import ParseError
+from omnigraph.grammar import load_parser
 from omnigraph.lexical import SourceProblem, encode, explain
 from omnigraph.query.build import TreeBuilder
 from omnigraph.query.lexer import QueryLexer
@@ -77,8 +77,7 @@ def parse(source: str, file: str | None = None) -> QueryFile:
 
 @cache
 def _parser() -> Lark:
-    grammar = files("omnigraph.query").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer=QueryLexer, transformer=TreeBuilder())
+    return load_parser("omnigraph.query", QueryLexer, TreeBuilder())
 
 
 def _special(token: Token, accepts: set[str]) -> str | None:

@@ -9,18 +9,17 @@ declaration conflicts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from omnigraph.errors import InvalidInput
-from omnigraph.schema.catalog import Catalog, Kind, Property, TypeDeclaration
+from omnigraph.schema.catalog import Catalog, Kind, TypeDeclaration
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.fingerprint import fingerprint
+from omnigraph.schema.merge_identities import additions_of_both, renumbered, representatives
 from omnigraph.schema.merge_tree import Dangling, catalog_of, tree_of
 from omnigraph.schema.render import declaration, property_declaration, to_source
-
-T = TypeVar("T", bound=TypeDeclaration)
 
 KINDS: tuple[Kind, ...] = ("interface", "node", "edge")
 
@@ -59,40 +58,60 @@ class MergedSchema:
     """What became of two schemas. With conflicts, the merged one is the target's."""
 
     merged: SchemaVersion
+    base: Catalog
     source: Catalog
-    """The source's catalog, where what both sides added has the target's identities."""
+    """The catalogs of base and source, where what is one thing has the target's identity."""
+    unified: Mapping[int, int] = field(default_factory=dict)
+    """Identities of the source that this merge found to be one thing with one of the target."""
     conflicts: tuple[SchemaConflict, ...] = field(default=())
 
 
-def merge_schemas(base: Catalog, source: SchemaVersion, target: SchemaVersion) -> MergedSchema:
-    """Bring the changes that the source made since the base to the target."""
-    theirs = _unified(base, source.catalog, target.catalog)
+def merge_schemas(
+    base: Catalog,
+    source: SchemaVersion,
+    target: SchemaVersion,
+    same: Iterable[tuple[int, int]] = (),
+) -> MergedSchema:
+    """Bring the changes that the source made since the base to the target.
+
+    `same` are pairs of identities that earlier merges found to be one thing.
+    """
+    known = representatives(same, target.catalog)
+    base, known_source = renumbered(base, known), renumbered(source.catalog, known)
+    unified = additions_of_both(base, known_source, target.catalog)
+    theirs = renumbered(known_source, unified)
     sides = _Sides(base, theirs, target.catalog)
+
+    def result(
+        merged: SchemaVersion = target, conflicts: tuple[SchemaConflict, ...] = ()
+    ) -> MergedSchema:
+        return MergedSchema(merged, base, theirs, unified, conflicts)
+
     trees = (tree_of(base), tree_of(theirs), tree_of(target.catalog))
     if trees[1] in (trees[0], trees[2]):
-        return MergedSchema(target, theirs)
-    if trees[2] == trees[0]:
-        return MergedSchema(source, source.catalog)
+        return result()
+    if trees[2] == trees[0] and theirs == source.catalog:
+        return result(source)
     places: list[tuple[Any, ...]] = []
     merged = _three_way(*trees, (), places)
     conflicts = tuple(sides.conflict(*place) for place in dict.fromkeys(p[:3] for p in places))
     if not conflicts:
         conflicts = tuple(_names_claimed_twice(merged))
     if conflicts:
-        return MergedSchema(target, theirs, conflicts)
+        return result(conflicts=conflicts)
     next_identity = max(c.next_identity for c in (base, theirs, target.catalog))
     try:
         catalog = catalog_of(merged, next_identity)
         text = to_source(catalog)
         again = compile_schema(text, accepted=catalog)
     except Dangling as error:
-        return MergedSchema(target, theirs, (sides.dangling(error),))
+        return result(conflicts=(sides.dangling(error),))
     except InvalidInput as error:
-        return MergedSchema(target, theirs, (_broken(error.message),))
+        return result(conflicts=(_broken(error.message),))
     if fingerprint(again) != fingerprint(catalog):
         reason = "an interface and a type that implements it do not fit together any more"
-        return MergedSchema(target, theirs, (_broken(reason),))
-    return MergedSchema(SchemaVersion(text, catalog), theirs)
+        return result(conflicts=(_broken(reason),))
+    return result(SchemaVersion(text, catalog))
 
 
 def _three_way(base: Any, source: Any, target: Any, path: Any, conflicts: list[Any]) -> Any:  # noqa: ANN401
@@ -116,56 +135,6 @@ def _place(path: tuple[Any, ...]) -> tuple[Any, ...]:
     """Kind, type and, inside a property, the property: where a conflict is reported."""
     prop = path[3] if len(path) > 3 and path[2] == "properties" else None
     return (path[0], path[1], prop)
-
-
-# --------------------------------------------------------------------------- equal additions
-
-
-def _unified(base: Catalog, source: Catalog, target: Catalog) -> Catalog:
-    """The source with the target's identities for what both sides added under one name.
-
-    Identities come from one allocator, so the same addition on two branches has two of them.
-    """
-    return replace(
-        source,
-        interfaces=_renumbered(base.interfaces, source.interfaces, target.interfaces),
-        nodes=_renumbered(base.nodes, source.nodes, target.nodes),
-        edges=_renumbered(base.edges, source.edges, target.edges),
-    )
-
-
-def _renumbered(
-    base: Mapping[str, T], source: Mapping[str, T], target: Mapping[str, T]
-) -> dict[str, T]:
-    known = {type_.identity: type_ for type_ in base.values()}
-    theirs = {type_.identity: type_ for type_ in target.values()}
-    added = {name: type_ for name, type_ in target.items() if type_.identity not in known}
-    renumbered = {}
-    for name, type_ in source.items():
-        if type_.identity not in known and name in added:
-            counterpart: T | None = added[name]
-        else:
-            counterpart = theirs.get(type_.identity)
-        renumbered[name] = _with_identities(type_, known.get(type_.identity), counterpart)
-    return renumbered
-
-
-def _with_identities(type_: T, base: T | None, counterpart: T | None) -> T:
-    if counterpart is None:
-        return type_
-    known = base.by_identity if base else {}
-
-    def numbered(prop: Property) -> Property:
-        other = counterpart.by_name.get(prop.name)
-        if prop.identity in known or other is None or other.identity in known:
-            return prop
-        return replace(prop, identity=other.identity)
-
-    return replace(
-        type_,
-        identity=counterpart.identity,
-        properties=tuple(numbered(prop) for prop in type_.properties),
-    )
 
 
 # --------------------------------------------------------------------------- saying it

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
 
 from omnigraph.errors import ParseError, did_you_mean
+from omnigraph.grammar import load_parser
 from omnigraph.lexical import SourceProblem, encode, explain
 from omnigraph.schema.build import TreeBuilder, unknown_type
 from omnigraph.schema.lexer import SchemaLexer
@@ -71,8 +71,7 @@ def parse(source: str, file: str | None = None) -> SchemaTree:
 
 @cache
 def _parser() -> Lark:
-    grammar = files("omnigraph.schema").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer=SchemaLexer, transformer=TreeBuilder())
+    return load_parser("omnigraph.schema", SchemaLexer, TreeBuilder())
 
 
 def _special(token: Token, accepts: set[str]) -> str | None:

@@ -1,10 +1,19 @@
-"""Branches: create, list, delete. A branch is a pointer map; none of this touches data."""
+"""Branches: create, protect, delete. A branch is a pointer map; none of this touches data."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from omnigraph.errors import AlreadyExists, InvalidInput, NotFound, did_you_mean
+from omnigraph.durations import parse_duration
+from omnigraph.errors import (
+    AlreadyExists,
+    BranchProtected,
+    InvalidInput,
+    NotFound,
+    did_you_mean,
+)
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest import ManifestView, Swap
@@ -12,17 +21,31 @@ from omnigraph.storage.moments import (
     DEFERRED_CHECKS,
     KEPT_FROM,
     PURGED,
+    Moment,
     branch_name,
+    keeper,
     reclaimed,
     resolve,
 )
-from omnigraph.storage.plan import HeadMoved, read_head
-from omnigraph.storage.values import ALLOCATOR_ID, MAIN, Head, Row, head_id, head_row
+from omnigraph.storage.plan import UNIFIED, HeadMoved, read_head
+from omnigraph.storage.tag_rows import tag_id
+from omnigraph.storage.values import (
+    ALLOCATOR_ID,
+    MAIN,
+    PROTECTED,
+    Head,
+    head_id,
+    head_row,
+    now,
+    to_micros,
+)
 
 HIDDEN = "__"
 """So begin the names of branches that users neither make nor see: those of SQL transactions."""
-INHERITED = (KEPT_FROM, PURGED)
-"""Head properties that say what of the shared history is gone; a fork has the same history."""
+INHERITED = (KEPT_FROM, PURGED, UNIFIED)
+"""Head properties that say something of the shared history; a fork has the same history."""
+OWNER, TTL_UNTIL = "owner", "ttl_until"
+"""Who a branch is for, and the microsecond from which a collection may take it away."""
 
 
 def is_hidden(branch: str) -> bool:
@@ -31,14 +54,26 @@ def is_hidden(branch: str) -> bool:
 
 
 def create_branch(
-    store: GraphStore, name: str, from_: str = MAIN, *, deferred_checks: bool = False
+    store: GraphStore,
+    name: str,
+    from_: str = MAIN,
+    *,
+    deferred_checks: bool = False,
+    ttl: str | timedelta | None = None,
+    owner: str | None = None,
 ) -> Head:
     """A new branch at a moment of another one; one manifest write, however many tables.
 
     With `deferred_checks`, endpoints, references and cardinality are left to the merge of the
-    branch, so that nodes and edges can be replaced in any order.
+    branch, so that nodes and edges can be replaced in any order. With a time to live, collections
+    remove the branch once it is over.
     """
     name = branch_name(name)
+    own: dict[str, Any] = {} if owner is None else {OWNER: owner}
+    if deferred_checks:
+        own[DEFERRED_CHECKS] = True
+    if ttl is not None:
+        own[TTL_UNTIL] = to_micros(now() + parse_duration(ttl))
     store.ready_to_write()
     made: list[Head] = []
 
@@ -50,25 +85,29 @@ def create_branch(
                 f"there is a branch {name!r} already",
                 hint="Choose another name, or delete the branch first.",
             )
+        if tag_id(name) in view.named:
+            raise AlreadyExists(
+                f"there is a tag {name!r}, and a name means one thing",
+                hint="Choose another name for the branch.",
+            )
         source = resolve(store, from_)
         pointers = source.tables.values()
         if any(source.version < source.purged.get(str(p.identity), 0) for p in pointers):
             raise reclaimed(source.commit)
         origin = read_head(view, source.branch)
-        epochs = [int(_epoch(view, row)) for row in view.rows("graph_head")]
         made.append(
             Head(
                 branch=name,
                 commit=source.commit,
                 version=source.version,
                 schema=source.schema,
-                epoch=max(epochs),
+                epoch=max(head.epoch for head in store.heads(view)),
                 incarnation=new_ulid(),
                 fork=source.commit,
                 tables=source.tables,
                 definitions=source.definitions,
                 retired=origin.retired if origin and origin.commit == source.commit else {},
-                properties=_properties(origin, deferred_checks),
+                properties=_inherited(store, source, origin) | own,
             )
         )
         return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])
@@ -76,6 +115,41 @@ def create_branch(
     store.publisher.refresh()
     store.publisher.change_names(build)
     return made[-1]
+
+
+def _inherited(store: GraphStore, source: Moment, origin: Head | None) -> dict[str, Any]:
+    """What a new branch has from where it starts: what of its history cannot be read any more,
+    and whether it has been checked. A tag may have outlived all that led to it."""
+    # A fork of a branch that was not checked has not been checked either.
+    unchecked = {DEFERRED_CHECKS: True} if origin and origin.properties.get(DEFERRED_CHECKS) else {}
+    if source.tag is not None:
+        commit = store.commit(source.commit)
+        origin = keeper(store, commit) if commit else None
+        purged = origin.properties.get(PURGED, {}) if origin else {}
+        if origin is None or any(
+            source.version < purged.get(str(p.identity), 0) for p in source.tables.values()
+        ):
+            return unchecked | {KEPT_FROM: source.version}
+    known = origin.properties if origin else {}
+    return unchecked | {key: known[key] for key in INHERITED if key in known}
+
+
+def set_protected(store: GraphStore, name: str, protected: bool) -> Head:
+    """Let a branch be moved by merges only, or by anybody again; no commit."""
+    name = branch_name(name)
+    store.ready_to_write()
+
+    def build(view: ManifestView) -> Swap | None:
+        head = _existing(store, view, name)
+        if head.protected == protected:
+            return None
+        properties = {k: v for k, v in head.properties.items() if k != PROTECTED}
+        if protected:
+            properties[PROTECTED] = True
+        return Swap(replace=[head_row(replace(head, properties=properties))])
+
+    store.publisher.refresh()
+    return _existing(store, store.publisher.change_names(build), name)
 
 
 def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> None:
@@ -91,16 +165,12 @@ def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> 
 
     def build(view: ManifestView) -> Swap | None:
         nonlocal started
-        if head_id(name) not in view.named:
-            if started:
-                return None
-            known = [head.branch for head in store.heads(view)]
-            raise NotFound(
-                f"there is no branch {name!r}{did_you_mean(name, known)}",
-                hint="List branches with `omnigraph branch list`.",
-            )
-        head = read_head(view, name)
-        if only is not None and head is not None and head != only:
+        if started and head_id(name) not in view.named:
+            return None
+        head = _existing(store, view, name)
+        if head.protected:
+            raise BranchProtected(name, "is not deleted")
+        if only is not None and head != only:
             raise HeadMoved(head, head_id(name))
         started = True
         return Swap(
@@ -113,16 +183,12 @@ def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> 
     store.publisher.change_names(build)
 
 
-def _properties(origin: Head | None, deferred_checks: bool) -> dict[str, Any]:
-    known = origin.properties if origin else {}
-    inherited = {key: known[key] for key in INHERITED if key in known}
-    # A fork of a branch that was not checked has not been checked either.
-    if deferred_checks or known.get(DEFERRED_CHECKS):
-        inherited[DEFERRED_CHECKS] = True
-    return inherited
-
-
-def _epoch(view: ManifestView, row: Row) -> int:
-    head = read_head(view, row["table_branch"] or MAIN)
-    assert head is not None
-    return head.epoch
+def _existing(store: GraphStore, view: ManifestView, name: str) -> Head:
+    head = read_head(view, name)
+    if head is None:
+        known = [each.branch for each in store.heads(view)]
+        raise NotFound(
+            f"there is no branch {name!r}{did_you_mean(name, known)}",
+            hint="List branches with `omnigraph branch list`.",
+        )
+    return head

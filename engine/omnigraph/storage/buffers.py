@@ -12,6 +12,7 @@ from concurrent.futures import Executor, Future
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
+from omnigraph.errors import InvalidInput
 from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.tables import Tables
 
@@ -44,6 +45,8 @@ class RowBuffer:
         self._writer = writer
         self._writing: Future[list[FragmentMetadata]] | None = None
         self._spilled = False
+        self._refused: InvalidInput | None = None
+        self._checked = 0
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
         self._delta: TableVersion | None = None
@@ -52,7 +55,7 @@ class RowBuffer:
 
     def append(self, rows: pa.Table) -> None:
         """Add rows; they have exactly the schema of the table."""
-        if not rows.num_rows:
+        if not rows.num_rows or self._refused is not None:
             return
         self._waiting.append(rows)
         self._waiting_bytes += rows.nbytes
@@ -72,10 +75,22 @@ class RowBuffer:
         return self._spilled
 
     def finish(self) -> None:
-        """No more rows will come: write the rest if the others were written."""
+        """No more rows will come: write the rest if the others were written.
+
+        Raises what a check had against rows that were written meanwhile: not earlier, because an
+        input that cannot be read to its end is refused for that.
+        """
         if self.spilled and self._waiting:
             self._spill()
         self._settle()
+        if self._refused is not None:
+            raise self._refused
+
+    def check_rest(self) -> None:
+        """Check rows that stayed in memory, once; others were checked when they were written."""
+        if not self.spilled and self._checked != self.rows:
+            self._check(self.table())
+            self._checked = self.rows
 
     def table(self) -> pa.Table:
         """All rows of a buffer that did not spill."""
@@ -109,5 +124,8 @@ class RowBuffer:
 
     def _settle(self) -> None:
         if self._writing is not None:
-            self.fragments += self._writing.result()
-            self._writing = None
+            writing, self._writing = self._writing, None
+            try:
+                self.fragments += writing.result()
+            except InvalidInput as refused:
+                self._refused = refused

@@ -5,37 +5,56 @@ every head, so that every transaction pinned before it must start again; (3) fin
 after that swap still reaches; (4) delete the candidates that are not reached. A file written after
 (1) is no candidate; a file written before (2) by a transaction still open can no longer be
 published, unless the transaction registered, in which case its tables are left alone.
+
+Clocks say only what is wanted: which commits are old, and which branches outlived their time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from omnigraph.errors import InvalidInput
+import pyarrow as pa
+
+from omnigraph.durations import parse_duration
+from omnigraph.errors import StorageError
+from omnigraph.storage.branches import TTL_UNTIL
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import MANIFEST, TABLE_FOLDERS
 from omnigraph.storage.manifest import KEPT_VERSIONS, ManifestView, Swap, version_of
-from omnigraph.storage.moments import KEPT_FROM, PURGED
 from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.retention import Retention, readable_commits
 from omnigraph.storage.store import StoredFile
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.tag_rows import read_tags
 from omnigraph.storage.values import (
     ALLOCATOR_ID,
     Commit,
     Head,
+    head_id,
     head_row,
     now,
-    parse_head,
+    parse_commit,
     parse_registration,
+    to_micros,
 )
 
 STALE_REGISTRATION = timedelta(days=1)
 """A bulk job that registered longer ago is taken for dead; if it is not, it must start again."""
+DELETED_AT_ONCE = 1000
+TRIMMED_MEANWHILE = 10
+"""How often the versions of the manifest are listed again when one of them goes meanwhile."""
 
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What a collection frees of one table."""
+
+    files: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,12 @@ class CollectReport:
     bytes: int
     kept_commits: int
     spared_transactions: int
+    tables: Mapping[str, Freed] = field(default_factory=dict)
+    """By table key, and `__manifest`; tables of which nothing is freed are not in it."""
+    given_up: tuple[Commit, ...] = ()
+    """Commits that could be read before and cannot any more, newest first."""
+    expired_branches: tuple[str, ...] = ()
+    """Branches whose time to live was over."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,30 +80,60 @@ class CollectReport:
             "bytes": self.bytes,
             "kept_commits": self.kept_commits,
             "spared_transactions": self.spared_transactions,
+            "tables": {
+                key: {"files": freed.files, "bytes": freed.bytes}
+                for key, freed in self.tables.items()
+            },
+            "given_up": [commit.id for commit in self.given_up],
+            "expired_branches": list(self.expired_branches),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The heads and all commits of a view, before and after the retention is applied."""
+
+    view: ManifestView
+    before: list[Head]
+    after: list[Head]
+    commits: Mapping[str, Commit]
+
+    @property
+    def expired(self) -> list[str]:
+        staying = {head.branch for head in self.after}
+        return [head.branch for head in self.before if head.branch not in staying]
 
 
 def collect(
     store: GraphStore,
     *,
     keep: int | None = None,
+    keep_for: str | timedelta | None = None,
     dry_run: bool = False,
     stale_after: timedelta = STALE_REGISTRATION,
     on_progress: Progress | None = None,
 ) -> CollectReport:
-    """Delete what is not needed. `keep` commits stay readable per branch; all of them if none."""
-    if keep is not None and keep < 1:
-        raise InvalidInput("at least one commit per branch must be kept", hint="Use keep=1.")
+    """Delete what no branch and no tag needs.
+
+    On each branch the newest `keep` commits stay readable, and every state it had within
+    `keep_for`; all of its past when neither is given.
+    """
+    retention = Retention(keep, None if keep_for is None else parse_duration(keep_for))
     store.ready_to_write()
     candidates = [
         file for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)
     ] + list(store.raw.list(MANIFEST))
-    view = store.publisher.refresh() if dry_run else _raise_epoch(store, keep, stale_after)
-    heads = [parse_head(row) for row in view.rows("graph_head")]
-    kept = _kept_commits(store, heads, keep)
+    if dry_run:
+        state = _judged(store, store.publisher.refresh(), retention)
+        view, heads = state.view, state.after
+    else:
+        state, view = _raise_epoch(store, retention, stale_after)
+        heads = store.heads(view)
+    commits = state.commits if dry_run else _all_commits(store, view)
+    kept = list(readable_commits(heads, read_tags(view), commits))
     registered = [parse_registration(row) for row in view.rows("transaction")]
     spared = {location for row in registered for location in row.locations}
-    needed = _needed(store.tables, _reachable(heads, kept), on_progress)
+    needed = _needed(store, _reachable(heads, kept), on_progress)
     needed_by_manifest = _manifest_files(view)
     oldest = view.version - KEPT_VERSIONS
     garbage = [
@@ -87,27 +142,53 @@ def collect(
         if not _is_needed(file, needed, spared, needed_by_manifest, oldest)
     ]
     if not dry_run:
-        store.raw.delete(file.path for file in garbage)
+        _delete(store, garbage, on_progress)
+    kept_ids = {commit.id for commit in kept}
+    were_readable = readable_commits(state.before, read_tags(state.view), state.commits)
+    given_up = {c.id: c for c in were_readable if c.id not in kept_ids}
     return CollectReport(
         dry_run=dry_run,
         files=len(garbage),
         bytes=sum(file.size for file in garbage),
-        kept_commits=len({commit.id for commit in kept}),
+        kept_commits=len(kept_ids),
         spared_transactions=len(registered),
+        tables=_by_table(garbage, _table_names(view, heads)),
+        given_up=tuple(sorted(given_up.values(), key=lambda c: (c.time, c.id), reverse=True)),
+        expired_branches=tuple(state.expired),
     )
 
 
-def _raise_epoch(store: GraphStore, keep: int | None, stale_after: timedelta) -> ManifestView:
-    """The swap after which no transaction pinned before it can publish."""
+def _judged(store: GraphStore, view: ManifestView, retention: Retention) -> _State:
+    """What becomes of the heads of a view: some go, the others may give up some of their past."""
+    at = now()
+    commits = _all_commits(store, view)
+    heads = store.heads(view)
+    staying = [
+        head
+        for head in heads
+        if head.protected or head.properties.get(TTL_UNTIL, to_micros(at)) >= to_micros(at)
+    ]
+    return _State(view, heads, [retention.applied(head, commits, at) for head in staying], commits)
 
-    raised: list[int] = []
+
+def _all_commits(store: GraphStore, view: ManifestView) -> dict[str, Commit]:
+    rows = store.manifest.history(view, "object_type = 'graph_commit'")
+    return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
+
+
+def _raise_epoch(
+    store: GraphStore, retention: Retention, stale_after: timedelta
+) -> tuple[_State, ManifestView]:
+    """The swap after which no transaction pinned before it can publish."""
+    raised: list[tuple[int, _State]] = []
 
     def build(view: ManifestView) -> Swap | None:
-        heads = [parse_head(row) for row in view.rows("graph_head")]
-        if raised and all(head.epoch >= raised[-1] for head in heads):
+        heads = store.heads(view)
+        if raised and all(head.epoch >= raised[-1][0] for head in heads):
             return None
         epoch = max(head.epoch for head in heads) + 1
-        raised.append(epoch)
+        state = _judged(store, view, retention)
+        raised.append((epoch, state))
         horizon = now() - stale_after
         stale = [
             row["object_id"]
@@ -116,46 +197,17 @@ def _raise_epoch(store: GraphStore, keep: int | None, stale_after: timedelta) ->
         ]
         return Swap(
             replace=[
-                *(head_row(_collected(head, epoch, keep)) for head in heads),
+                *(head_row(replace(head, epoch=epoch)) for head in state.after),
                 view.named[ALLOCATOR_ID].row,
             ],
-            remove=stale,
+            remove=[*stale, *map(head_id, state.expired)],
+            remove_addresses=[
+                address for name in state.expired for address in store.manifest.own_rows(view, name)
+            ],
         )
 
-    return store.publisher.change_names(build)
-
-
-def _collected(head: Head, epoch: int, keep: int | None) -> Head:
-    properties = dict(head.properties)
-    if keep is not None:
-        properties[KEPT_FROM] = max(properties.get(KEPT_FROM, 0), head.version - keep + 1)
-    return replace(head, epoch=epoch, properties=properties)
-
-
-def _kept_commits(store: GraphStore, heads: Iterable[Head], keep: int | None) -> list[Commit]:
-    """Commits that stay readable: on each branch the newest ones, back to what was kept before."""
-    commits = store.all_commits()
-    kept: dict[str, Commit] = {}
-    for head in heads:
-        current: str | None = head.commit
-        floor = head.properties.get(KEPT_FROM, 0)
-        if keep is not None:
-            floor = max(floor, head.version - keep + 1)
-        purged = head.properties.get(PURGED, {})
-        while current is not None and current in commits:
-            commit = commits[current]
-            if commit.version < floor:
-                break
-            kept[f"{commit.id}@{head.branch}"] = replace(
-                commit,
-                tables={
-                    key: pointer
-                    for key, pointer in commit.tables.items()
-                    if commit.version >= purged.get(str(pointer.identity), 0)
-                },
-            )
-            current = commit.parent
-    return list(kept.values())
+    view = store.publisher.change_names(build)
+    return raised[-1][1], view
 
 
 def _reachable(heads: Iterable[Head], commits: Iterable[Commit]) -> set[TableVersion]:
@@ -167,19 +219,61 @@ def _reachable(heads: Iterable[Head], commits: Iterable[Commit]) -> set[TableVer
     }
 
 
-def _needed(tables: Tables, versions: set[TableVersion], on_progress: Progress | None) -> set[str]:
+def _needed(
+    store: GraphStore, versions: set[TableVersion], on_progress: Progress | None
+) -> set[str]:
     """Names of everything that some reachable version refers to, as prefixes of paths."""
     needed: set[str] = set()
-    for done, version in enumerate(sorted(versions, key=lambda v: (v.location, v.lance)), 1):
-        needed |= tables.files(version)
+    in_order = sorted(versions, key=lambda v: (v.location, v.lance))
+    for done, files in enumerate(store.workers.map(store.tables.files, in_order), 1):
+        needed |= files
         if on_progress:
             on_progress(done, len(versions))
     return needed
 
 
+def _delete(store: GraphStore, garbage: Sequence[StoredFile], on_progress: Progress | None) -> None:
+    for start in range(0, len(garbage), DELETED_AT_ONCE):
+        if on_progress:
+            on_progress(start, len(garbage))
+        store.raw.delete(file.path for file in garbage[start : start + DELETED_AT_ONCE])
+
+
+def _table_names(view: ManifestView, heads: Iterable[Head]) -> dict[str, str]:
+    """What the table at each location is called: by its branches today, else as it was made."""
+    made = {row["location"]: row["table_key"] for row in view.rows("table")}
+    today = {p.location: key for head in heads for key, p in head.tables.items()}
+    return made | today | {MANIFEST: MANIFEST}
+
+
+def _by_table(garbage: Iterable[StoredFile], names: Mapping[str, str]) -> dict[str, Freed]:
+    freed: dict[str, Freed] = {}
+    for file in garbage:
+        location = _location(file.path)
+        name = names.get(location, location)
+        so_far = freed.get(name, Freed(0, 0))
+        freed[name] = Freed(so_far.files + 1, so_far.bytes + file.size)
+    return dict(sorted(freed.items()))
+
+
+def _location(path: str) -> str:
+    """The table that a file belongs to."""
+    folder, _, rest = path.partition("/")
+    return folder if folder == MANIFEST else f"{folder}/{rest.partition('/')[0]}"
+
+
 def _manifest_files(view: ManifestView) -> set[str]:
-    tracked = view.dataset.tracked_files().read_all()
-    return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
+    """What the versions of the manifest that are still listed refer to."""
+    last: Exception | None = None
+    for _ in range(TRIMMED_MEANWHILE):
+        try:
+            tracked = view.dataset.tracked_files().read_all()
+        except (OSError, pa.ArrowException) as error:
+            # A busy writer trims old versions, also between their listing and their reading.
+            last = error
+            continue
+        return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
+    raise StorageError(f"cannot read the versions of the manifest: {last}") from last
 
 
 def _is_needed(
@@ -192,7 +286,8 @@ def _is_needed(
             return number >= oldest
         collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
         return not collected or file.path in by_manifest
-    location, inner = "/".join(file.path.split("/")[:2]), "/".join(file.path.split("/")[2:])
+    location = _location(file.path)
+    inner = file.path.removeprefix(f"{location}/")
     if location in spared or number is not None:
         return True
     if not inner.startswith(("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lance import LanceDataset, LanceOperation
@@ -18,7 +18,9 @@ MAX_SEGMENTS = 4
 VECTOR_MINIMUM = 5000
 """Below this many vectors an exact search is faster than any index."""
 
-LANCE_NAMES = {"btree": "BTREE", "inverted": "INVERTED", "vector": "IVF_FLAT"}
+LANCE_NAMES = {"btree": "BTREE", "inverted": "INVERTED", "ngram": "NGRAM", "vector": "IVF_FLAT"}
+BUILT_FOR = {"btree": ("btree",), "inverted": ("inverted", "ngram"), "vector": ("vector",)}
+"""What is built where a schema asks for an index: text is found by words, and by pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,54 @@ class MissingIndex:
 def missing_indexes(dataset: LanceDataset, type_: GraphType) -> list[MissingIndex]:
     """What maintenance should build for a version of a type's table."""
     fragments = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
-    present = {index.name: index for index in dataset.describe_indices()}
+    return missing_among(fragments, covered_by(dataset), type_)
+
+
+def covered_by(dataset: LanceDataset) -> dict[str, list[set[int]]]:
+    """The fragments that each segment of each index covers."""
+    return {
+        index.name: [set(segment.fragment_ids) for segment in index.segments]
+        for index in dataset.describe_indices()
+    }
+
+
+def missing_among(
+    fragments: Mapping[int, int], covered: Mapping[str, list[set[int]]], type_: GraphType
+) -> list[MissingIndex]:
+    """The same for any fragments, given with their rows, also such as are yet to be written."""
+    total = sum(fragments.values())
     missing = []
-    for column, kind in sorted(type_.physical_indexes().items()):
-        index = present.get(f"{column}_{kind}")
-        segments = index.segments if index else []
-        covered = {f for segment in segments for f in segment.fragment_ids}
-        bare = tuple(sorted(fragments.keys() - covered))
+    for column, kind in wanted_indexes(type_):
+        segments = covered.get(f"{column}_{kind}", [])
+        bare = tuple(sorted(fragments.keys() - set().union(*segments)))
         rows = sum(fragments[f] for f in bare)
-        if not rows or (kind == "vector" and sum(fragments.values()) < VECTOR_MINIMUM):
+        if not rows or (kind == "vector" and total < VECTOR_MINIMUM):
             continue
-        rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > sum(fragments.values())
+        rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > total
         wanted = tuple(sorted(fragments)) if rebuild else bare
         missing.append(MissingIndex(column, kind, wanted, bare, rows, rebuild))
     return missing
+
+
+def wanted_indexes(type_: GraphType) -> list[tuple[str, str]]:
+    """The indexes that a type's declarations ask for, as (column, kind)."""
+    declared = sorted(type_.physical_indexes().items())
+    return [(column, kind) for column, asked in declared for kind in BUILT_FOR[asked]]
+
+
+def unwanted_indexes(dataset: LanceDataset, type_: GraphType) -> list[str]:
+    """Indexes that are there and that no declaration asks for any more."""
+    wanted = {f"{column}_{kind}" for column, kind in wanted_indexes(type_)}
+    return sorted(covered_by(dataset).keys() - wanted)
+
+
+def without_indexes(tables: Tables, version: TableVersion, names: Iterable[str]) -> TableVersion:
+    """A version of the same rows that has not got these indexes."""
+    dataset = tables.open(version)
+    gone = [index for name in names for index in _existing(dataset, name)]
+    if not gone:
+        return version
+    return tables.apply(version, LanceOperation.CreateIndex(new_indices=[], removed_indices=gone))
 
 
 def ready_for_probes(

@@ -1,19 +1,20 @@
-"""Names of moments: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`, a commit id."""
+"""Names of moments: `main`, `main@<commit>`, `main@v42`, `main@<ISO time>`, a tag, a commit id."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from omnigraph.errors import InvalidInput, NotFound, Reclaimed
+from omnigraph.errors import Corruption, InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plan import read_head
-from omnigraph.storage.values import MAIN, Commit, DefinitionHashes, Head, Pointers
+from omnigraph.storage.tag_rows import Tag, parse_tag, read_tags, tag_id
+from omnigraph.storage.values import MAIN, Commit, DefinitionHashes, Head, Pointers, head_id
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
-_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}\Z")
+COMMIT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}\Z")
 _VERSION = re.compile(r"v([0-9]{1,18})\Z")
 MAX_BRANCH_NAME = 255
 
@@ -41,15 +42,17 @@ class Moment:
     """The stored queries, views, SQL schemas and declarations of plain tables of that moment."""
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
+    tag: str | None = None
+    """The tag it was asked for by, which keeps it whatever its branch gives up."""
 
 
-def branch_name(text: str) -> str:
-    """A checked branch name; surrounding blanks are dropped."""
+def branch_name(text: str, what: str = "branch") -> str:
+    """A checked name of a branch, or of what shares its rules; surrounding blanks are dropped."""
     name = text.strip() if isinstance(text, str) else ""
     problem = _name_problem(name)
     if problem:
         raise InvalidInput(
-            f"{text!r} is not a branch name: {problem}",
+            f"{text!r} is not a {what} name: {problem}",
             hint="Use letters, digits, '.', '_' and '-', in segments joined by '/'.",
         )
     return name
@@ -70,18 +73,31 @@ def _name_problem(name: str) -> str | None:
 
 
 def resolve(store: GraphStore, text: str) -> Moment:
-    """The moment a text names, looked up in the newest state of the graph."""
+    """The moment a text names, looked up in the newest state of the graph.
+
+    A plain name is a branch, else a tag, else a commit id.
+    """
     name, at, when = text.strip().partition("@")
-    if not at and _ULID.match(name) and not _is_branch(store, name):
-        return _at_commit(store, None, name)
-    branch = branch_name(name or MAIN)
-    head = store.head(branch)
+    view = store.publisher.refresh()
+    if head_id(name) not in view.named:
+        tagged = view.row(tag_id(name))
+        if tagged is not None and at:
+            raise NotFound(
+                f"{name!r} is a tag, not a branch",
+                hint=f"A tag is one moment: write {name} without '@{when}'.",
+            )
+        if tagged is not None:
+            return _tagged(store, parse_tag(tagged))
+        if not at and COMMIT_ID.match(name):
+            return _at_commit(store, name)
+    head = store.head(branch_name(name or MAIN), fresh=False)
     if not at:
         return present(head)
     if when == head.commit:
         return present(head)
-    if _ULID.match(when):
-        return _at_commit(store, head, when)
+    if COMMIT_ID.match(when):
+        _known(store, when)
+        return _on_chain(store, head, when, lambda c: c.id == when)
     version = _VERSION.match(when)
     if version:
         return _on_chain(store, head, when, lambda c: c.version == int(version[1]))
@@ -100,35 +116,70 @@ def chain(store: GraphStore, head: Head) -> list[Commit]:
     return found
 
 
-def _is_branch(store: GraphStore, name: str) -> bool:
-    return f"head:{name}" in store.publisher.refresh().named
-
-
-def _at_commit(store: GraphStore, head: Head | None, commit_id: str) -> Moment:
+def _known(store: GraphStore, commit_id: str) -> Commit:
     commit = store.commit(commit_id)
     if commit is None:
         raise NotFound(
             f"there is no commit {commit_id}", hint="List commits with `omnigraph commit list`."
         )
-    if head is None:
-        return _past(_keeper(store, commit), commit)
-    return _on_chain(store, head, commit_id, lambda c: c.id == commit_id)
+    return commit
 
 
-def _keeper(store: GraphStore, commit: Commit) -> Head:
-    """The branch on which a commit is read: the one it was made on, else one that still has it."""
-    holders = [
+def _at_commit(store: GraphStore, commit_id: str) -> Moment:
+    """A commit on the branch it was made on, else on one that has it, else as a tag keeps it."""
+    commit = _known(store, commit_id)
+    holders = _holders(store, commit)
+    kept_on = _keeper(holders, commit)
+    if kept_on is not None:
+        return _past(kept_on, commit)
+    for tag in read_tags(store.publisher.view):
+        if tag.commit == commit_id:
+            return _tagged(store, tag)
+    if holders:
+        raise reclaimed(commit_id)
+    raise Reclaimed(
+        f"commit {commit_id} is on no branch any more",
+        hint="The branch it was made on was deleted.",
+    )
+
+
+def keeper(store: GraphStore, commit: Commit) -> Head | None:
+    """A branch on which a commit can be read, if there is one: the one it was made on first."""
+    return _keeper(_holders(store, commit), commit)
+
+
+def _keeper(holders: Sequence[Head], commit: Commit) -> Head | None:
+    kept = (h for h in holders if commit.version >= h.properties.get(KEPT_FROM, 0))
+    return next(kept, None)
+
+
+def _holders(store: GraphStore, commit: Commit) -> list[Head]:
+    """Branches that have a commit in their history, the one it was made on first."""
+    return [
         head
         for head in sorted(store.heads(), key=lambda head: head.branch != commit.branch)
         if commit.version <= head.version and any(c.id == commit.id for c in chain(store, head))
     ]
-    if not holders:
-        raise Reclaimed(
-            f"commit {commit.id} is on no branch any more",
-            hint="The branch it was made on was deleted.",
+
+
+def _tagged(store: GraphStore, tag: Tag) -> Moment:
+    """What a tag names, under the names it had then: nothing that comes later changes it."""
+    commit = store.commit(tag.commit)
+    if commit is None:
+        raise Corruption(
+            f"the commit {tag.commit} of tag {tag.name!r} is missing",
+            hint="Run `omnigraph verify` to see what else is affected.",
         )
-    kept = (h for h in holders if commit.version >= h.properties.get(KEPT_FROM, 0))
-    return next(kept, holders[0])
+    return Moment(
+        branch=tag.branch,
+        commit=commit.id,
+        version=commit.version,
+        schema=commit.schema,
+        reading_schema=commit.schema,
+        tables=commit.tables,
+        definitions=commit.definitions,
+        tag=tag.name,
+    )
 
 
 def present(head: Head) -> Moment:
@@ -169,7 +220,11 @@ def reclaimed(commit: str) -> Reclaimed:
 
 def given_up_since(store: GraphStore, moment: Moment) -> bool:
     """Whether a collection has given up a moment that was there when it was looked up."""
-    head = read_head(store.publisher.refresh(), moment.branch)
+    view = store.publisher.refresh()
+    if moment.tag is not None:
+        row = view.row(tag_id(moment.tag))
+        return row is None or parse_tag(row).commit != moment.commit
+    head = read_head(view, moment.branch)
     if head is None or moment.version < head.properties.get(KEPT_FROM, 0):
         return True
     purged = head.properties.get(PURGED, {})

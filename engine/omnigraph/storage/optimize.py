@@ -1,24 +1,39 @@
-"""Upkeep of a branch's tables: fewer, larger fragments, and indexes that cover them."""
+"""Upkeep of a branch's tables: fewer, larger fragments, and the indexes that the schema declares.
+
+It is a plan like any other and holds nobody up. A table that moved meanwhile is done again, a few
+times; after that optimizing gives way and leaves the table to the next run. After a collection
+everything is staged anew: what was staged before belonged to nobody, and its files may be gone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lance import LanceDataset
 
-from omnigraph.errors import PublishContention
+from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.indexes import missing_indexes, with_indexes
+from omnigraph.storage.indexes import (
+    covered_by,
+    missing_among,
+    missing_indexes,
+    unwanted_indexes,
+    with_indexes,
+    without_indexes,
+)
 from omnigraph.storage.plan import HeadMoved, PublishPlan
-from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.reading import SCAN_ROWS, TableVersion
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Commit, Head, TablePointer
 
 SMALL_FRAGMENT_ROWS = 256 << 10
+QUEUED_ROWS = 50_000
+"""So many rows are staged again while the writers of this machine wait."""
 DELETED_SHARE = 0.1
 """A fragment with a larger share of deleted rows is written again without them."""
 
@@ -28,11 +43,29 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TableUpkeep:
-    """What was done to one table."""
+    """What was, or would be, done to one table."""
 
     fragments_before: int
     fragments_after: int
-    indexes_built: tuple[str, ...]
+    rows_rewritten: int = 0
+    indexes_built: tuple[str, ...] = ()
+    indexes_dropped: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.rows_rewritten or self.indexes_built or self.indexes_dropped) or (
+            self.fragments_before != self.fragments_after
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fragments_before": self.fragments_before,
+            "fragments_after": self.fragments_after,
+            "rows_rewritten": self.rows_rewritten,
+            "indexes_built": list(self.indexes_built),
+            "indexes_dropped": list(self.indexes_dropped),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,57 +74,147 @@ class OptimizeReport:
 
     tables: Mapping[str, TableUpkeep] = field(default_factory=dict)
     commit: Commit | None = None
+    dry_run: bool = False
+    gave_way: tuple[str, ...] = ()
+    """Tables that writers moved every time they were done; the next run will find them."""
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "tables": {
-                key: {
-                    "fragments_before": done.fragments_before,
-                    "fragments_after": done.fragments_after,
-                    "indexes_built": list(done.indexes_built),
-                }
-                for key, done in self.tables.items()
-            },
+            "dry_run": self.dry_run,
+            "tables": {key: done.to_json() for key, done in sorted(self.tables.items())},
+            "gave_way": list(self.gave_way),
             "commit": self.commit.to_json() if self.commit else None,
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A table that was staged: from where, to where, and how."""
+
+    base: TablePointer
+    after: TablePointer
+    upkeep: TableUpkeep
+
+
+class _Work:
+    """What one run has staged so far, to be published under one commit id."""
+
+    def __init__(self, branch: str, commit: str) -> None:
+        self.branch = branch
+        self.commit = commit
+        self.done: dict[str, _Done] = {}
+        self.needy: set[str] = set()
+        """Every table that was staged at some time."""
+        self.settled = False
+        """Whether there is nothing left to publish."""
+
+    def keep_unmoved(self, head: Head) -> None:
+        self.done = {k: done for k, done in self.done.items() if head.tables.get(k) == done.base}
+
+    def is_small(self, head: Head) -> bool:
+        """Whether what is to be staged again takes no longer than a small write."""
+        again = (key for key in self.needy if head.tables.get(key) != self._base(key))
+        return sum(head.tables[key].rows for key in again if key in head.tables) <= QUEUED_ROWS
+
+    def _base(self, key: str) -> TablePointer | None:
+        return self.done[key].base if key in self.done else None
+
+
 def optimize(
-    store: GraphStore, branch: str, *, on_progress: Progress | None = None
+    store: GraphStore,
+    branch: str,
+    *,
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
 ) -> OptimizeReport:
     """Compact and index every table of a branch that needs it; one commit with no entity change."""
+    if dry_run:
+        return _preview(store, store.head(branch))
     store.ready_to_write()
-    commit_id = new_ulid()
-    done: dict[str, tuple[TablePointer, TablePointer, TableUpkeep]] = {}
-    for _ in range(store.publisher.retry_budget):
-        head = store.head(branch)
-        done = {key: work for key, work in done.items() if head.tables.get(key) == work[0]}
-        _improve(store, head, done, on_progress)
-        if not done:
-            return OptimizeReport()
-        plan = PublishPlan(
-            commit=commit_id,
-            base=head,
-            tables={key: after for key, (_, after, _) in done.items()},
-            relies_on=frozenset(),
-            message="optimize",
-        )
+    publisher = store.publisher
+    work = _Work(branch, new_ulid())
+    for attempt in range(2 * publisher.retry_budget):
+        stages = attempt < publisher.retry_budget
+        # Who has lost once queues up before staging again, unless others would wait for long.
+        queues = attempt and stages and work.is_small(store.head(branch))
+        with publisher.exclusive() if queues else nullcontext():
+            commit = _attempt(store, work, on_progress if stages else None, stages=stages)
+        if commit is not None:
+            tables = {key: done.upkeep for key, done in work.done.items()}
+            gave_way = tuple(sorted(work.needy - work.done.keys()))
+            return OptimizeReport(tables, commit, gave_way=gave_way)
+        if work.settled:
+            break
+    return OptimizeReport(gave_way=tuple(sorted(work.needy)))
+
+
+def _attempt(
+    store: GraphStore, work: _Work, on_progress: Progress | None, *, stages: bool
+) -> Commit | None:
+    """Stage what is to be done on the newest head and publish it; none when nothing landed."""
+    head = store.head(work.branch)
+    work.keep_unmoved(head)
+    if stages:
         try:
-            commit = store.publisher.publish(plan)
-        except HeadMoved:
-            continue
-        return OptimizeReport({key: work[2] for key, work in done.items()}, commit)
-    raise PublishContention(
-        f"writers of {branch} were faster every time; nothing was changed",
-        hint="Try again when fewer writers are busy.",
+            _improve(store, head, work.done, on_progress)
+        except StorageError:
+            if store.head(work.branch).epoch == head.epoch:
+                raise
+            work.done = {}  # not damage: a collection took what was staged
+            return None
+    work.needy |= work.done.keys()
+    work.settled = not work.done
+    if work.settled:
+        return None
+    plan = PublishPlan(
+        commit=work.commit,
+        base=head,
+        tables={key: done.after for key, done in work.done.items()},
+        relies_on=frozenset(),
+        message="optimize",
+        direct=False,
+    )
+    try:
+        return store.publisher.publish(plan)
+    except PublishContention:
+        return None
+    except HeadMoved as moved:
+        if moved.expired:
+            work.done = {}
+        return None
+
+
+def _preview(store: GraphStore, head: Head) -> OptimizeReport:
+    found = {}
+    types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
+    for key, pointer in sorted(head.tables.items()):
+        dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
+        upkeep = _foreseen(dataset, types.get(key))
+        if upkeep.needed:
+            found[key] = upkeep
+    return OptimizeReport(found, dry_run=True)
+
+
+def _foreseen(dataset: LanceDataset, type_: GraphType | None) -> TableUpkeep:
+    """What would be done to a table, without writing anything."""
+    rows = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
+    worn = _worn_fragments(dataset)
+    moved = sum(rows[i] for i in worn)
+    after = {i: count for i, count in rows.items() if i not in worn}
+    written = range(0, moved, SCAN_ROWS)
+    after |= {-1 - n: min(SCAN_ROWS, moved - start) for n, start in enumerate(written)}
+    missing = missing_among(after, covered_by(dataset), type_) if type_ else []
+    return TableUpkeep(
+        fragments_before=len(rows),
+        fragments_after=len(after),
+        rows_rewritten=moved,
+        indexes_built=tuple(index.name for index in missing),
+        indexes_dropped=tuple(unwanted_indexes(dataset, type_)) if type_ else (),
     )
 
 
 def _improve(
-    store: GraphStore,
-    head: Head,
-    done: dict[str, tuple[TablePointer, TablePointer, TableUpkeep]],
-    on_progress: Progress | None,
+    store: GraphStore, head: Head, done: dict[str, _Done], on_progress: Progress | None
 ) -> None:
     types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
     for number, (key, base) in enumerate(sorted(head.tables.items())):
@@ -101,7 +224,7 @@ def _improve(
             continue
         after, upkeep = _improved(store.tables, base, types.get(key))
         if after.lance != base.lance:
-            done[key] = (base, after, upkeep)
+            done[key] = _Done(base, after, upkeep)
 
 
 def _improved(
@@ -109,21 +232,27 @@ def _improved(
 ) -> tuple[TablePointer, TableUpkeep]:
     """A table in better shape; a plain one, which has no type, gets no indexes."""
     version = TableVersion(base.location, base.lance)
-    before = len(tables.open(version).get_fragments())
-    version = compacted(tables, version)
+    dataset = tables.open(version)
+    worn = _worn_fragments(dataset)
+    unwanted = unwanted_indexes(dataset, type_) if type_ else []
+    version = without_indexes(tables, compacted(tables, version, worn), unwanted)
     missing = missing_indexes(tables.open(version), type_) if type_ else []
     version = with_indexes(tables, version, missing)
-    after = len(tables.open(version).get_fragments())
-    upkeep = TableUpkeep(before, after, tuple(index.name for index in missing))
+    upkeep = TableUpkeep(
+        fragments_before=len(dataset.get_fragments()),
+        fragments_after=len(tables.open(version).get_fragments()),
+        rows_rewritten=sum(dataset.get_fragment(i).count_rows() for i in worn),
+        indexes_built=tuple(index.name for index in missing),
+        indexes_dropped=tuple(unwanted),
+    )
     return replace(base, lance=version.lance), upkeep
 
 
-def compacted(tables: Tables, version: TableVersion) -> TableVersion:
-    """A version of the same rows in fewer fragments; the same one when there is nothing to gain."""
-    dataset = tables.open(version)
-    worn = _worn_fragments(dataset)
+def compacted(tables: Tables, version: TableVersion, worn: list[int]) -> TableVersion:
+    """A version of the same rows in which those of some fragments are in new, full ones."""
     if not worn:
         return version
+    dataset = tables.open(version)
     reader = dataset.scanner(
         fragments=[dataset.get_fragment(i) for i in worn], blob_handling="all_binary"
     ).to_reader()

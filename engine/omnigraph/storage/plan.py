@@ -9,6 +9,7 @@ from typing import Any
 
 from omnigraph.errors import (
     AlreadyApplied,
+    BranchProtected,
     Conflict,
     ExpectedVersionMismatch,
     NotFound,
@@ -38,6 +39,8 @@ from omnigraph.storage.values import (
 
 APPLIED = "applied"
 """The head property that keeps the last batch of every stream."""
+UNIFIED = "unified"
+"""A head property: identities that merges found to be one thing, each to the one that was kept."""
 
 
 class HeadMoved(Exception):
@@ -83,8 +86,15 @@ class PublishPlan:
     """Whether it was decided on everything the head shows, and holds on no other commit."""
     deletes: Head | None = None
     """A branch that goes with this commit, which must still be exactly this."""
+    unified: Mapping[int, int] = field(default_factory=dict)
+    """Identities of declarations that a merge found to be one thing."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
+    direct: bool = True
+    """Whether it is a write of its own, which a protected branch refuses.
+
+    Merges of branches are not, nor is upkeep that changes no entity.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +119,8 @@ def judge(
             f"branch {base.branch!r} was deleted while this write was prepared",
             hint="Create the branch again or write to another one.",
         )
+    if plan.direct:
+        require_unprotected(head)
     if plan.if_commit is not None and head.commit != plan.if_commit:
         raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
     for key, expected in plan.expected_table_versions.items():
@@ -124,6 +136,12 @@ def judge(
     if head.commit != base.commit or head.epoch != base.epoch:
         _require_unmoved(plan, head, view)
     return _moved(plan, head, view)
+
+
+def require_unprotected(head: Head) -> None:
+    """Refuse direct writes to a protected branch."""
+    if head.protected:
+        raise BranchProtected(head.branch)
 
 
 def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
@@ -186,8 +204,9 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
         tables=tables,
         retired=retired,
         definitions=definitions,
-        properties=_with_applied(
-            _with_purged(head.properties, plan.purge, commit.version), plan.once
+        properties=_with_unified(
+            _with_applied(_with_purged(head.properties, plan.purge, commit.version), plan.once),
+            plan.unified,
         ),
     )
     return Judged(after, commit, (commit_row(commit), *rows))
@@ -213,10 +232,18 @@ def applied(head: Head, stream: str) -> int:
     return int(head.properties.get(APPLIED, {}).get(stream, -1))
 
 
+def _with_unified(properties: Mapping[str, Any], unified: Mapping[int, int]) -> Mapping[str, Any]:
+    known = dict(properties.get(UNIFIED, {})) | {str(i): kept for i, kept in unified.items()}
+    return dict(properties) | {UNIFIED: known} if known else properties
+
+
 def read_head(view: ManifestView, branch: str) -> Head | None:
     """The head of a branch in a view."""
-    row = view.row(head_id(branch))
-    return parse_head(row) if row else None
+    head = view.heads.get(branch)
+    row = view.row(head_id(branch)) if head is None else None
+    if row is not None:
+        head = view.heads[branch] = parse_head(row)
+    return head
 
 
 def read_allocator(view: ManifestView) -> int:

@@ -7,7 +7,7 @@ visible to anyone: a staged version becomes real only when it is published.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -28,7 +28,6 @@ from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.lookup import NOTHING_FOUND
 from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, drain
 from omnigraph.storage.tables import Tables
-from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import TablePointer
 
 PARTITION_ROWS = 8 << 20
@@ -71,6 +70,11 @@ class Replace:
 
 
 Operation = Write | Remove | Replace
+
+
+def with_given_ids(operation: Write | Replace) -> Write | Replace:
+    """The same operation, some of whose ids were not made up and may be there already."""
+    return replace(operation, fresh_ids=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +134,8 @@ def _write(tables: Tables, state: Staged, operation: Write) -> Staged:
         return state
     if operation.buffer.spilled:
         return _write_many(tables, state, operation)
+    operation.buffer.check_rest()
     rows = operation.buffer.table()
-    check_values(state.type, rows)
     if not operation.fresh_ids:
         rows = _settle_duplicates(state.type, rows, operation)
     ids = rows.column("id").combine_chunks()
@@ -258,8 +262,8 @@ def _replace(tables: Tables, state: Staged, operation: Replace) -> Staged:
             _repeated_in(state.type, buffer, operation)
         fragments = buffer.fragments
     else:
+        buffer.check_rest()
         rows = buffer.table()
-        check_values(state.type, rows)
         if not operation.fresh_ids:
             rows = _settle_duplicates(state.type, rows, operation)
         fragments = tables.write(state.version, rows) if rows.num_rows else []

@@ -5,12 +5,13 @@ A view may be a version that is stored, or one that does not exist yet (see `bra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
+from omnigraph.storage.lookup import KEYS
 from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, chunks, guarded, in_condition
 from omnigraph.storage.tables import Tables
 
@@ -39,11 +40,23 @@ class StoredTable:
     tables: Tables
     version: TableVersion
     rows: int
+    ready: Callable[[str], TableVersion] | None = None
+    """Called before a few values of a key column are looked up: a version of the same rows in
+    which that does not read whole fragments."""
 
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
-        condition = in_condition(*among) if among and len(among[1]) <= PROBE_LIMIT else None
+        few = among is not None and len(among[1]) <= PROBE_LIMIT
+        if among is not None and few and {among[0], *columns} <= set(KEYS):
+            # Other columns are wanted only to say what is wrong: a refusal builds nothing.
+            version = self._ready(among[0]) if list(columns) == [among[0]] else self.version
+            return iter([self.tables.matching(version, *among, columns)])
+        condition = in_condition(*among) if among is not None and few else None
         reader = self.tables.scan(self.version, columns=list(columns), condition=condition)
         return chunks(guarded(reader, self.version))
 
     def held(self, ids: pa.StringArray) -> pa.Array:
-        return self.tables.locate(self.version, ids).ids
+        version = self._ready("id") if len(ids) <= PROBE_LIMIT else self.version
+        return self.tables.locate(version, ids).ids
+
+    def _ready(self, column: str) -> TableVersion:
+        return self.ready(column) if self.ready is not None else self.version

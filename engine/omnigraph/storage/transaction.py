@@ -13,16 +13,18 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
     InvalidInput,
+    OmniGraphError,
     PreconditionFailed,
     PublishContention,
     ReadSetConflict,
@@ -34,13 +36,15 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.cascade import cascade, gone_for_good
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
-from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, guarded, in_condition
+from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.registration import register, resume, unregister
 from omnigraph.storage.schema_apply import SchemaChange, stage_schema
 from omnigraph.storage.snapshot import Snapshot, check_columns, explained
@@ -51,8 +55,8 @@ from omnigraph.storage.staging import (
     Staged,
     Write,
     nothing_staged,
-    remove_rows,
     stage,
+    with_given_ids,
 )
 from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import FinalImage, validate
@@ -93,6 +97,7 @@ class WriteTxn:
         self._finished = False
         self.commit_id = registered or new_ulid()
         self.pin: Head = store.head(branch)
+        require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
         self._work = Work(self.pin)
         self._schema_change: SchemaChange | None = None
@@ -149,7 +154,7 @@ class WriteTxn:
             assert isinstance(last, Write | Replace)
             last.buffer.append(rows)
             if last.fresh_ids and not fresh_ids:
-                operations[-1] = _with_given_ids(last)
+                operations[-1] = with_given_ids(last)
             return
         buffer = self._buffer(type_)
         buffer.append(rows)
@@ -205,7 +210,10 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        return self._staged(table_key).version
+        try:
+            return self._staged(table_key).version
+        except StorageError as error:
+            raise self._explained(error, None) from error
 
     def snapshot(self) -> Snapshot:
         """The graph as it was when this transaction began."""
@@ -231,10 +239,35 @@ class WriteTxn:
         try:
             reader = self._store.tables.scan(version, columns=target.names, condition=condition)
         except StorageError as error:
-            raise explained(error, condition) from error
+            raise self._explained(error, condition) from error
         return pa.RecordBatchReader.from_batches(
-            target, _typed_batches(reader, version, target, condition)
+            target, self._batches(reader, version, target, condition)
         )
+
+    def _batches(
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        except StorageError as error:
+            raise self._explained(error, condition) from error
+
+    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
+        """A failed read in the caller's terms: not damage when a collection took the files."""
+        said = explained(error, condition)
+        if not isinstance(said, StorageError):
+            return said
+        lost = self._lost_to_collection(self._store.head(self.pin.branch))
+        return _expired() if lost else said
+
+    def _lost_to_collection(self, head: Head) -> bool:
+        """Whether files that were staged and not published may be gone, and pinned ones, too."""
+        return head.epoch != self.pin.epoch and self._registration is None
 
     def _staged(self, table_key: str) -> Staged:
         work = self._work
@@ -330,10 +363,7 @@ class WriteTxn:
                 "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
             )
         if moved.expired and (strict or self._registration is not None):
-            raise TransactionExpired(
-                "a collection ran while this transaction was open",
-                hint="Start the transaction again.",
-            )
+            raise _expired()
         if strict and moved.member in moved.head.tables:
             raise ExpectedVersionMismatch(
                 moved.member,
@@ -349,7 +379,7 @@ class WriteTxn:
             return self._prepare()
         except StorageError as error:
             head = self._store.head(self.pin.branch)
-            if head.epoch == self.pin.epoch or self._registration is not None:
+            if not self._lost_to_collection(head):
                 raise
             # Not damage: a collection took files that were staged and not published yet.
             raise HeadMoved(head, "collection", expired=True) from error
@@ -357,6 +387,7 @@ class WriteTxn:
     def _prepare(self) -> PublishPlan:
         failpoint(BEFORE_STAGE)
         work = self._work
+        self._check_values()
         for key, state in zip(
             self._operations,
             self._store.workers.map(self._staged, self._operations),
@@ -369,6 +400,7 @@ class WriteTxn:
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
             validate(FinalImage(self.catalog, touched, self._final), deferred=deferred)
             work.validated = True
+            touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
         failpoint(AFTER_VALIDATION)
         graph_tables = {key: state.pointer for key, state in touched.items()}
@@ -388,61 +420,54 @@ class WriteTxn:
         )
         return self._schema_change.on(plan) if self._schema_change else plan
 
+    def _check_values(self) -> None:
+        """Values of all tables come before what has to be looked up in any (loading.md §5)."""
+        for _, operations in sorted(self._operations.items()):
+            for operation in operations:
+                if not isinstance(operation, Remove):
+                    operation.buffer.finish()
+                    operation.buffer.check_rest()
+
     def _final(self, table_key: str) -> StoredTable:
         """A table as it will be; one that is not staged is relied on to stay."""
+        state = self._state(table_key)
+        if not state.changed:
+            self._work.relied_on.add(table_key)
+        ready = partial(self._ready, table_key)
+        return StoredTable(self._store.tables, state.version, state.rows, ready)
+
+    def _state(self, table_key: str) -> Staged:
         staged = self._work.staged.get(table_key)
-        if staged is not None and staged.changed:
-            return StoredTable(self._store.tables, staged.version, staged.rows)
-        self._work.relied_on.add(table_key)
-        pointer = self._bases[table_key]
-        version = TableVersion(pointer.location, pointer.lance)
-        return StoredTable(self._store.tables, version, pointer.rows)
+        if staged is not None:
+            return staged
+        return nothing_staged(self.catalog.type_for(table_key), self._bases[table_key])
+
+    def _ready(self, table_key: str, column: str) -> TableVersion:
+        """The table, with an index on the column if looking a few values up is worth one."""
+        with self._work.upkeep:
+            state = self._state(table_key)
+            version = ready_for_probes(self._store.tables, state.version, state.type, column)
+            if version != state.version:
+                self._work.staged[table_key] = replace(state, version=version)
+            return version
 
     def _cascade(self) -> None:
         """Take out the edges of nodes that go."""
-        tables, work = self._store.tables, self._work
+        work, tables = self._work, self._store.tables
         for node_key, removals in list(work.cascades.items()):
             node = work.staged[node_key]
-            gone = pa.concat_arrays(removals).unique()
-            put_back = tables.locate(node.version, gone).ids
-            gone = gone.filter(pc.invert(pc.is_in(gone, put_back)))
-            for edge in self.catalog.edges_touching(node.type.name):
-                state = self._staged(edge.table_key)
-                work.relied_on.add(edge.table_key)
-                ends = [e for e, n in (("src", edge.src), ("dst", edge.dst)) if n == node.type.name]
-                # Edges that this transaction writes itself are not taken out silently: they name
-                # a node that is gone, which validation refuses.
-                own = self._written_ids(edge.table_key)
-                for end in ends:
-                    found = self._edges_at(state.version, end, gone)
-                    found = found.filter(pc.invert(pc.is_in(found.column("id"), own)))
-                    state = remove_rows(
-                        tables,
-                        state,
-                        found.column("id").combine_chunks(),
-                        found.column("_rowaddr").to_numpy(),
-                    )
-                work.staged[edge.table_key] = state
+            gone = gone_for_good(tables, node, removals)
+            for state in cascade(
+                tables,
+                self.catalog,
+                node.type.name,
+                gone,
+                self._staged,
+                lambda key: self._operations.get(key, ()),
+            ):
+                work.relied_on.add(state.type.table_key)
+                work.staged[state.type.table_key] = state
         work.cascades = {}
-
-    def _written_ids(self, table_key: str) -> pa.StringArray:
-        ids = [
-            rows.column("id").combine_chunks()
-            for operation in self._operations.get(table_key, [])
-            if not isinstance(operation, Remove)
-            for rows in operation.buffer.scan(["id"])
-        ]
-        return pa.concat_arrays([pa.array([], pa.string()), *ids])
-
-    def _edges_at(self, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
-        few = len(nodes) <= PROBE_LIMIT
-        rows = self._store.tables.read(
-            version,
-            columns=["id", end],
-            condition=in_condition(end, nodes) if few and len(nodes) else None,
-            addresses=True,
-        )
-        return rows if few and len(nodes) else rows.filter(pc.is_in(rows.column(end), nodes))
 
     def _require_open(self) -> None:
         if self._finished:
@@ -465,20 +490,10 @@ class WriteTxn:
             unregister(self._store.publisher, self._registration)
 
 
-def _typed_batches(
-    reader: pa.RecordBatchReader, version: TableVersion, target: pa.Schema, condition: str | None
-) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in guarded(reader, version):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-    except StorageError as error:
-        raise explained(error, condition) from error
-
-
-def _with_given_ids(operation: Write | Replace) -> Write | Replace:
-    if isinstance(operation, Replace):
-        return Replace(operation.buffer, operation.one_file, False)
-    return Write(operation.mode, operation.buffer, operation.one_file, False)
+def _expired() -> TransactionExpired:
+    return TransactionExpired(
+        "a collection ran while this transaction was open", hint="Start the transaction again."
+    )
 
 
 def _version(head: Head, table_key: str) -> int | None:

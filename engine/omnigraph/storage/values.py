@@ -15,6 +15,8 @@ from omnigraph.errors import Corruption
 from omnigraph.schema import Catalog, compiled_hash
 
 MAIN = "main"
+PROTECTED = "protected"
+"""The name of a head property."""
 
 MANIFEST_SCHEMA = pa.schema(
     [
@@ -125,6 +127,11 @@ class Head:
     """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     definitions: DefinitionHashes = field(default_factory=dict, repr=False)
+
+    @property
+    def protected(self) -> bool:
+        """Whether only a merge may move it; also not to be deleted."""
+        return bool(self.properties.get(PROTECTED, False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,21 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import TABLE_FOLDERS
 from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.migrations import KEY_ANNOTATION, require_readable
-from omnigraph.storage.moments import KEPT_FROM, PURGED
 from omnigraph.storage.plain_checks import check_declared, check_required
 from omnigraph.storage.plain_tables import PREFIX, declaration_of, plain_names
 from omnigraph.storage.reading import TableVersion, chunks, guarded
 from omnigraph.storage.reconstruct import reconstruct
+from omnigraph.storage.retention import readable_commits
 from omnigraph.storage.staging import duplicated
 from omnigraph.storage.table_views import StoredTable
+from omnigraph.storage.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.validation import FinalImage, check_everything
 from omnigraph.storage.values import (
     Commit,
     Head,
     TablePointer,
     commit_id,
+    head_id,
     parse_commit,
     parse_head,
     schema_id,
@@ -91,7 +93,14 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
             findings.append(Finding(row["object_id"], error.message))
     for head in heads:
         findings += _head_findings(view, rows, head, commits)
-    versions = _readable_versions(heads, commits)
+    tags = []
+    for row in view.rows("tag"):
+        try:
+            tags.append(parse_tag(row))
+        except Corruption as error:
+            findings.append(Finding(row["object_id"], error.message))
+    findings += _tag_findings(view, tags, commits)
+    versions = _readable_versions(heads, tags, commits)
     present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
     in_order = sorted(versions.items(), key=lambda item: item[1][1])
     for number, (version, (pointer, where)) in enumerate(in_order):
@@ -175,24 +184,31 @@ def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[Finding
             yield Finding(commit_id(commit.id), f"the content of its {key} {problem}")
 
 
+def _tag_findings(
+    view: ManifestView, tags: list[Tag], commits: dict[str, Commit]
+) -> Iterator[Finding]:
+    """A tag must name a commit that is there, with its schema, and nothing else by that name."""
+    for tag in tags:
+        commit = commits.get(tag.commit)
+        if commit is None:
+            yield Finding(tag_id(tag.name), f"its commit {tag.commit} is missing")
+            continue
+        if schema_id(commit.schema) not in view.named:
+            yield Finding(tag_id(tag.name), f"the schema {commit.schema} of its commit is missing")
+        if head_id(tag.name) in view.named:
+            yield Finding(tag_id(tag.name), "a branch has the same name")
+        yield from _definition_findings(view, commit)
+
+
 def _readable_versions(
-    heads: list[Head], commits: dict[str, Commit]
+    heads: list[Head], tags: list[Tag], commits: dict[str, Commit]
 ) -> dict[TableVersion, tuple[TablePointer, str]]:
     """Every table version that some kept moment shows."""
     found: dict[TableVersion, tuple[TablePointer, str]] = {}
-    for head in heads:
-        floor = head.properties.get(KEPT_FROM, 0)
-        purged = head.properties.get(PURGED, {})
-        current: str | None = head.commit
-        while current in commits:
-            commit = commits[current]
-            if commit.version < floor:
-                break
-            for key, pointer in commit.tables.items():
-                if commit.version >= purged.get(str(pointer.identity), 0):
-                    version = TableVersion(pointer.location, pointer.lance)
-                    found.setdefault(version, (pointer, f"{key} at {commit.id}"))
-            current = commit.parent
+    for commit in readable_commits(heads, tags, commits):
+        for key, pointer in commit.tables.items():
+            version = TableVersion(pointer.location, pointer.lance)
+            found.setdefault(version, (pointer, f"{key} at {commit.id}"))
     return found
 
 

@@ -20,6 +20,8 @@ class Work:
         self.relied_on: set[str] = set()
         self.validated = False
         self._progress: dict[str, int] = {}
+        self.upkeep = threading.Lock()
+        """Held while a table that checks look into gets an index."""
         self._lock = threading.Lock()
 
     def applied(self, table_key: str) -> int:

@@ -74,12 +74,12 @@ def _grouped(plan: ReadPlan, match: Match, constants: Constants) -> exp.Select:
     return exp.select(*outer).from_(match.select(*found).subquery("m")).group_by(*groups)
 
 
-def _argument(column: Column, match: Match, constants: Constants) -> exp.Expression:
+def _argument(column: Column, match: Match, constants: Constants) -> exp.Expr:
     expr = column.expr.argument if isinstance(column.expr, Aggregate) else column.expr
     return value_sql(expr, match.column, constants)
 
 
-def _aggregate(call: Aggregate, argument: exp.Column) -> exp.Expression:
+def _aggregate(call: Aggregate, argument: exp.Column) -> exp.Expr:
     if call.function == "count":
         return exp.Count(this=argument)
     if call.function in ("sum", "avg"):

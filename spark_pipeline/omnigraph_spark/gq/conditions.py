@@ -31,7 +31,7 @@ from omnigraph.schema.types import PropertyType, scalar_type
 from omnigraph_spark.gq import numbers
 from omnigraph_spark.gq.constants import Constants, call, is_constant
 
-Columns = Callable[[PropertyRef | NodeRef], exp.Expression]
+Columns = Callable[[PropertyRef | NodeRef], exp.Expr]
 """Where the value of a property, or the id of a node, is found."""
 
 
@@ -44,7 +44,7 @@ def refuse_search(name: str) -> InvalidInput:
     )
 
 
-def value_sql(expr: Expr, columns: Columns, constants: Constants) -> exp.Expression:
+def value_sql(expr: Expr, columns: Columns, constants: Constants) -> exp.Expr:
     """The value of an expression in a row."""
     match expr:
         case PropertyRef() | NodeRef():
@@ -59,7 +59,7 @@ def value_sql(expr: Expr, columns: Columns, constants: Constants) -> exp.Express
             return constants.typed(expr)
 
 
-def condition_sql(condition: Condition, columns: Columns, constants: Constants) -> exp.Expression:
+def condition_sql(condition: Condition, columns: Columns, constants: Constants) -> exp.Expr:
     """Whether a condition holds in a row."""
     match condition:
         case Compare():
@@ -76,19 +76,19 @@ def condition_sql(condition: Condition, columns: Columns, constants: Constants) 
 
 def _text(
     function: str, text: Expr, part: Expr, columns: Columns, constants: Constants
-) -> exp.Expression:
+) -> exp.Expr:
     operands = [_operand(side, columns, constants) for side in (text, part)]
     return call(function, *operands)
 
 
-def _operand(expr: Expr, columns: Columns, constants: Constants) -> exp.Expression:
+def _operand(expr: Expr, columns: Columns, constants: Constants) -> exp.Expr:
     if not is_constant(expr):
         return value_sql(expr, columns, constants)
     value = constants.value(expr)
     return exp.cast(exp.null(), "string") if value is None else constants.sql(value)
 
 
-def _compare(condition: Compare, columns: Columns, constants: Constants) -> exp.Expression:
+def _compare(condition: Compare, columns: Columns, constants: Constants) -> exp.Expr:
     left, right, op = condition.left, condition.right, condition.operator
     if is_constant(left) and not is_constant(right):
         left, right, op = right, left, MIRRORED[op]
@@ -108,11 +108,11 @@ def _compare(condition: Compare, columns: Columns, constants: Constants) -> exp.
 
 def _column_to_constant(
     op: Any,  # noqa: ANN401
-    column: exp.Expression,
+    column: exp.Expr,
     type_: PropertyType,
     value: Any,  # noqa: ANN401
     constants: Constants,
-) -> exp.Expression:
+) -> exp.Expr:
     if type_.is_numeric:
         return numbers.number_to_constant(op, column, type_, value, constants.sql)
     return numbers.compare(op, column, constants.sql(value))
@@ -121,7 +121,7 @@ def _column_to_constant(
 # --------------------------------------------------------------------------- lists
 
 
-def _membership(condition: Membership, columns: Columns, constants: Constants) -> exp.Expression:
+def _membership(condition: Membership, columns: Columns, constants: Constants) -> exp.Expr:
     if is_constant(condition.list):
         return _in_constant(condition, columns, constants)
     values = value_sql(condition.list, columns, constants)
@@ -143,7 +143,7 @@ def _membership(condition: Membership, columns: Columns, constants: Constants) -
     return call("EXISTS", values, check)
 
 
-def _in_constant(condition: Membership, columns: Columns, constants: Constants) -> exp.Expression:
+def _in_constant(condition: Membership, columns: Columns, constants: Constants) -> exp.Expr:
     values = [v for v in constants.value(condition.list) or () if v is not None]
     if is_constant(condition.item):
         item = constants.value(condition.item)

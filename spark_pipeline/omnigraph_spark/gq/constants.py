@@ -30,7 +30,7 @@ def sql_type(type_: PropertyType) -> exp.DataType:
     return exp.DataType.build(spark_type(arrow_type(type_)).simpleString(), dialect="spark")
 
 
-def call(name: str, *arguments: exp.Expression) -> exp.Expression:
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
     """A call of a Spark function under exactly that name."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
@@ -53,7 +53,7 @@ class Constants:
             case _:
                 return self._now
 
-    def typed(self, expr: Expr) -> exp.Expression:
+    def typed(self, expr: Expr) -> exp.Expr:
         """A constant as a column of its own type."""
         value = self.value(expr)
         if isinstance(value, list):
@@ -62,7 +62,7 @@ class Constants:
             )
         return exp.cast(self.sql(value), sql_type(expr.type))
 
-    def sql(self, value: Any) -> exp.Expression:  # noqa: ANN401
+    def sql(self, value: Any) -> exp.Expr:  # noqa: ANN401
         """One value as SQL."""
         match value:
             case None:
@@ -82,7 +82,7 @@ class Constants:
             case _:
                 return self._argument(value)
 
-    def _argument(self, value: Any) -> exp.Expression:  # noqa: ANN401
+    def _argument(self, value: Any) -> exp.Expr:  # noqa: ANN401
         name = f"p{len(self.arguments)}"
         self.arguments[name] = value
         return exp.Placeholder(this=name)

@@ -20,7 +20,7 @@ MAX_HOPS = 16
 """Joins in a row that Spark plans in reasonable time."""
 
 
-def edge_relation(tables: Tables, expand: Expand, properties: Iterable[str]) -> exp.Expression:
+def edge_relation(tables: Tables, expand: Expand, properties: Iterable[str]) -> exp.Expr:
     """One row per edge: its ends as the pattern sees them, its id and some properties."""
     wanted = ["id", *properties]
 
@@ -35,9 +35,7 @@ def edge_relation(tables: Tables, expand: Expand, properties: Iterable[str]) -> 
     return read("src", "dst") if expand.direction == "forward" else read("dst", "src")
 
 
-def pair_relation(
-    tables: Tables, expand: Expand, sources: Callable[[], exp.Select]
-) -> exp.Expression:
+def pair_relation(tables: Tables, expand: Expand, sources: Callable[[], exp.Select]) -> exp.Expr:
     """The pairs of nodes that an expansion connects; `sources` has the ids it may start from."""
     if expand.min_hops > expand.max_hops:
         return _steps(tables, expand).where(exp.false())
@@ -104,7 +102,7 @@ def _one_further(reached: exp.Select, steps: exp.Select, hop: int) -> exp.Select
     return joined
 
 
-def _pair(node: exp.Expression, distance: exp.Expression) -> exp.Expression:
+def _pair(node: exp.Expr, distance: exp.Expr) -> exp.Expr:
     return call("NAMED_STRUCT", exp.Literal.string("r"), node, exp.Literal.string("d"), distance)
 
 

@@ -32,11 +32,11 @@ _PYTHON: dict[Comparison, Callable[[Any, Any], bool]] = {
 _EXACT = 2**53
 _TWO_63 = 2.0**63
 
-Sql = Callable[[Any], exp.Expression]
+Sql = Callable[[Any], exp.Expr]
 """A value as SQL."""
 
 
-def compare(op: Comparison, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def compare(op: Comparison, left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """The comparison as Spark has it."""
     return OPERATORS[op](this=left.copy(), expression=right.copy())
 
@@ -47,8 +47,8 @@ def holds(op: Comparison, left: Any, right: Any) -> bool:  # noqa: ANN401
 
 
 def number_to_constant(
-    op: Comparison, column: exp.Expression, type_: PropertyType, value: int | float, sql: Sql
-) -> exp.Expression:
+    op: Comparison, column: exp.Expr, type_: PropertyType, value: int | float, sql: Sql
+) -> exp.Expr:
     """A numeric column against a number, exactly."""
     if type_.scalar in (Scalar.F32, Scalar.F64):
         return _float_to_constant(op, column, value, sql)
@@ -63,9 +63,7 @@ def number_to_constant(
             return known(column, op == "!=")
 
 
-def _whole_to_constant(
-    op: Comparison, column: exp.Expression, value: int, sql: Sql
-) -> exp.Expression:
+def _whole_to_constant(op: Comparison, column: exp.Expr, value: int, sql: Sql) -> exp.Expr:
     if -(2**63) <= value < 2**63:
         return compare(op, column, sql(value))
     if 0 <= value < 2**64:
@@ -73,14 +71,12 @@ def _whole_to_constant(
     return known(column, holds(op, 0, value))
 
 
-def known(column: exp.Expression, answer: bool) -> exp.Expression:
+def known(column: exp.Expr, answer: bool) -> exp.Expr:
     """One answer for every value, and none for null."""
     return exp.Is(this=column.copy(), expression=exp.null()).not_() if answer else exp.false()
 
 
-def _float_to_constant(
-    op: Comparison, column: exp.Expression, value: int | float, sql: Sql
-) -> exp.Expression:
+def _float_to_constant(op: Comparison, column: exp.Expr, value: int | float, sql: Sql) -> exp.Expr:
     if isinstance(value, float) or abs(value) <= _EXACT or int(float(value)) == value:
         return compare(op, exp.cast(column, "double"), sql(float(value)))
     near = float(value)
@@ -96,11 +92,11 @@ def _float_to_constant(
 
 def numbers(
     op: Comparison,
-    left: exp.Expression,
+    left: exp.Expr,
     left_type: PropertyType,
-    right: exp.Expression,
+    right: exp.Expr,
     right_type: PropertyType,
-) -> exp.Expression:
+) -> exp.Expr:
     """Two numeric columns, exactly."""
     floats = tuple(t.scalar in (Scalar.F32, Scalar.F64) for t in (left_type, right_type))
     if floats == (False, True):
@@ -110,9 +106,7 @@ def numbers(
     return compare(op, left, right)
 
 
-def _whole_to_float(
-    op: Comparison, whole: exp.Expression, number: exp.Expression
-) -> exp.Expression:
+def _whole_to_float(op: Comparison, whole: exp.Expr, number: exp.Expr) -> exp.Expr:
     """-1, 0 or 1 as the integer is below, at or above the float, compared with 0."""
     number = exp.cast(number, "double")
     whole = exp.cast(whole, "decimal(20,0)")
@@ -133,14 +127,14 @@ def _whole_to_float(
     return exp.and_(known_operands, compare(op, sign, exp.Literal.number("0")))
 
 
-def _floor(number: exp.Expression) -> exp.Expression:
+def _floor(number: exp.Expr) -> exp.Expr:
     """The integer at or below a float between -2**63 and 2**64, with all its digits.
 
     A cast to a decimal goes through the shortest decimal text of a float and loses digits; a cast
     to a long does not, so what is above the longs is cast in two parts.
     """
 
-    def whole(value: exp.Expression) -> exp.Expression:
+    def whole(value: exp.Expr) -> exp.Expr:
         return exp.cast(exp.func("FLOOR", value), "decimal(20,0)")
 
     above = exp.Add(
@@ -154,5 +148,5 @@ def _floor(number: exp.Expression) -> exp.Expression:
     )
 
 
-def _double(value: float) -> exp.Expression:
+def _double(value: float) -> exp.Expr:
     return exp.cast(exp.Literal.string(repr(value)), "double")

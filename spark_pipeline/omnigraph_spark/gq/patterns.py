@@ -78,8 +78,8 @@ class Match:
         self._pattern = pattern
         self._tables = tables
         self._constants = constants
-        self._sources: list[exp.Expression] = []
-        self._where: list[exp.Expression] = []
+        self._sources: list[exp.Expr] = []
+        self._where: list[exp.Expr] = []
         self._ids: dict[str, exp.Column] = {}
         self._owners: dict[str, str] = {}
         self._properties = self._read_here(read)
@@ -87,7 +87,7 @@ class Match:
 
     # ------------------------------------------------------------------ results
 
-    def column(self, ref: PropertyRef | NodeRef) -> exp.Expression:
+    def column(self, ref: PropertyRef | NodeRef) -> exp.Expr:
         """Where the rows have a property, or the id of a node."""
         if isinstance(ref, NodeRef):
             return self.id(ref.variable)
@@ -97,7 +97,7 @@ class Match:
         """Where the rows have the id of a variable."""
         return self._ids[variable].copy()
 
-    def select(self, *columns: exp.Expression) -> exp.Select:
+    def select(self, *columns: exp.Expr) -> exp.Select:
         """Some columns of every match."""
         found = exp.select(*columns).from_(self._sources[0])
         for source in self._sources[1:]:
@@ -158,7 +158,7 @@ class Match:
         used = {ref.property: None for test in tests for ref in references(test)}
         table = self._tables.use("node", info.type_name, *used)
 
-        def here(ref: PropertyRef | NodeRef) -> exp.Expression:
+        def here(ref: PropertyRef | NodeRef) -> exp.Expr:
             return column("n", ref.property if isinstance(ref, PropertyRef) else "id")
 
         found = exp.select(column("n", "id")).from_(table.as_("n"))
@@ -168,7 +168,7 @@ class Match:
 
     # ------------------------------------------------------------------ negation
 
-    def _without(self, negation: AntiJoin) -> exp.Expression:
+    def _without(self, negation: AntiJoin) -> exp.Expr:
         if is_plain(negation):
             tests = [
                 condition_sql(condition, self.column, self._constants)

@@ -95,14 +95,15 @@ class ChangeReading:
 
     def rows(self, part: CommitPart) -> Iterator[pa.RecordBatch]:
         """What a commit changed."""
-        types = None if self.table_key is None else [self.table_key]
+        graph, key = self.place.graph(), self.table_key
         before, after = f"{self.branch}@{part.parent}", f"{self.branch}@{part.commit}"
-        diff = self.place.graph().diff(before, after, types=types, kinds=("node", "edge"))
-        if self.table_key is None:
+        types = None if key is None else [key]
+        diff = graph.diff(before, after, types=types, kinds=("node", "edge"))
+        if key is None:
             for batch in diff.batches():
                 yield _with_commit(batch.drop_columns(["type_id"]), part)
             return
-        target = pa.schema([CHANGE, *self.place.graph().snapshot(self.branch).schema(types[0])])
+        target = pa.schema([CHANGE, *graph.snapshot(self.branch).schema(key)])
         for changes in diff.changes():
             for batch in _typed(changes, target):
                 yield _with_commit(batch, part)

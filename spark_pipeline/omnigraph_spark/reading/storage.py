@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import Filter, InputPartition
 
-from omnigraph.queries import QueryResult
 from omnigraph.storage.slices import TableSlice, read_slice
 from omnigraph_spark.places import Place
 from omnigraph_spark.reading.filters import condition_of
+
+if TYPE_CHECKING:
+    from omnigraph.queries import QueryResult
 
 ROWS_PER_PARTITION = 1 << 18
 """Unless told how many partitions to make, there is one for about so many rows."""

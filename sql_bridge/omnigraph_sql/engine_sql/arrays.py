@@ -27,9 +27,11 @@ ARRAYS: dict[type[exp.Expr], Writer] = {
     exp.ArrayContains: _named("array_has", "this", "expression"),
     exp.ArrayContainsAll: _named("array_has_all", "this", "expression"),
     exp.ArrayOverlaps: _named("array_has_any", "this", "expression"),
+    exp.ArrayPrepend: _named("array_prepend", "expression", "this"),
     exp.ArraySize: _named("array_length", "this"),
     exp.ArrayToString: _named("array_to_string", "this", "expression"),
     exp.Explode: _named("unnest", "this"),
     exp.ExplodingGenerateSeries: _series,
     exp.GenerateSeries: _series,
+    exp.StructExtract: _named("get_field", "this", "expression"),
 }

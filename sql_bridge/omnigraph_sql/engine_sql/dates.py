@@ -78,8 +78,13 @@ def _is_date(expression: exp.Expr) -> bool:
 
 def _difference(function: str) -> Writer:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
-        start, end = self.sql(expression, "expression"), self.sql(expression, "this")
-        unit = unit_of(expression)
+        first, last = expression.this, expression.args.get("unit")
+        if isinstance(first, exp.Column) and last is not None and not first.table:
+            # The unit stands first, in a dialect where sqlglot takes it for the later date.
+            unit, end = _UNITS.get(first.name.lower(), first.name.lower()), self.sql(last)
+        else:
+            unit, end = unit_of(expression), self.sql(first)
+        start = self.sql(expression, "expression")
         return f"{function}('{unit}', CAST({start} AS TIMESTAMP(6)), CAST({end} AS TIMESTAMP(6)))"
 
     return write
@@ -231,6 +236,9 @@ DATES: dict[type[exp.Expr], Writer] = {
     exp.Second: _part("second"),
     exp.StrToDate: _to_date,
     exp.StrToTime: _to_time,
+    exp.StrToUnix: lambda self, e: (
+        f"CAST(date_part('epoch', CAST({self.sql(e, 'this')} AS TIMESTAMP(6))) AS BIGINT)"
+    ),
     exp.Systimestamp: lambda self, e: self.sql(exp.CurrentTimestamp()),
     exp.TimeStrToTime: _timestamp,
     exp.TimeToStr: _to_text,
@@ -244,6 +252,10 @@ DATES: dict[type[exp.Expr], Writer] = {
     exp.TsOrDsDiff: _difference("boundaries"),
     exp.TsOrDsToDate: _to_date,
     exp.TsOrDsToTimestamp: _timestamp,
+    exp.UnixToStr: lambda self, e: (
+        f"to_char(arrow_cast({self.sql(e, 'this')} * 1000000, 'Timestamp(Microsecond, None)'), "
+        f"{_format(e)})"
+    ),
     exp.UnixToTime: lambda self, e: (
         f"arrow_cast(CAST({self.sql(e, 'this')} * 1000000 AS BIGINT), "
         "'Timestamp(Microsecond, Some(\"UTC\"))')"

@@ -65,11 +65,36 @@ def _concat(self: generator.Generator, expression: exp.Concat) -> str:
     return f"({' || '.join(parts)})"
 
 
+def _joined(self: generator.Generator, expression: exp.ConcatWs) -> str:
+    separator, *parts = expression.expressions
+    if len(parts) == 1:
+        value = parts[0].this if isinstance(parts[0], exp.Coalesce) else parts[0]
+        value = value.this if isinstance(value, exp.Filter) else value
+        if isinstance(value, exp.ArrayAgg | exp.Array | exp.ArrayUniqueAgg):
+            return self.func("array_to_string", value, separator)
+    texts = (f"CAST({self.sql(part)} AS VARCHAR)" for part in parts)
+    return f"concat_ws({', '.join([self.sql(separator), *texts])})"
+
+
 def _stuffed(self: generator.Generator, expression: exp.Stuff) -> str:
     text, start, length, new = (
         self.sql(expression, key) for key in ("this", "start", "length", "expression")
     )
     return f"overlay({text} PLACING {new} FROM {start} FOR {length})"
+
+
+def _hex(self: generator.Generator, expression: exp.Hex) -> str:
+    value = self.sql(expression, "this")
+    texts = isinstance(expression.this, exp.Literal) and expression.this.is_string
+    return f"encode({value}, 'hex')" if texts else f"to_hex({value})"
+
+
+def _similar(self: generator.Generator, expression: exp.SimilarTo) -> str:
+    """A pattern of the standard: it must match the whole text, with the wildcards of LIKE."""
+    pattern = self.sql(expression, "expression")
+    for found, wanted in ((".", "\\."), ("%", ".*"), ("_", ".")):
+        pattern = f"replace({pattern}, '{found}', '{wanted}')"
+    return f"regexp_like({self.sql(expression, 'this')}, concat('^(?:', {pattern}, ')$'))"
 
 
 def _hashed(self: generator.Generator, expression: exp.Anonymous) -> str:
@@ -80,7 +105,6 @@ def _hashed(self: generator.Generator, expression: exp.Anonymous) -> str:
 
 _ANONYMOUS: dict[str, Writer] = {
     "hash": _hashed,
-    "farm_fingerprint": _hashed,
     "every": lambda self, e: self.func("bool_and", *e.expressions),
     "square": lambda self, e: self.func("power", *e.expressions, exp.Literal.number(2)),
     "bool_xor": lambda self, e: self.func("bit_xor", *e.expressions),
@@ -109,8 +133,10 @@ TEXTS: dict[type[exp.Expr], Writer] = {
     ),
     exp.Base64Encode: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",
     exp.Concat: _concat,
+    exp.ConcatWs: _joined,
     exp.FromBase64: lambda self, e: f"decode({self.sql(e, 'this')}, 'base64')",
-    exp.Hex: lambda self, e: f"encode(CAST({self.sql(e, 'this')} AS VARCHAR), 'hex')",
+    exp.Hex: _hex,
+    exp.IsNan: _named("isnan", "this"),
     exp.LowerHex: _named("to_hex", "this"),
     exp.Left: _named("left", "this", "expression"),
     exp.MD5Digest: lambda self, e: f"decode(md5({self.sql(e, 'this')}), 'hex')",
@@ -124,6 +150,7 @@ TEXTS: dict[type[exp.Expr], Writer] = {
     exp.SHA2: _sha2,
     exp.SHA2Digest: _sha2_bytes,
     exp.Sign: _named("signum", "this"),
+    exp.SimilarTo: _similar,
     exp.Split: _named("string_to_array", "this", "expression"),
     exp.StrPosition: _position,
     exp.Stuff: _stuffed,

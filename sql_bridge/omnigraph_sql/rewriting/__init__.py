@@ -9,18 +9,24 @@ from sqlglot import exp
 
 from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
+from omnigraph_sql.rewriting.fit_types import fit_types
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
+from omnigraph_sql.rewriting.plain_shapes import plain_shapes
 from omnigraph_sql.rewriting.resolve_tables import resolve_tables
-from omnigraph_sql.rewriting.scope import Scope
 from omnigraph_sql.rewriting.spell_names import spell_names
+from omnigraph_sql.rewriting.type_literals import type_literals
+from omnigraph_sql.scope import Scope
 
 PASSES = (
     number_parameters,
+    plain_shapes,
     answer_session,
     call_functions,
     resolve_tables,
+    fit_types,
     name_results,
+    type_literals,
     spell_names,
 )
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph_sql.relations import Name, find_relation
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 
 
 def know_targets(tree: exp.Expr, scope: Scope) -> exp.Expr:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from sqlglot import exp
 
-from omnigraph_sql.rewriting.scope import Scope, quoted
+from omnigraph_sql.scope import Scope, quoted
 
 AGAIN = "\x1f"
 """Stands between a name and its number where a name comes again; never shown."""

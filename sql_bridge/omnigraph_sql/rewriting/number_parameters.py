@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.parsing import mixed_parameters
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 
 MAX_PARAMETERS = 10_000
 

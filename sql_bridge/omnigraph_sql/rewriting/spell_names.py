@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph_sql.rewriting.scope import Scope
+from omnigraph_sql.scope import Scope
 
 _TABLE_PARTS = frozenset({"table", "db", "catalog"})
 

@@ -12,7 +12,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain_rows import conformed
 from omnigraph.storage.plain_tables import TableDeclaration
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.sql_types import arrow_type
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
+from omnigraph_sql.guard import Touch
 from omnigraph_sql.information_schema import schema_names
+from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name
 
 if TYPE_CHECKING:
@@ -47,16 +49,47 @@ def split(body: str, keywords: Iterable[tuple[str, ...]], dialect: str) -> dict[
 
 
 def create_branch(connection: Connection, body: str) -> int:
-    """CREATE BRANCH [IF NOT EXISTS] b [FROM m]"""
-    said = split(body, [("FROM",), ("IF", "NOT", "EXISTS")], connection.dialect)
-    name = said.get("IF NOT EXISTS", said[""])
+    """CREATE BRANCH [IF NOT EXISTS] b [FROM m] [WITH (ttl = …, owner = …, deferred_checks = …)]"""
+    said = split(body, [("FROM",), ("IF", "NOT", "EXISTS"), ("WITH",)], connection.dialect)
+    name = _required(said.get("IF NOT EXISTS", said[""]), "CREATE BRANCH b [FROM m]")
     source = said.get("FROM", connection.catalog)
+    options = _branch_options(said.get("WITH", "()"), connection.dialect)
+    connection.guard(Touch("branch", name))
+    connection.pins().touch("read", source)
     try:
-        connection.graph.create_branch(_required(name, "CREATE BRANCH b [FROM m]"), source)
+        connection.graph.create_branch(name, source, **options)
     except AlreadyExists:
         if "IF NOT EXISTS" not in said:
             raise
     return 0
+
+
+class BranchOptions(TypedDict, total=False):
+    """What WITH may say of a new branch."""
+
+    ttl: str
+    owner: str
+    deferred_checks: bool
+
+
+_OPTIONS: dict[str, type] = {"ttl": str, "owner": str, "deferred_checks": bool}
+
+
+def _branch_options(text: str, dialect: str) -> BranchOptions:
+    options = BranchOptions()
+    tree = parse_one(f"SELECT {text}", dialect).tree.expressions[0]
+    for said in tree.expressions if isinstance(tree, exp.Tuple) else [tree.this]:
+        name = said.this.name.lower() if isinstance(said, exp.EQ) else ""
+        value = said.expression.to_py() if name and said.expression.is_string else None
+        if name and isinstance(said.expression, exp.Boolean):
+            value = bool(said.expression.this)
+        if not isinstance(value, _OPTIONS.get(name, ())):
+            raise InvalidInput(
+                f"{said.sql()} is no option of a branch",
+                hint="Write WITH (ttl = '7d', owner = 'ada', deferred_checks = true).",
+            )
+        options[name] = value  # type: ignore[literal-required]
+    return options
 
 
 def drop_branch(connection: Connection, body: str) -> int:
@@ -65,6 +98,7 @@ def drop_branch(connection: Connection, body: str) -> int:
     name = _required(said.get("IF EXISTS", said[""]), "DROP BRANCH b")
     if name == connection.catalog:
         raise InvalidInput(f"the session is on {name}", hint="USE another branch first.")
+    connection.guard(Touch("branch", name))
     try:
         connection.graph.delete_branch(name)
     except NotFound:
@@ -77,6 +111,8 @@ def merge_branch(connection: Connection, body: str) -> int:
     """MERGE BRANCH a [INTO b] [ON CONFLICT ours|theirs] [DROP SOURCE]"""
     said = split(body, [("INTO",), ("ON", "CONFLICT"), ("DROP", "SOURCE")], connection.dialect)
     source = _required(said[""], "MERGE BRANCH a INTO b")
+    connection.pins().touch("branch", source)
+    connection.pins().touch("branch", said.get("INTO", connection.catalog))
     connection.graph.merge(
         source,
         said.get("INTO", connection.catalog),
@@ -96,6 +132,28 @@ def _policy(word: str) -> Literal["fail", "ours", "theirs"]:
         case "fail":
             return "fail"
     raise InvalidInput(f"ON CONFLICT {word} is unknown", hint="Write ours, theirs or fail.")
+
+
+def create_tag(connection: Connection, body: str) -> int:
+    """CREATE TAG t [FROM m]"""
+    said = split(body, [("FROM",), ("AT",)], connection.dialect)
+    at = said.get("FROM", said.get("AT", connection.catalog))
+    connection.pins().touch("branch", at)
+    connection.graph.tags.create(_required(said[""], "CREATE TAG t [FROM m]"), at)
+    return 0
+
+
+def drop_tag(connection: Connection, body: str) -> int:
+    """DROP TAG [IF EXISTS] t"""
+    said = split(body, [("IF", "EXISTS")], connection.dialect)
+    name = _required(said.get("IF EXISTS", said[""]), "DROP TAG t")
+    connection.guard(Touch("branch", name))
+    try:
+        connection.graph.tags.delete(name)
+    except NotFound:
+        if "IF EXISTS" not in said:
+            raise
+    return 0
 
 
 def _required(name: str, form: str) -> str:

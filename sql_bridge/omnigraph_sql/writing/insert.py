@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import columns_of, picked, renamed
 from omnigraph_sql.writing.defaults import default_expressions

@@ -101,6 +101,8 @@ def _clause(
             "a condition of WHEN cannot hold IN (SELECT …) or EXISTS",
             hint="Join what it asks for into the source of the MERGE.",
         )
+    if condition is not None and match == "only source":
+        condition = _of_source(condition, alias)
     if isinstance(then, exp.Update):
         return Clause(match, condition, "update", _set(then, sink, target, alias, source_columns))
     if isinstance(then, exp.Insert):
@@ -134,7 +136,8 @@ def _inserted(
 ) -> dict[str, exp.Expr]:
     if isinstance(then.this, exp.Star) or then.this is None and then.expression is None:
         return _same_names(sink.schema, alias, source_columns)
-    values = then.expression.expressions if then.expression is not None else []
+    given = then.expression.expressions if then.expression is not None else []
+    values = [_of_source(value, alias) for value in given]
     if isinstance(then.this, exp.Tuple):
         names = picked(
             (Name(c.name, bool(c.this.args.get("quoted"))) for c in then.this.expressions),
@@ -146,6 +149,17 @@ def _inserted(
     if len(names) != len(values):
         raise InvalidInput(f"{len(values)} values are given for {len(names)} columns")
     return dict(zip(names, values, strict=True))
+
+
+def _of_source(value: exp.Expr, alias: str) -> exp.Expr:
+    """An expression of a clause that sees the source alone: names without a table are its."""
+
+    def qualified(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and not part.table:
+            part.set("table", exp.to_identifier(alias, quoted=True))
+        return part
+
+    return value.copy().transform(qualified, copy=False)
 
 
 def _same_names(schema: pa.Schema, alias: str, source: Sequence[str]) -> dict[str, exp.Expr]:

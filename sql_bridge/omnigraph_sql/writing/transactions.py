@@ -13,6 +13,10 @@ from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.values import Commit
 
 PREFIX = "__txn/"
+LEFT_BEHIND = "24h"
+"""After this long a collection removes the branch of a transaction whose process has died."""
+LONGEST = "24h"
+"""How long a collection leaves the branch of a transaction alone: its session may be gone."""
 
 
 class SessionTransaction:
@@ -41,7 +45,7 @@ class SessionTransaction:
 
     def _fork(self, moment: str) -> str:
         name = PREFIX + new_ulid()
-        self._graph.create_branch(name, moment, deferred_checks=True, hidden=True)
+        self._graph.create_branch(name, moment, deferred_checks=True, hidden=True, ttl=LONGEST)
         return name
 
     # ------------------------------------------------------------------ savepoints

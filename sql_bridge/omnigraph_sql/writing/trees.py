@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 
 
 def called(value: exp.Expr, name: str) -> exp.Alias:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.definitions import define
 from omnigraph_sql.relations import Name
-from omnigraph_sql.rewriting.scope import quoted
+from omnigraph_sql.scope import quoted
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.schemas import require_schema

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import omnigraph
 from engine.cli.conftest import Cli
 
 
@@ -18,6 +19,9 @@ def test_creates_at_the_head_of_main(cli: Cli) -> None:
         "graph_commit_id": cli.head(),
         "graph_manifest_version": 2,
         "forked_from": cli.head(),
+        "protected": False,
+        "owner": None,
+        "expires_at": None,
     }
     assert names(cli) == ["draft", "main"]
 
@@ -75,3 +79,27 @@ def test_what_exists_is_a_conflict_and_what_does_not_is_not_found(cli: Cli) -> N
     assert outcome.code == 3
     assert "did you mean 'draft'?" in outcome.err
     assert cli("branch", "delete", "main").code == 2
+
+
+def test_protects_and_lets_go_again(cli: Cli) -> None:
+    assert cli.ok("branch", "protect", "main").out.startswith("Branch main is protected")
+    assert cli.ok("branch", "list").out.splitlines()[1].endswith("  protected")
+    refused = cli("load", "people.ndjson", "--json")
+    assert (refused.code, refused.error["code"]) == (4, "branch_protected")
+    assert cli("branch", "protect", "nowhere").code == 3
+    assert cli.ok("branch", "unprotect", "main", "--json").json["protected"] is False
+    cli.ok("load", "people.ndjson")
+
+
+def test_a_branch_may_have_an_owner_and_an_end(cli: Cli) -> None:
+    made = cli.ok("branch", "create", "wip", "--ttl", "24h", "--owner", "ann", "--json").json
+    assert made["owner"] == "ann" and made["expires_at"] > 0
+    assert "of ann, until " in cli.ok("branch", "list").out
+    assert cli("branch", "create", "never", "--ttl", "soon").code == 2
+
+
+def test_hidden_branches_are_listed_only_on_demand(cli: Cli) -> None:
+    omnigraph.open(cli.store).create_branch("__work", hidden=True)
+    assert names(cli) == ["main"]
+    listed = cli.ok("branch", "list", "--all", "--json").json["branches"]
+    assert [branch["name"] for branch in listed] == ["__work", "main"]

@@ -17,6 +17,8 @@ from engine.cli.reference import PAGE, commands, with_help
 
 TEXT = PAGE.read_text("utf-8")
 QUERIES = PAGE.with_name("queries.md")
+UPKEEP = PAGE.with_name("upkeep.md")
+CHANGES = PAGE.with_name("changes.md")
 README = PAGE.parents[1] / "README.md"
 _BLOCK = re.compile(
     r"<!-- (?P<kind>\w+)(?:: (?P<name>\S+))? -->\n```\w*\n(?P<body>.*?)```"
@@ -50,7 +52,7 @@ def as_shown(shown: str, actual: str) -> bool:
     return bool(re.fullmatch(re.escape(shown).replace("…", ".+"), actual))
 
 
-@pytest.mark.parametrize("page", [PAGE, QUERIES], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, QUERIES, CHANGES, UPKEEP], ids=lambda page: page.name)
 def test_a_page_runs_as_shown(bare: Cli, monkeypatch: pytest.MonkeyPatch, page: Path) -> None:
     for block in _BLOCK.finditer(page.read_text("utf-8")):
         body, shown = block["body"], block["shown"] or ""
@@ -94,8 +96,9 @@ def run_line(cli: Cli, set_variable: Callable[[str, str], None], line: str) -> s
     return cli.ok(*words[1:], stdin=stdin).out
 
 
-def test_every_block_about_queries_is_run() -> None:
-    left = _BLOCK.sub("", QUERIES.read_text("utf-8"))
+@pytest.mark.parametrize("page", [QUERIES, CHANGES], ids=lambda page: page.name)
+def test_every_block_of_a_page_is_run(page: Path) -> None:
+    left = _BLOCK.sub("", page.read_text("utf-8"))
     assert "```" not in left
 
 

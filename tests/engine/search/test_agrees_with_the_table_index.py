@@ -37,7 +37,7 @@ class TableIndex:
     def __init__(self, path: Path, texts: list[str | None]) -> None:
         table = pa.table({"id": pa.array(range(len(texts)), pa.int64()), "body": pa.array(texts)})
         self._dataset: Any = lance.write_dataset(table, str(path))
-        options = _options(MissingIndex("body", "inverted", (0,), len(texts), True))
+        options = _options(MissingIndex("body", "inverted", (0,), (0,), len(texts), True))
         self._dataset.create_scalar_index("body", "INVERTED", **options)
 
     def find(self, query: str) -> dict[int, float]:

@@ -153,6 +153,9 @@ def test_a_branch_starts_at_the_head_of_its_source_and_makes_no_commit(root: str
         "graph_commit_id": before[0].id,
         "graph_manifest_version": 2,
         "forked_from": before[0].id,
+        "protected": False,
+        "owner": None,
+        "expires_at": None,
     }
     assert graph.commits() == graph.commits("wip") == before
     assert contents(graph, "wip") == contents(graph)

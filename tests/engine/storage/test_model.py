@@ -1,4 +1,4 @@
-"""Any sequence of loads, transactions, branches, schema changes and upkeep reads like a model.
+"""Any sequence of loads, transactions, branches, tags, schema changes and upkeep: like a model.
 
 The model is a dictionary per branch and a full copy per commit. A longer run for soak tests:
 `OMNIGRAPH_MODEL_EXAMPLES=500 OMNIGRAPH_MODEL_STEPS=60 OMNIGRAPH_MODEL_SEED=<n>`.
@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import omnigraph
 from omnigraph.errors import (
     AlreadyExists,
+    BranchProtected,
     ConstraintViolation,
     InvalidInput,
     KeyConflict,
@@ -31,6 +33,7 @@ from omnigraph.errors import (
     OmniGraphError,
     Reclaimed,
 )
+from omnigraph.storage.moments import KEPT_FROM
 from support.graphs import Row, edge, ndjson, node
 
 EXAMPLES = int(os.environ.get("OMNIGRAPH_MODEL_EXAMPLES", "25"))
@@ -99,6 +102,9 @@ class Branch:
     tables: Tables
     history: list[Version]
     kept_from: int = 0
+    protected: bool = False
+    over: bool = False
+    """Whether its time to live is over."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +200,7 @@ class Change:
 
 NAMES = st.sampled_from(["ann", "bob", "cid", "dan", "it's", ""])
 BRANCHES = st.sampled_from(["main", "wip", "exp", "a/b"])
+TAGS = st.sampled_from(["t1", "t2", "wip"])
 SMALL = st.none() | st.integers(-3, 3)
 Rows = st.SearchStrategy[Row]
 PERSON: Rows = st.fixed_dictionaries(
@@ -267,8 +274,13 @@ ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "source": BRANCHES,
         "back": st.integers(0, 4),
         "by_commit": st.booleans(),
+        "over": st.sampled_from([False, False, True]),
     },
     "delete_branch": {"name": BRANCHES},
+    "protect": {"name": BRANCHES, "protected": st.booleans()},
+    "create_tag": {"name": TAGS, "source": BRANCHES, "back": st.integers(0, 4)},
+    "delete_tag": {"name": TAGS},
+    "branch_of_tag": {"name": BRANCHES, "tag": TAGS},
     "change_property": {
         "name": BRANCHES,
         "role": st.sampled_from(["extra", "more"]),
@@ -280,6 +292,8 @@ ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "reopen": {},
 }
 WEIGHTS = {"load": 8, "transact": 6, "create_branch": 4, "change_property": 2, "collect": 2}
+WEIGHTS |= {"create_tag": 3}
+WRITES = ("load", "load_something_broken", "transact", "change_property", "change_type")
 ACTIONS = [name for name in ARGUMENTS for _ in range(WEIGHTS.get(name, 1))]
 
 
@@ -329,6 +343,7 @@ class GraphMachine(RuleBasedStateMachine):
         self.graph = omnigraph.init(self.place / "graph", shape.source())
         genesis = Version(self.graph.commits()[0].id, shape, empty(shape))
         self.branches = {"main": Branch(shape, empty(shape), [genesis])}
+        self.tags: dict[str, list[Version]] = {}
 
     def teardown(self) -> None:
         if hasattr(self, "graph"):
@@ -358,7 +373,12 @@ class GraphMachine(RuleBasedStateMachine):
     def step(self, data: st.DataObject) -> None:
         """One action. A single rule, because Hypothesis leaves whole rules out of most runs."""
         action = data.draw(st.sampled_from(ACTIONS), label="action")
-        getattr(self, action)(**data.draw(st.fixed_dictionaries(ARGUMENTS[action]), label="with"))
+        given = data.draw(st.fixed_dictionaries(ARGUMENTS[action]), label="with")
+        if action in WRITES and self.branch(given["name"]).protected:
+            with pytest.raises(BranchProtected):
+                self.graph.load(b"", branch=self.existing(given["name"]))
+            return
+        getattr(self, action)(**given)
 
     # ---------------------------------------------------------------- writes
 
@@ -454,33 +474,82 @@ class GraphMachine(RuleBasedStateMachine):
 
     # ---------------------------------------------------------------- branches
 
-    def create_branch(self, name: str, source: str, back: int, by_commit: bool) -> None:
+    def create_branch(self, name: str, source: str, back: int, by_commit: bool, over: bool) -> None:
         source = self.existing(source)
         origin = self.branches[source]
         at = max(0, len(origin.history) - 1 - back)
         moment = f"{source}@{origin.history[at].id}" if by_commit else f"{source}@v{at + 1}"
         moment = source if back == 0 else moment
-        if name in self.branches:
+        if name in self.branches or name in self.tags:
             with pytest.raises(AlreadyExists):
                 self.graph.create_branch(name, moment)
         elif at + 1 < origin.kept_from:
             with pytest.raises(Reclaimed):
                 self.graph.create_branch(name, moment)
         else:
-            assert self.graph.create_branch(name, moment).version == at + 1
+            ttl = timedelta(0) if over else None
+            assert self.graph.create_branch(name, moment, ttl=ttl).version == at + 1
             version = origin.history[at]
-            history = origin.history[: at + 1]
             self.branches[name] = Branch(
-                version.shape, copy.deepcopy(version.tables), list(history), origin.kept_from
+                version.shape,
+                copy.deepcopy(version.tables),
+                origin.history[: at + 1],
+                origin.kept_from,
+                over=over,
             )
 
+    def protect(self, name: str, protected: bool) -> None:
+        name = self.existing(name)
+        change = self.graph.protect_branch if protected else self.graph.unprotect_branch
+        assert change(name).protected == protected
+        self.branches[name].protected = protected
+
     def delete_branch(self, name: str) -> None:
+        if name in self.branches and name != "main" and self.branches[name].protected:
+            with pytest.raises(BranchProtected):
+                self.graph.delete_branch(name)
+            return
         if name in self.branches and name != "main":
             self.graph.delete_branch(name)
             del self.branches[name]
             return
         with pytest.raises(InvalidInput if name == "main" else NotFound):
             self.graph.delete_branch(name)
+
+    # ---------------------------------------------------------------- tags
+
+    def create_tag(self, name: str, source: str, back: int) -> None:
+        source = self.existing(source)
+        origin = self.branches[source]
+        at = max(0, len(origin.history) - 1 - back)
+        moment = f"{source}@v{at + 1}"
+        if name in self.branches or name in self.tags:
+            with pytest.raises(AlreadyExists):
+                self.graph.tags.create(name, moment)
+        elif at + 1 < origin.kept_from:
+            with pytest.raises(Reclaimed):
+                self.graph.tags.create(name, moment)
+        else:
+            assert self.graph.tags.create(name, moment).commit == origin.history[at].id
+            self.tags[name] = origin.history[: at + 1]
+
+    def delete_tag(self, name: str) -> None:
+        if name in self.tags:
+            self.graph.tags.delete(name)
+            del self.tags[name]
+            return
+        with pytest.raises(NotFound):
+            self.graph.tags.delete(name)
+
+    def branch_of_tag(self, name: str, tag: str) -> None:
+        if tag not in self.tags or name in self.branches or name in self.tags:
+            return
+        history = self.tags[tag]
+        assert self.graph.create_branch(name, tag).version == len(history)
+        kept_from = self.graph._store.head(name).properties.get(KEPT_FROM, 0)
+        assert kept_from <= len(history)
+        tables = copy.deepcopy(history[-1].tables)
+        self.branches[name] = Branch(history[-1].shape, tables, list(history), kept_from)
 
     # ---------------------------------------------------------------- schema
 
@@ -542,7 +611,10 @@ class GraphMachine(RuleBasedStateMachine):
     # ---------------------------------------------------------------- upkeep
 
     def collect(self, keep: int | None) -> None:
-        self.graph.collect(keep=keep)
+        over = sorted(n for n, b in self.branches.items() if b.over and not b.protected)
+        assert sorted(self.graph.collect(keep=keep).expired_branches) == over
+        for name in over:
+            del self.branches[name]
         for branch in self.branches.values():
             if keep is not None:
                 branch.kept_from = max(branch.kept_from, len(branch.history) - keep + 1)
@@ -565,11 +637,17 @@ class GraphMachine(RuleBasedStateMachine):
         assert found == {name: b.history[-1].id for name, b in self.branches.items()}
         for name, branch in self.branches.items():
             assert self.shown(self.graph, name, branch.shape) == as_read(branch.tables)
+        assert {tag.name: tag.commit for tag in self.graph.tags.list()} == {
+            name: history[-1].id for name, history in self.tags.items()
+        }
         self.checked += 1
         if self.checked % 7 == 0:
             self.compare_history(self.graph)
 
     def compare_history(self, graph: omnigraph.Graph) -> None:
+        for name, history in self.tags.items():
+            shown = self.shown(graph, name, history[-1].shape)
+            assert shown == as_read(history[-1].tables)
         for name, branch in self.branches.items():
             for at, version in enumerate(branch.history, start=1):
                 moment = f"{name}@v{at}"

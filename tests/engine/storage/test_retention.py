@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
+
 import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidInput, Reclaimed
+from omnigraph.storage.values import now
 from support.graphs import boats, contents, ids, ndjson, node, refused
 
 
@@ -142,3 +146,54 @@ def test_a_snapshot_held_over_a_collection_says_reclaimed(root: str) -> None:
     graph.collect(keep=1)
     with pytest.raises(Reclaimed):
         held.scan("Boat").read_all()
+
+
+def test_every_state_of_the_last_while_is_kept(root: str) -> None:
+    """The one that was in force when it began included; a count may keep more, never less."""
+    graph = history(root, 3)
+    time.sleep(0.4)
+    horizon = now() - timedelta(seconds=0.2)
+    for crew in range(2):
+        graph.load(ndjson(node("Boat", name="Bly", crew=crew)))
+    then = contents(graph, "main@v5")
+    preview = graph.collect(keep=1, keep_for=now() - horizon, dry_run=True)
+    assert [c.version for c in preview.given_up] == [4, 3, 2, 1]
+    assert graph.collect(5, keep_for=now() - horizon, dry_run=True).given_up[0].version == 2
+    report = graph.collect(keep_for=now() - horizon)
+    assert [c.version for c in report.given_up] == [4, 3, 2, 1]
+    for reader in (graph, omnigraph.open(root)):
+        assert contents(reader, "main@v5") == then
+        assert contents(reader, f"main@{(horizon + timedelta(seconds=0.1)).isoformat()}") == then
+        with pytest.raises(Reclaimed):
+            contents(reader, "main@v4")
+        assert reader.verify().ok
+
+
+def test_a_dry_run_says_what_would_be_freed_and_given_up(root: str) -> None:
+    graph = history(root)
+    graph.collect()
+    preview = graph.collect(keep=2, dry_run=True)
+    assert [c.version for c in preview.given_up] == [5, 4, 3, 2, 1]
+    assert [c.id for c in preview.given_up] == [c.id for c in graph.commits()[2:]]
+    assert set(preview.tables) >= {"node:Boat"}
+    assert sum(freed.files for freed in preview.tables.values()) == preview.files
+    assert sum(freed.bytes for freed in preview.tables.values()) == preview.bytes
+    report = graph.collect(keep=2)
+    assert report.given_up == preview.given_up
+    assert report.tables["node:Boat"] == preview.tables["node:Boat"]
+    assert graph.collect(keep=2).given_up == ()
+
+
+def test_what_a_branch_keeps_is_not_given_up(root: str) -> None:
+    graph = history(root)
+    graph.create_branch("old", "main@v3")
+    given_up = [c.version for c in graph.collect(keep=1).given_up]
+    assert given_up == [6, 5, 4, 2, 1]
+
+
+def test_progress_is_told_of_reading_and_of_deleting(root: str) -> None:
+    graph = history(root)
+    told: list[tuple[int, int]] = []
+    report = graph.collect(keep=1, on_progress=lambda done, total: told.append((done, total)))
+    assert all(done <= total for done, total in told)
+    assert (0, report.files) in told

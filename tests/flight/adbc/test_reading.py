@@ -19,7 +19,7 @@ def test_a_query_streams_its_rows(client: dbapi.Connection) -> None:
         cursor.execute('SELECT name, age FROM "Person" ORDER BY name')
         assert cursor.fetchone() == ("Ann", 30)
         assert cursor.fetchall() == [("Bob", 30), ("Cid", 30)]
-        assert [column[0] for column in cursor.description] == ["name", "age"]
+        assert [column[0] for column in cursor.description or ()] == ["name", "age"]
 
 
 def test_results_are_arrow_pandas_and_polars(client: dbapi.Connection) -> None:

@@ -3,69 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import dbapi
 
 from flight.clients import rows
+from flight.conftest import Serve
+from flight.processes import serving, uri_in
 from omnigraph import Graph
-
-COMMAND = """
-import sys
-from unittest.mock import patch
 from omnigraph.cli import run
-from omnigraph.cli.app import App
-from omnigraph_flight.command import serve
-known = App.get_command
-App.get_command = lambda self, ctx, name: serve if name == "serve" else known(self, ctx, name)
-sys.exit(run(sys.argv[1:]))
-"""
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", COMMAND, "serve", *arguments]
-
-
-@contextmanager
-def serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server and what it says."""
-    process = subprocess.Popen(
-        command(*arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert process.stdout is not None
-    said: list[str] = []
-    try:
-        for line in process.stdout:
-            said.append(line)
-            if line.startswith(("BI ", "{")):
-                break
-        else:
-            pytest.fail(f"it did not start: {process.stderr and process.stderr.read()}")
-        yield process, "".join(said)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def uri_in(said: str) -> str:
-    found = re.search(r"grpc\S*://[\d.]+:\d+", said)
-    assert found, said
-    return found[0]
+from omnigraph.errors import InvalidInput
+from omnigraph_flight.command import serve as serve_command
+from omnigraph_flight.messages import wrapped
+from omnigraph_flight.running import Server
 
 
 def test_it_says_how_to_connect_and_ends_when_told(graph: Graph) -> None:
@@ -80,16 +37,17 @@ def test_it_says_how_to_connect_and_ends_when_told(graph: Graph) -> None:
 
 
 def test_running_statements_finish_first(graph: Graph) -> None:
-    with serving(graph.uri, "--port", "0") as (process, said):
-        with dbapi.connect(uri_in(said), autocommit=True) as client, client.cursor() as cursor:
-            digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
-            tables = ", ".join(f"{digits} {name}(v)" for name in "abcdef")
-            cursor.execute(f"SELECT a.v FROM {tables}")
-            reader = cursor.fetch_record_batch()
-            count = reader.read_next_batch().num_rows
-            threading.Timer(0.3, process.send_signal, [signal.SIGTERM]).start()
-            count += sum(batch.num_rows for batch in reader)
-            assert count == 1_000_000
+    with serving(graph.uri, "--port", "0") as (process, said), fl.connect(uri_in(said)) as client:
+        digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+        tables = ", ".join(f"{digits} {name}(v)" for name in "abcdef")
+        command = wrapped("CommandStatementQuery", query=f"SELECT a.v FROM {tables}")
+        info = client.get_flight_info(fl.FlightDescriptor.for_command(command))
+        reader = client.do_get(info.endpoints[0].ticket)
+        count = reader.read_chunk().data.num_rows
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        assert count + reader.read_all().num_rows == 1_000_000
         assert process.wait(60) == 0
 
 
@@ -134,20 +92,18 @@ def test_a_file_the_environment_and_flags_configure_it(graph: Graph, tmp_path: P
         (("g", "--tls-cert", "c"), "certificate and a key"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(arguments: tuple[str, ...], told: str) -> None:
-    done = subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode in (2, 3)
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_cannot_be_is_refused_at_once(
+    arguments: tuple[str, ...],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("omnigraph.cli.app._loaded", lambda plugin: serve_command)
+    monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": object()})
+    assert run(["serve", *arguments]) in (2, 3)
+    assert told in capsys.readouterr().err
 
 
-def test_a_port_that_is_taken(graph: Graph) -> None:
-    with serving(graph.uri, "--port", "0") as (_, said):
-        port = uri_in(said).rpartition(":")[2]
-        done = subprocess.run(
-            command(graph.uri, "--port", port), capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 2
-        assert "cannot listen" in done.stderr
+def test_a_port_that_is_taken(server: Server, serve: Serve) -> None:
+    with pytest.raises(InvalidInput, match="cannot listen"):
+        serve(port=server.port)

@@ -190,6 +190,15 @@ def test_a_merge_by_a_key_as_dbt_sends_it(shop: Session) -> None:
     ]
 
 
+def test_an_inserting_clause_of_a_merge_sees_the_source_alone(shop: Session) -> None:
+    merged = (
+        "MERGE INTO t USING s ON t.id = s.id"
+        ' WHEN NOT MATCHED AND v = \'Z\' THEN INSERT (id, "v") VALUES (ID, lower("v"))'
+    )
+    assert shop.run(merged) == 1
+    assert shop.rows("SELECT v FROM t WHERE id = 9") == [("z",)]
+
+
 def test_a_merge_of_all_columns(shop: Session) -> None:
     assert (
         shop.run(

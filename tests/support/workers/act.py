@@ -31,9 +31,15 @@ def _act(graph: Graph, asked: dict[str, Any]) -> str | None:
     if "delete_branch" in asked:
         graph.delete_branch(asked["delete_branch"])
         return None
+    if "merge" in asked:
+        merged = graph.merge(asked["merge"]).commit
+        return merged.id if merged else None
     if "collect" in asked:
         graph.collect()
         return None
+    if "optimize" in asked:
+        commit = graph.optimize(asked["optimize"]).commit
+        return commit.id if commit else None
     if "write_many" in asked:
         return _write_many(graph, asked["write_many"])
     with graph.transaction(message=asked.get("message")) as txn:

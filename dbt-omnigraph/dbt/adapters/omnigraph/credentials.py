@@ -1,0 +1,68 @@
+"""What a profile says: where the graph is, which branch to publish to, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dbt.adapters.contracts.connection import Credentials
+from dbt_common.exceptions import DbtRuntimeError
+
+Publish = Literal["on_success", "manual", "direct"]
+
+
+@dataclass
+class OmniGraphCredentials(Credentials):
+    """One output of `profiles.yml`. Either `path` or `uri` says where the graph is."""
+
+    database: str = "main"
+    """The branch that a run publishes to; profiles call it `branch`."""
+    schema: str = "public"
+    path: str | None = None
+    """A graph that this process opens itself: no server needed."""
+    uri: str | None = None
+    """The address of a server: grpc://host:port or grpc+tls://host:port."""
+    graph: str | None = None
+    """Which graph, on a server that has several."""
+    token: str | None = None
+    username: str | None = None
+    password: str | None = None
+    tls_root_certs: str | None = None
+    tls_skip_verify: bool = False
+    publish: Publish = "on_success"
+    run_branch: str | None = None
+    """The branch that `publish: manual` writes to; by default `dbt/<target>`."""
+    branch_ttl: str = "7d"
+    """How long the branch of a failed run is kept before a collection may drop it."""
+    spark_remote: str | None = None
+    """The Spark Connect address for Python models; by default a local session."""
+    spark_config: dict[str, str] = field(default_factory=dict)
+
+    _ALIASES = {"branch": "database", "user": "username", "pass": "password"}
+
+    def __post_init__(self) -> None:
+        if (self.path is None) == (self.uri is None):
+            raise DbtRuntimeError(
+                "an omnigraph profile needs either `path` (a graph of this machine) or `uri` "
+                "(a server); give exactly one of them"
+            )
+        if self.publish not in ("on_success", "manual", "direct"):
+            raise DbtRuntimeError(
+                f"publish: {self.publish!r} is not one of on_success, manual, direct"
+            )
+
+    @property
+    def type(self) -> str:
+        return "omnigraph"
+
+    @property
+    def unique_field(self) -> str:
+        return self.uri or str(self.path)
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        return ("path", "uri", "graph", "database", "schema", "username", "publish", "run_branch")
+
+    @classmethod
+    def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        # Templates leave optional answers empty.
+        return super().__pre_deserialize__({k: v for k, v in data.items() if v != ""})

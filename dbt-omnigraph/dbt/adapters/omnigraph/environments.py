@@ -1,0 +1,81 @@
+"""Where statements run: on a server, or on one that this process starts for itself."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from typing import Any
+
+from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
+from dbt_common.exceptions import DbtRuntimeError
+
+
+class Environment(ABC):
+    """Something that answers Flight SQL at an address."""
+
+    @abstractmethod
+    def address(self) -> str:
+        """The address to connect to; starts what has to be started."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop what was started."""
+
+
+class Served(Environment):
+    """A server that somebody else runs."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    def address(self) -> str:
+        return self._uri
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+class Embedded(Environment):
+    """A server in this process, on a private address, for one graph; a graph that is not there is made."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._server: Any = None
+
+    def address(self) -> str:
+        with self._lock:
+            if self._server is None:
+                self._server = self._start()
+            return str(self._server.uri)
+
+    def _start(self) -> Any:  # noqa: ANN401 - the server is an optional dependency
+        try:
+            import omnigraph
+            from omnigraph.errors import NotFound
+            from omnigraph_flight.config import Config
+            from omnigraph_flight.running import Server
+        except ImportError as error:
+            raise DbtRuntimeError(
+                "a profile with `path` runs the server in this process and needs it installed: "
+                "pip install 'dbt-omnigraph[embedded]', or give the `uri` of a server"
+            ) from error
+        try:
+            omnigraph.open(self._path)
+        except NotFound:
+            omnigraph.init(self._path, "")
+        return Server(Config(graphs={"graph": self._path}, port=0))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+
+
+def environment_for(credentials: OmniGraphCredentials) -> Environment:
+    """The environment that a profile asks for."""
+    if credentials.uri is not None:
+        return Served(credentials.uri)
+    assert credentials.path is not None
+    return Embedded(credentials.path)

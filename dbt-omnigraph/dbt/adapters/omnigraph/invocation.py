@@ -1,0 +1,82 @@
+"""What dbt is doing right now: the command, the task, how it ended.
+
+dbt tells an adapter none of this, so it is read from the click context and from the frame that
+calls `cleanup_connections`. A test per minor version of dbt pins both.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+WRITING = frozenset({"run", "build", "seed", "snapshot", "test", "clone"})
+"""Commands whose statements may change the graph; `retry` repeats one of them."""
+
+
+def command_of(config: Any) -> str:  # noqa: ANN401 - dbt's RuntimeConfig, of a package we do not import
+    """The name of the command that runs; the one repeated, for a retry."""
+    return str(getattr(getattr(config, "args", None), "which", "") or "")
+
+
+def is_retry() -> bool:
+    """Whether this is `dbt retry`. Its arguments are those of the command that it repeats."""
+    context = click.get_current_context(silent=True)
+    while context is not None:
+        if context.info_name == "retry" or getattr(context.command, "name", None) == "retry":
+            return True
+        context = context.parent
+    return False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a task ended, as its own judgement and its list of selected nodes say."""
+
+    task: Any
+    passed: bool
+    complete: bool
+    """Whether every selected node has a result: it has not after an interruption."""
+
+    def fail(self, message: str, named: str | None) -> None:
+        """Turn a result into an error, so that dbt's exit code and artifacts say what happened.
+
+        The result of the model that the message is about, where there is one, so that `dbt retry`
+        runs it again.
+        """
+        results = self.task.node_results
+        at = next(
+            (i for i, result in enumerate(results) if named and _relation(result) == named),
+            len(results) - 1,
+        )
+        status = type(results[at].status)("error")
+        results[at] = replace(results[at], status=status, message=message)
+
+
+def ended_task() -> Ended | None:
+    """The task in whose `finally` we are, if any."""
+    interrupted = sys.exc_info()[0] is not None
+    frame = inspect.currentframe()
+    while frame is not None:
+        task = frame.f_locals.get("self")
+        if frame.f_code.co_name == "execute_with_hooks" and hasattr(task, "node_results"):
+            return _judged(task, interrupted)
+        frame = frame.f_back
+    return None
+
+
+def _judged(task: Any, interrupted: bool) -> Ended:  # noqa: ANN401
+    results = task.node_results
+    done = {result.node.unique_id for result in results if getattr(result, "node", None)}
+    selected = {node.unique_id for node in task._flattened_nodes or ()}
+    passed = not interrupted and bool(task.interpret_results(results))
+    return Ended(task, passed, selected <= done)
+
+
+def _relation(result: Any) -> str | None:  # noqa: ANN401
+    node = getattr(result, "node", None)
+    schema, alias = getattr(node, "schema", None), getattr(node, "alias", None)
+    return f"{schema}.{alias}" if schema and alias else None

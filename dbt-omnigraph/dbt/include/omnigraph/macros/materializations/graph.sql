@@ -1,0 +1,146 @@
+{# Node and edge models: a query whose rows become the entities of a type.
+
+   materialized: node   type_name, key, load: replace | merge | append
+   materialized: edge   type_name, from, to (the columns that hold the ends' keys), load
+
+   With an enforced contract the columns, their constraints and descriptions make the type; without
+   one they follow from the query. #}
+
+{% materialization node, adapter='omnigraph' %}
+  {{ return(omnigraph__graph_model('node')) }}
+{% endmaterialization %}
+
+{% materialization edge, adapter='omnigraph' %}
+  {{ return(omnigraph__graph_model('edge')) }}
+{% endmaterialization %}
+
+{% macro omnigraph__graph_model(kind) %}
+  {%- set existing = load_cached_relation(this) -%}
+  {%- set target = this.incorporate(type=kind) -%}
+  {%- set load = config.get('load', 'replace') -%}
+  {% if load not in ('replace', 'merge', 'append') %}
+    {% do exceptions.raise_compiler_error("load: '" ~ load ~ "' is not one of replace, merge, append") %}
+  {% endif %}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {% if existing is none or load == 'replace' or should_full_refresh() %}
+    {% set statement_sql = omnigraph__create_graph_type(kind, target, sql) %}
+  {% else %}
+    {% set statement_sql = omnigraph__load_graph_type(kind, target, sql, load) %}
+  {% endif %}
+  {% call statement('main') -%}
+    {{ statement_sql }}
+  {%- endcall %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {% do persist_docs(target, model) %}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+  {{ return({'relations': [target]}) }}
+{% endmacro %}
+
+{# The statement that makes the type and fills it. #}
+{% macro omnigraph__create_graph_type(kind, target, sql) -%}
+  {%- set contract = config.get('contract') -%}
+  {%- set key = config.get('key') -%}
+  create or replace {{ kind }} table {{ adapter.quote(target.identifier) }}
+  {% if kind == 'edge' %}
+    {%- set ends = omnigraph__edge_ends() %}
+    from {{ adapter.quote(ends['from']) }} to {{ adapter.quote(ends['to']) }}
+  {% endif %}
+  {% if contract.enforced %}
+    {{ get_assert_columns_equivalent(sql) }}
+    {{ omnigraph__graph_columns(key) }}
+    {%- set sql = get_select_subquery(sql) %}
+  {% elif key %}
+    (primary key ({{ omnigraph__quoted_list(key) }}))
+  {% endif %}
+  as {{ omnigraph__graph_rows(kind, sql) }}
+{%- endmacro %}
+
+{# Rows for a type that is there: appended, or replacing those with the same key. #}
+{% macro omnigraph__load_graph_type(kind, target, sql, load) -%}
+  {%- set rows = omnigraph__graph_rows(kind, sql) -%}
+  {%- set columns = get_columns_in_query(rows) -%}
+  {%- set names = omnigraph__quoted_list(columns) -%}
+  {%- if load == 'append' -%}
+    insert into {{ target.render() }} ({{ names }}) {{ rows }}
+  {%- else -%}
+    {%- set key = config.get('key') or (['src', 'dst'] if kind == 'edge' else 'id') -%}
+    {%- set keys = [key] if key is string else key -%}
+    merge into {{ target.render() }} as old using ({{ rows }}) as new
+    on {% for name in keys %}old.{{ adapter.quote(name) }} = new.{{ adapter.quote(name) }}{{ ' and ' if not loop.last }}{% endfor %}
+    {%- set others = columns | reject('in', keys) | list %}
+    {% if others %}
+    when matched then update set
+      {% for name in others %}{{ adapter.quote(name) }} = new.{{ adapter.quote(name) }}{{ ', ' if not loop.last }}{% endfor %}
+    {% endif %}
+    when not matched then insert ({{ names }}) values (
+      {% for name in columns %}new.{{ adapter.quote(name) }}{{ ', ' if not loop.last }}{% endfor %}
+    )
+  {%- endif -%}
+{%- endmacro %}
+
+{# The model's rows under the names that the graph has for the ends of an edge. #}
+{% macro omnigraph__graph_rows(kind, sql) -%}
+  {%- if kind == 'node' -%}
+    select * from ({{ sql }}) as model_rows
+  {%- else -%}
+    {%- set from_column, to_column = omnigraph__end_column('from'), omnigraph__end_column('to') -%}
+    {%- set renamed = {from_column: 'src', to_column: 'dst'} -%}
+    select
+    {% for name in get_columns_in_query(sql) %}
+      {{ adapter.quote(name) }} as {{ adapter.quote(renamed.get(name, name)) }}{{ ', ' if not loop.last }}
+    {%- endfor %}
+    from ({{ sql }}) as model_rows
+  {%- endif -%}
+{%- endmacro %}
+
+{% macro omnigraph__end_column(end) -%}
+  {{ return(config.get(end) or config.get(end ~ '_node') or ('src' if end == 'from' else 'dst')) }}
+{%- endmacro %}
+
+{# The node types of the two ends: said outright, or by the foreign keys of the two columns. #}
+{% macro omnigraph__edge_ends() -%}
+  {%- set ends = {} -%}
+  {%- for end in ('from', 'to') -%}
+    {%- set column = omnigraph__end_column(end) -%}
+    {%- set said = config.get(end ~ '_type') -%}
+    {%- if said -%}{%- do ends.update({end: said}) -%}{%- endif -%}
+    {%- for constraint in model.constraints if end not in ends -%}
+      {%- if constraint.type == 'foreign_key' and constraint.columns == [column] and constraint.to -%}
+        {%- do ends.update({end: constraint.to.split('.')[-1].strip('"')}) -%}
+      {%- endif -%}
+    {%- endfor -%}
+    {%- if end not in ends -%}
+      {%- do exceptions.raise_compiler_error(
+        "edge " ~ model.name ~ ": which nodes does '" ~ column ~ "' name? Give it a foreign_key constraint"
+        ~ " to the node model, or set " ~ end ~ "_type in its config"
+      ) -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {{ return(ends) }}
+{%- endmacro %}
+
+{# Columns of the contract and their constraints; foreign keys are the ends of an edge. #}
+{% macro omnigraph__graph_columns(key) -%}
+  {%- set renamed = {omnigraph__end_column('from'): 'src', omnigraph__end_column('to'): 'dst'} if config.get('materialized') == 'edge' else {} -%}
+  (
+  {% for name in model.columns -%}
+    {%- set column = model.columns[name] -%}
+    {{ adapter.quote(renamed.get(name, name)) }} {{ column['data_type'] }}
+    {%- for constraint in column['constraints'] or [] if constraint.type != 'foreign_key' %}
+      {%- if constraint.type == 'check' %} check ({{ constraint.expression }})
+      {%- else %} {{ constraint.type.replace('_', ' ') }}
+      {%- endif -%}
+    {%- endfor -%}
+    {{ ', ' if not loop.last }}
+  {% endfor %}
+  {%- if key %}, primary key ({{ omnigraph__quoted_list(key) }}){% endif %}
+  )
+{%- endmacro %}
+
+{% macro omnigraph__quoted_list(names) -%}
+  {%- set listed = [names] if names is string else names -%}
+  {%- for name in listed -%}{{ adapter.quote(name) }}{{ ', ' if not loop.last }}{%- endfor -%}
+{%- endmacro %}

@@ -1,0 +1,19 @@
+{% materialization view, adapter='omnigraph' %}
+  {%- set existing = load_cached_relation(this) -%}
+  {%- set target = this.incorporate(type='view') -%}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {% if existing is not none and not existing.is_view %}
+    {{ handle_existing_table(should_full_refresh(), existing) }}
+  {% endif %}
+  {% call statement('main') -%}
+    {{ create_view_as(target, sql) }}
+  {%- endcall %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {% do apply_grants(target, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=True)) %}
+  {% do persist_docs(target, model) %}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+  {{ return({'relations': [target]}) }}
+{% endmaterialization %}

@@ -1,0 +1,87 @@
+"""`omnigraph pipeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli import output
+from omnigraph.cli.command import Invocation, command, group, pass_invocation
+from omnigraph.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from omnigraph_spark.pipeline import PipelineReport
+
+
+@group("pipeline", example="omnigraph pipeline run people.yaml")
+def pipeline() -> None:
+    """Bring raw data into a graph with Spark: sources, transforms, expectations, one publish."""
+
+
+@command(
+    "run",
+    example="""
+    omnigraph pipeline run people.yaml
+    omnigraph pipeline run people.yaml --store s3://bucket/social --master local[4]
+    """,
+)
+@click.argument("file")
+@click.option("--master", metavar="URL", help="Where Spark runs.  [default: local[*]]")
+@click.option(
+    "--conf", "settings", metavar="NAME=VALUE", multiple=True, help="A Spark setting; repeatable."
+)
+@pass_invocation
+def run(
+    invocation: Invocation, /, file: str, master: str | None, settings: tuple[str, ...]
+) -> None:
+    """Run the pipeline of a YAML or Python file; the graph gets all of its rows or none.
+
+    --store goes before the graph that the file names. Under spark-submit, use
+    `python -m omnigraph_spark.submit FILE` instead.
+    """
+    from omnigraph_spark.pipeline import run as run_pipeline
+    from omnigraph_spark.pipeline.files import read_pipeline
+    from omnigraph_spark.submit import session
+
+    found = read_pipeline(file, invocation.store)
+    spark = session(found.name, master, dict(_setting(text) for text in settings))
+    try:
+        report = run_pipeline(spark, found, _tell(invocation))
+    finally:
+        spark.stop()
+    if invocation.json:
+        output.write_json(report.to_json())
+        return
+    for line in report_lines(report):
+        output.write_line(line)
+
+
+pipeline.add_command(run)
+
+
+def report_lines(report: PipelineReport) -> list[str]:
+    """What a run did, for people."""
+    lines = [f"{key}: {count} rows" for key, count in report.rows.items()]
+    for verb, found in (("dropped", report.dropped), ("quarantined", report.quarantined)):
+        for key, counts in found.items():
+            lines += [f"{key}: {count} {verb} ({title})" for title, count in counts.items()]
+    lines += [f"check passed: {name}" for name in report.checks]
+    lines.append(f"{report.branch} is at {report.commit}" if report.commit else "nothing changed")
+    return lines
+
+
+def _tell(invocation: Invocation) -> Callable[[str], None]:
+    def tell(text: str) -> None:
+        if not invocation.json:
+            click.echo(text, err=True)
+
+    return tell
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"{text!r} is no setting", hint="Write --conf NAME=VALUE.")
+    return name, value

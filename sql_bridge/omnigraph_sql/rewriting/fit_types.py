@@ -1,0 +1,41 @@
+"""What other databases do by the type of an argument, where the engine does something else."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph_sql.expression_types import type_of
+from omnigraph_sql.scope import Scope
+from omnigraph_sql.sql_types import arrow_type
+
+_CUTTING_DIALECTS = ("spark", "tsql")
+"""Here a cast to an integer cuts the fraction off, as the engine's does; elsewhere it rounds."""
+_SUNDAY_IS_ONE = ("mysql", "spark", "bigquery", "tsql")
+"""Here days of the week are counted from 1, elsewhere from 0; both begin with Sunday."""
+_DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
+
+
+def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Casts round, lists have as many elements as they are long, weeks begin where they do."""
+    if scope.dialect in _SUNDAY_IS_ONE:
+        _count_days_from_one(tree)
+    for length in list(tree.find_all(exp.Length)):
+        found = type_of(length.this, scope)
+        if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
+            length.replace(exp.ArraySize(this=length.this.copy()))
+    if scope.dialect in _CUTTING_DIALECTS:
+        return tree
+    for cast in list(tree.find_all(exp.Cast)):
+        if pa.types.is_integer(arrow_type(cast.args["to"])):
+            found = type_of(cast.this, scope)
+            if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
+                cast.set("this", exp.Round(this=cast.this.copy()))
+    return tree
+
+
+def _count_days_from_one(tree: exp.Expr) -> None:
+    for node in list(tree.find_all(exp.DayOfWeek, exp.Extract)):
+        if isinstance(node, exp.Extract) and node.this.name.lower() not in _DAYS_OF_WEEK:
+            continue
+        node.replace(exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1))))

@@ -1,0 +1,51 @@
+"""SET: options of the session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from omnigraph.errors import NotFound, did_you_mean
+from omnigraph_sql.information_schema import schema_names
+from omnigraph_sql.relations import Name
+
+if TYPE_CHECKING:
+    from omnigraph_sql.connection import Connection
+
+
+def is_set(statement: exp.Expr) -> bool:
+    """Whether a statement sets options of the session, in a form that is understood or not."""
+    return isinstance(statement, exp.Set) or (
+        isinstance(statement, exp.Command) and str(statement.this).upper() == "SET"
+    )
+
+
+def set_options(connection: Connection, statement: exp.Expr) -> None:
+    """`SET dialect = 'duckdb'`; options of other databases are taken and mean nothing here."""
+    for item in statement.expressions:
+        if isinstance(item.this, exp.EQ):
+            option = item.this.this.name.lower()
+            _set(connection, option, item.this.expression.name)
+
+
+def _set(connection: Connection, option: str, value: str) -> None:
+    match option:
+        case "catalog" | "branch":
+            connection.pins().snapshot(value)  # whose error says what is wrong with it
+            connection.catalog = value
+        case "schema" | "search_path":
+            connection.schema = _schema(connection, Name(value.split(",")[0].strip(' "')))
+        case "dialect":
+            connection.dialect = value
+
+
+def _schema(connection: Connection, name: Name) -> str:
+    known = schema_names(connection.pins().snapshot())
+    found = name.pick(known)
+    if found is None:
+        raise NotFound(
+            f"{connection.catalog} has no schema {name.text!r}{did_you_mean(name.text, known)}",
+            hint=f"It has {', '.join(known)}.",
+        )
+    return found

@@ -1,0 +1,44 @@
+"""The real server under dbt's own suite: one per session, one schema per test class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph_flight.config import Config
+from omnigraph_flight.running import Server
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+
+@pytest.fixture(scope="session")
+def served_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with one empty graph."""
+    root: Path = tmp_path_factory.mktemp("dbt") / "graph.omni"
+    omnigraph.init(str(root), "")
+    with Server(Config(graphs={"graph": str(root)}, port=0, optimize_seconds=0)) as server:
+        yield server.uri
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--dbt-publish",
+        default="direct",
+        choices=["direct", "on_success"],
+        help="write to the target, or to a branch per run that is published at its end",
+    )
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(served_graph: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    return {
+        "type": "omnigraph",
+        "uri": served_graph,
+        "branch": "main",
+        "threads": 4,
+        "publish": request.config.getoption("--dbt-publish"),
+    }

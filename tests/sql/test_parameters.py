@@ -1,0 +1,131 @@
+"""Parameters are typed by their place and bound as values, never written into a text."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import omnigraph_sql
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.parameters import Params
+from sql.conftest import rows, table
+
+
+@pytest.mark.parametrize(
+    ("sql", "params"),
+    [
+        ("SELECT name FROM person WHERE age = ? AND city = ?", [25, "Oslo"]),
+        ("SELECT name FROM person WHERE age = $1 AND city = $2", [25, "Oslo"]),
+        ("SELECT name FROM person WHERE city = $2 AND age = $1", [25, "Oslo"]),
+        ("SELECT name FROM person WHERE age = :age AND city = :city", {"age": 25, "city": "Oslo"}),
+        (
+            "SELECT name FROM person WHERE age = ? AND city = ?",
+            pa.record_batch({"a": [25], "b": ["Oslo"]}),
+        ),
+    ],
+)
+def test_every_spelling_of_a_parameter_works(
+    connection: omnigraph_sql.Connection, sql: str, params: Params
+) -> None:
+    assert rows(connection, sql, params) == [{"name": "eve"}]
+
+
+def test_question_marks_count_in_the_order_of_the_text(
+    connection: omnigraph_sql.Connection,
+) -> None:
+    found = rows(
+        connection,
+        "SELECT ? AS a, name FROM person WHERE age > ? ORDER BY name LIMIT ?",
+        ["x", 30, 1],
+    )
+    assert found == [{"a": "x", "name": "ada"}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "types"),
+    [
+        ("SELECT name FROM person WHERE age > ?", [pa.int32()]),
+        ("SELECT name FROM person WHERE ? < born", [pa.date32()]),
+        ("SELECT name FROM person p WHERE p.seen = ?", [pa.timestamp("us", "UTC")]),
+        ("SELECT name FROM person WHERE name LIKE ? LIMIT ?", [pa.string(), pa.int64()]),
+        ("SELECT name FROM person WHERE score BETWEEN ? AND ?", [pa.float64(), pa.float64()]),
+        ("SELECT name FROM person WHERE age IN (?, ?)", [pa.int32(), pa.int32()]),
+        ("SELECT CAST(? AS DECIMAL(10, 2))", [pa.decimal128(10, 2)]),
+        ("SELECT coalesce(city, ?) FROM person", [pa.string()]),
+        ("SELECT age + ? FROM person", [pa.int32()]),
+        ("SELECT ?", [pa.string()]),
+        ("UPDATE person SET age = ? WHERE name = ?", [pa.int32(), pa.string()]),
+        ("INSERT INTO sales (day, units) VALUES (?, ?)", [pa.date32(), pa.int64()]),
+        ("INSERT INTO item VALUES (?, ?)", [pa.string(), pa.float64()]),
+        ("DELETE FROM person WHERE active = ?", [pa.bool_()]),
+    ],
+)  # fmt: skip
+def test_parameters_have_the_type_of_their_place(
+    connection: omnigraph_sql.Connection, sql: str, types: list[pa.DataType]
+) -> None:
+    statement = connection.prepare(sql)
+    assert statement.parameter_schema.types == types
+    assert statement.parameter_schema.names == [str(n) for n in range(1, len(types) + 1)]
+
+
+def test_named_parameters_keep_their_names(connection: omnigraph_sql.Connection) -> None:
+    statement = connection.prepare("SELECT name FROM person WHERE age > :low AND city = :where")
+    assert statement.parameter_schema == pa.schema([("low", pa.int32()), ("where", pa.string())])
+
+
+def test_a_result_schema_is_known_without_running(connection: omnigraph_sql.Connection) -> None:
+    statement = connection.prepare("SELECT name, age + 1 AS next FROM person WHERE age > ?")
+    assert statement.result_schema is not None
+    assert statement.result_schema.names == ["name", "next"]
+    assert not statement.is_update
+    assert connection.prepare("DELETE FROM person").result_schema is None
+
+
+def test_values_take_the_type_of_their_place(connection: omnigraph_sql.Connection) -> None:
+    sql = "SELECT name FROM person WHERE born = ?"
+    for value in ("1999-12-31", date(1999, 12, 31)):
+        assert rows(connection, sql, [value]) == [{"name": "eve"}]
+    assert rows(connection, "SELECT name FROM person WHERE age > ? ORDER BY 1", [35.5]) == [
+        {"name": "ada"},
+        {"name": "cy"},
+    ]
+    assert rows(connection, "SELECT name FROM person WHERE age = ?", [None]) == []
+
+
+def test_rows_of_parameters_run_one_after_the_other(connection: omnigraph_sql.Connection) -> None:
+    batch = pa.record_batch({"1": pa.array([25, 41])})
+    found = table(connection, "SELECT name FROM person WHERE age = ? ORDER BY name", batch)
+    assert found.column("name").to_pylist() == ["bob", "eve", "cy"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "params"),
+    [
+        ("SELECT ?", []),
+        ("SELECT ?", [1, 2]),
+        ("SELECT :a", {"b": 1}),
+        ("SELECT ?, $1", [1]),
+        ("SELECT :a, $1", [1]),
+        ("SELECT $0", [1]),
+        ("SELECT ?", "x"),
+        ("SELECT ?", [object()]),
+    ],
+)
+def test_wrong_parameters_are_told(
+    connection: omnigraph_sql.Connection, sql: str, params: Params
+) -> None:
+    with pytest.raises(InvalidInput):
+        rows(connection, sql, params)
+
+
+@given(st.text(max_size=40))
+def test_no_text_escapes_its_parameter(
+    shared_connection: omnigraph_sql.Connection, text: str
+) -> None:
+    found = rows(shared_connection, "SELECT ? AS x, count(*) AS n FROM person WHERE name <> ?",
+                 [text, text])  # fmt: skip
+    assert found == [{"x": text, "n": 5}]
