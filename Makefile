@@ -53,7 +53,7 @@ format: $(STAMP) ## let ruff write the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-cost bench-load bench-query bench-merge bench-sql ## all benchmarks
+bench: bench-cost bench-load bench-query bench-merge bench-sql bench-spark ## all benchmarks
 
 bench-cost: $(STAMP) $(VENV)/.bench ## operations of a small write by history depth, beside peers
 	$(BIN)/python -m benchmarks.cost
