@@ -10,11 +10,13 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.storage.snapshot import Snapshot
 from omnigraph_flight.access import Access
 from omnigraph_flight.authentication import Caller
 from omnigraph_flight.settings import DEFAULT_BRANCH, Settings
@@ -38,6 +40,20 @@ class Place:
         self.shared = shared
         """Whether it belongs to no session and serves one read after the other."""
         self.lock = threading.RLock()
+
+    @contextmanager
+    def pinned(self, snapshot: Snapshot | None = None) -> Iterator[Snapshot | None]:
+        """A block in which the catalog is read at one moment, the newest unless told.
+
+        None inside a transaction, which reads its own branch.
+        """
+        connection = self.connection
+        if connection.in_transaction:
+            yield None
+            return
+        found = snapshot or connection.graph.snapshot(connection.catalog)
+        with connection.pinned(connection.catalog, found):
+            yield found
 
     def move(self, settings: Settings) -> None:
         """Go where the settings say, unless a transaction holds the connection where it is."""
