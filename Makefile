@@ -8,7 +8,7 @@ JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick lint format bench bench-cost bench-load bench-query bench-sql soak clean
+.PHONY: help setup demo test test-quick lint format bench bench-cost bench-load bench-query bench-merge bench-sql soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,7 +45,7 @@ format: $(STAMP) ## let ruff write the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-cost bench-load bench-query bench-sql ## all benchmarks
+bench: bench-cost bench-load bench-query bench-merge bench-sql ## all benchmarks
 
 bench-cost: $(STAMP) $(VENV)/.bench ## operations of a small write by history depth, beside peers
 	$(BIN)/python -m benchmarks.cost
@@ -55,6 +55,9 @@ bench-load: $(STAMP) $(VENV)/.bench ## rows per second of bulk loads, beside pee
 
 bench-query: $(STAMP) $(VENV)/.bench ## milliseconds of queries, beside graph and SQL engines
 	$(BIN)/python -m benchmarks.query
+
+bench-merge: $(STAMP) $(VENV)/.bench ## milliseconds of merges, beside joins and rewriting
+	$(BIN)/python -m benchmarks.merge
 
 bench-sql: $(STAMP) $(VENV)/.bench ## milliseconds of TPC-H's questions, beside DataFusion and duckdb
 	$(BIN)/python -m benchmarks.sql

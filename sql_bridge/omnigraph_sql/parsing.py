@@ -78,7 +78,11 @@ def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
 
 def parse_one(text: str, dialect: str) -> Parsed:
     """The only statement of a text."""
-    found = parse(text, dialect)
+    return only(parse(text, dialect))
+
+
+def only(found: Sequence[Parsed]) -> Parsed:
+    """The statement of a text that holds one."""
     if len(found) != 1:
         raise InvalidInput(
             f"the text holds {len(found)} statements, one is expected here",

@@ -52,16 +52,6 @@ def _commits(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
             }
 
 
-def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
-    for tag in graph.tags.list():
-        yield {
-            "name": tag.name,
-            "commit_id": tag.commit,
-            "branch": tag.branch,
-            "created_at": tag.time,
-        }
-
-
 def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
     for key, pointer in sorted(snapshot.moment.tables.items()):
         yield {
@@ -118,17 +108,6 @@ TABLES: Mapping[str, tuple[pa.Schema, Rows]] = {
             ]
         ),
         _commits,
-    ),
-    "tags": (
-        pa.schema(
-            [
-                ("name", pa.string()),
-                ("commit_id", pa.string()),
-                ("branch", pa.string()),
-                ("created_at", _INSTANT),
-            ]
-        ),
-        _tags,
     ),
     "table_versions": (
         pa.schema(
