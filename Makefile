@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-spark test test-quick test-spark lint format bench bench-cost bench-load \
-  bench-query bench-spark soak clean
+  bench-query bench-merge bench-sql bench-spark soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -53,7 +53,7 @@ format: $(STAMP) ## let ruff write the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-cost bench-load bench-query ## all benchmarks
+bench: bench-cost bench-load bench-query bench-merge bench-sql ## all benchmarks
 
 bench-cost: $(STAMP) $(VENV)/.bench ## operations of a small write by history depth, beside peers
 	$(BIN)/python -m benchmarks.cost
@@ -63,6 +63,12 @@ bench-load: $(STAMP) $(VENV)/.bench ## rows per second of bulk loads, beside pee
 
 bench-query: $(STAMP) $(VENV)/.bench ## milliseconds of queries, beside graph and SQL engines
 	$(BIN)/python -m benchmarks.query
+
+bench-merge: $(STAMP) $(VENV)/.bench ## milliseconds of merges, beside joins and rewriting
+	$(BIN)/python -m benchmarks.merge
+
+bench-sql: $(STAMP) $(VENV)/.bench ## milliseconds of TPC-H's questions, beside DataFusion and duckdb
+	$(BIN)/python -m benchmarks.sql
 
 bench-spark: $(STAMP) ## rows per second from and to Spark, beside Parquet
 	$(BIN)/python -m benchmarks.spark

@@ -16,10 +16,12 @@ from omnigraph.storage.values import Commit
 from omnigraph_sql import writing
 from omnigraph_sql.dbapi import Cursor
 from omnigraph_sql.engine import engine_of
+from omnigraph_sql.guard import Action, Guard, allow
 from omnigraph_sql.parameters import Params
-from omnigraph_sql.parsing import Parsed, parse, parse_one, require_dialect
+from omnigraph_sql.parsing import Parsed, only, parse, require_dialect
 from omnigraph_sql.pins import Pins
 from omnigraph_sql.reading import Planned
+from omnigraph_sql.script import Script
 from omnigraph_sql.statement import Statement
 from omnigraph_sql.streams import Running
 from omnigraph_sql.writing.ingest import IngestMode
@@ -44,6 +46,10 @@ class Connection:
         self.schema = schema or "public"
         self._dialect = require_dialect(dialect)
         self._running = Running()
+        self.guard: Guard = allow
+        """Who is told what statements touch before they do, and may refuse."""
+        self.action: Action = "write"
+        """What the statement that is running does to its target."""
         self._transaction: SessionTransaction | None = None
         self._pinned: dict[str, Snapshot] = {}
         self._temporary: set[tuple[str, str]] = set()
@@ -69,9 +75,12 @@ class Connection:
                 result = Statement(self, parsed).execute(params)
         return result
 
-    def prepare(self, sql: str) -> Statement:
-        """Parse and resolve the only statement of a text, without running it."""
-        return Statement(self, parse_one(sql, self.dialect))
+    def prepare(self, sql: str) -> Statement | Script:
+        """Parse and resolve a text without running it."""
+        statements = parse(sql, self.dialect)
+        if len(statements) > 1:
+            return Script(self, sql, statements)
+        return Statement(self, only(statements))
 
     def cursor(self) -> Cursor:
         """A cursor of Python's database interface."""
@@ -100,6 +109,7 @@ class Connection:
         temporary: bool = False,
     ) -> int:
         """Load rows into a plain table, or a type in the schemas nodes and edges; how many."""
+        self.action = "write" if mode == "append" else "define"
         return writing.ingest(
             self, table, rows, mode, schema=schema, catalog=catalog, temporary=temporary
         )
@@ -207,7 +217,7 @@ class Connection:
         pinned = dict(self._pinned)
         if self._transaction is not None and self._transaction.branch is None:
             pinned.setdefault(self._transaction.catalog, self._transaction.base)
-        return Pins(self.graph, self.catalog, self.branch_of, pinned)
+        return Pins(self.graph, self.catalog, self.branch_of, pinned, self.guard)
 
     def branch_of(self, catalog: str) -> str:
         """Where a catalog is read: inside a transaction, on the branch of the transaction."""

@@ -239,8 +239,11 @@ def _with_unified(properties: Mapping[str, Any], unified: Mapping[int, int]) -> 
 
 def read_head(view: ManifestView, branch: str) -> Head | None:
     """The head of a branch in a view."""
-    row = view.row(head_id(branch))
-    return parse_head(row) if row else None
+    head = view.heads.get(branch)
+    row = view.row(head_id(branch)) if head is None else None
+    if row is not None:
+        head = view.heads[branch] = parse_head(row)
+    return head
 
 
 def read_allocator(view: ManifestView) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import PublishContention
+from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.schema.arrow import default_scalar, table_schema
 from omnigraph.schema.catalog import GraphType
@@ -122,14 +122,19 @@ def apply_schema(
     commit_id = new_ulid()
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
-        change = stage_schema(
-            store,
-            store.catalog(head.schema),
-            head.tables,
-            source,
-            file=file,
-            allow_data_loss=allow_data_loss,
-        )
+        try:
+            change = stage_schema(
+                store,
+                store.catalog(head.schema),
+                head.tables,
+                source,
+                file=file,
+                allow_data_loss=allow_data_loss,
+            )
+        except StorageError:
+            if store.head(branch).epoch == head.epoch:
+                raise
+            continue  # not damage: a collection took what was staged
         if not change.plan.steps:
             return SchemaApplied(False, change.plan)
         publish = PublishPlan(

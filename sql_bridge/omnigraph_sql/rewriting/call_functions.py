@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -34,10 +35,10 @@ def _call(table: exp.Table, function: exp.Func, scope: Scope) -> None:
             names[argument.this.name.lower()] = _value(argument.expression, scope)
         else:
             places.append(_value(argument, scope))
-    catalog = table.catalog or None
+    catalog = table.catalog or scope.pins.current
     snapshot = scope.pins.snapshot(catalog)
     folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
-    rows = call_function(Call(folded, scope.pins.graph, snapshot, places, names))
+    rows = call_function(Call(folded, scope.pins, catalog, places, names))
     scope.cacheable = False
     scope.lent.append(scope.engine.lend(rows))
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
@@ -62,7 +63,8 @@ def _value(argument: exp.Expr, scope: Scope) -> Any:  # noqa: ANN401
     """What an argument says: a literal, a list of them, a parameter's value, or a query's rows."""
     match argument:
         case exp.Literal():
-            return argument.to_py()
+            found = argument.to_py()
+            return float(found) if isinstance(found, Decimal) else found
         case exp.Boolean():
             return bool(argument.this)
         case exp.Null():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph.errors import InvalidInput, OmniGraphError
+from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
@@ -100,7 +100,7 @@ def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
     try:
         tree = call_functions(parse_one(view.sql, view.dialect).tree.copy(), scope)
         resolve_tables(tree, scope)
-    except OmniGraphError as error:
+    except (InvalidInput, NotFound) as error:
         raise InvalidInput(
             f"the view {name} cannot be read: {error.message}",
             hint="Something it needs was changed or dropped; replace the view.",

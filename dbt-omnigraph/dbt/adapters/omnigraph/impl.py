@@ -78,6 +78,11 @@ class OmniGraphAdapter(SQLAdapter):
             super().cleanup_connections()
             self.connections.pool.close()
 
+    def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
+        """The server keeps the case of a name, quoted or not; so does the search for it."""
+        named = {"database": database, "schema": schema, "identifier": identifier}
+        return {part: name for part, name in named.items() if name is not None}
+
     # ------------------------------------------------------------------ for macros
 
     @available.parse(lambda *a, **k: 0)
