@@ -127,8 +127,7 @@ def judge(
         actual = head.tables[key].version if key in head.tables else None
         if actual != expected:
             raise ExpectedVersionMismatch(key, expected, actual)
-    if plan.once is not None and applied(head, plan.once[0]) >= plan.once[1]:
-        raise AlreadyApplied(base.branch, *plan.once)
+    require_new(head, plan.once)
     if plan.only_on_base and head.commit != base.commit:
         raise HeadMoved(head, "head")
     if plan.deletes is not None and deleted != plan.deletes:
@@ -225,6 +224,12 @@ def _with_applied(properties: Mapping[str, Any], once: tuple[str, int] | None) -
     if once is None:
         return properties
     return dict(properties) | {APPLIED: dict(properties.get(APPLIED, {})) | dict([once])}
+
+
+def require_new(head: Head, once: tuple[str, int] | None) -> None:
+    """Refuse a batch of a stream that a branch has."""
+    if once is not None and applied(head, once[0]) >= once[1]:
+        raise AlreadyApplied(head.branch, *once)
 
 
 def applied(head: Head, stream: str) -> int:

@@ -385,6 +385,7 @@ class WriteTxn:
             raise HeadMoved(head, "collection", expired=True) from error
 
     def _prepare(self) -> PublishPlan:
+        require_new(self.pin, self._once)  # before its rows are found to be there already
         failpoint(BEFORE_STAGE)
         work = self._work
         self._check_values()
