@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ def served_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     omnigraph.init(str(root), "")
     with Server(Config(graphs={"graph": str(root)}, port=0, optimize_seconds=0)) as server:
         yield server.uri
+
+
+@pytest.fixture(scope="module")
+def test_data_dir(request: pytest.FixtureRequest) -> Path:
+    """The suite's own files for a family of tests."""
+    family = Path(request.path).stem.removeprefix("test_")
+    return Path(str(files("dbt.tests.adapter"))) / family / "data"
 
 
 @pytest.fixture(scope="class")
