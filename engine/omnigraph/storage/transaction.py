@@ -42,7 +42,7 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.registration import register, resume, unregister
@@ -389,11 +389,8 @@ class WriteTxn:
         failpoint(BEFORE_STAGE)
         work = self._work
         self._check_values()
-        for key, state in zip(
-            self._operations,
-            self._store.workers.map(self._staged, self._operations),
-            strict=True,
-        ):
+        staged = self._store.workers.map(self._staged, self._operations)
+        for key, state in zip(self._operations, staged, strict=True):
             work.staged[key] = state
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
