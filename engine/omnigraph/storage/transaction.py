@@ -388,11 +388,8 @@ class WriteTxn:
         failpoint(BEFORE_STAGE)
         work = self._work
         self._check_values()
-        for key, state in zip(
-            self._operations,
-            self._store.workers.map(self._staged, self._operations),
-            strict=True,
-        ):
+        staged = self._store.workers.map(self._staged, self._operations)
+        for key, state in zip(self._operations, staged, strict=True):
             work.staged[key] = state
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
