@@ -8,7 +8,7 @@ JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick lint format bench bench-cost bench-load bench-query soak clean
+.PHONY: help setup demo test test-quick lint format bench bench-cost bench-load bench-query bench-flight test-clients soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,15 @@ test: $(STAMP) lint ## lint, then every test
 test-quick: $(STAMP) ## only the quick tests
 	$(PYTEST) -n $(JOBS) -m "not slow and not soak" -q
 
+CLIENTS := build/clients
+test-clients: $(STAMP) ## the Flight SQL server with clients of other makers (installs them)
+	mkdir -p $(CLIENTS)
+	test -d $(CLIENTS)/python || $(PYTHON) -m venv $(CLIENTS)/python
+	$(CLIENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r tests/flight/other_clients/requirements.txt
+	cp tests/flight/other_clients/package.json $(CLIENTS)/ && cd $(CLIENTS) && npm install --no-audit
+	OMNIGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(PYTEST) -m clients tests/flight/other_clients
+
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,7 +54,7 @@ format: $(STAMP) ## let ruff write the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-cost bench-load bench-query ## all benchmarks
+bench: bench-cost bench-load bench-query bench-flight ## all benchmarks
 
 bench-cost: $(STAMP) $(VENV)/.bench ## operations of a small write by history depth, beside peers
 	$(BIN)/python -m benchmarks.cost
@@ -55,6 +64,9 @@ bench-load: $(STAMP) $(VENV)/.bench ## rows per second of bulk loads, beside pee
 
 bench-query: $(STAMP) $(VENV)/.bench ## milliseconds of queries, beside graph and SQL engines
 	$(BIN)/python -m benchmarks.query
+
+bench-flight: $(STAMP) $(VENV)/.bench ## queries per second over Flight SQL, beside other servers
+	$(BIN)/python -m benchmarks.flight
 
 $(VENV)/.bench: $(STAMP) requirements-bench.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
