@@ -1,5 +1,5 @@
 """Measurements: what a small write costs (`cost`), how fast much data goes in (`load`), and how
-fast queries are answered (`query`).
+fast queries are answered in `.gq` (`query`) and in SQL (`sql`).
 
 They use the stores and the counting proxy of the tests.
 """

@@ -3,7 +3,8 @@
 One graph in every system, each in a process of its own. A line is timed only where the first
 answer is that of numpy; systems take turns, and a cell is the median of its turns, warm. Results
 are fetched completely: Arrow from OmniGraph, rows from the others. Beside them, in processes of
-their own: a cold start, and memory while ten million rows stream.
+their own: a cold start, memory while ten million rows stream, and sorts and groups of one large
+table beside DataFusion.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import benchmarks
 from benchmarks.query_apart import cold_start, streaming
 from benchmarks.query_data import kept
 from benchmarks.query_lines import LINES, Line
+from benchmarks.query_relational import relational
 from benchmarks.query_worker import SYSTEMS, Checked, Worker
 from benchmarks.table import Cell, show
 
@@ -35,8 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1 is 100,000 nodes")
     parser.add_argument("--repeat", type=int, default=7, help="turns of each system")
-    parser.add_argument("--only", nargs="+", choices=[*keys, "cold", "stream"], default=[])
+    parser.add_argument(
+        "--only", nargs="+", choices=[*keys, "cold", "stream", "relational"], default=[]
+    )
     parser.add_argument("--systems", nargs="+", choices=[s.name for s in SYSTEMS], default=[])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of relational work")
     options = parser.parse_args(arguments)
     lines = [line for line in LINES if not options.only or line.key in options.only]
     folder = HOME / f"query-{options.scale:g}"
@@ -57,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cold_start(graph, data, folder / "apart", options.repeat)
     if not options.only or "stream" in options.only:
         streaming(graph, data, folder / "apart")
+    if not options.only or "relational" in options.only:
+        relational(folder, options.rows, options.repeat)
 
 
 def measured(lines: Sequence[Line], workers: Sequence[Worker], repeat: int) -> None:

@@ -6,6 +6,7 @@ profile `soak` looks for new ones.
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("support.fixtures",)
@@ -16,3 +17,12 @@ settings.register_profile(
 )
 settings.register_profile("soak", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("OMNIGRAPH_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--dbt-publish",
+        default="direct",
+        choices=["direct", "on_success"],
+        help="dbt's suite: write to the target, or to a branch that a success publishes",
+    )

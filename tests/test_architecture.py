@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ENGINE = Path(__file__).parent.parent / "engine" / "omnigraph"
+ROOT = Path(__file__).parent.parent
+ENGINE = ROOT / "engine" / "omnigraph"
+SQL = ROOT / "sql_bridge" / "omnigraph_sql"
 
 FORBIDDEN = {
     "schema": {"lance", "datafusion", "obstore", "omnigraph.storage", "omnigraph.loading"},
@@ -82,8 +84,27 @@ def test_readers_and_writers_of_files_know_no_storage() -> None:
     assert wrong == []
 
 
+def test_sql_knows_neither_transport_nor_lance() -> None:
+    forbidden = ("lance", "obstore", "pyarrow.flight", "omnigraph_flight", "adbc_driver_flightsql")
+    wrong = [
+        (path.name, name)
+        for path in sorted(SQL.rglob("*.py"))
+        for name in imports(path)
+        if any(within(name, package) for package in forbidden)
+    ]
+    assert wrong == []
+
+
+def test_passes_of_sql_are_one_function_in_a_file_of_its_name() -> None:
+    for path in sorted((SQL / "rewriting").glob("*.py")):
+        tree = ast.parse(path.read_text())
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert path.name == "__init__.py" or path.stem in functions
+
+
 def test_every_package_says_what_it_promises() -> None:
-    for package in sorted(path.parent for path in ENGINE.glob("*/__init__.py")):
+    found = [*ENGINE.glob("*/__init__.py"), *SQL.rglob("__init__.py")]
+    for package in sorted(path.parent for path in found):
         doc = ast.get_docstring(ast.parse((package / "__init__.py").read_text()))
         assert doc, package.name
         assert len(doc.splitlines()) >= 1
@@ -91,8 +112,8 @@ def test_every_package_says_what_it_promises() -> None:
 
 def test_modules_stay_readable() -> None:
     long = {
-        str(path.relative_to(ENGINE)): lines
-        for path in ENGINE.rglob("*.py")
+        str(path.relative_to(ROOT)): lines
+        for path in [*ENGINE.rglob("*.py"), *SQL.rglob("*.py")]
         if (lines := len(path.read_text().splitlines())) > 500
     }
     assert long == {}

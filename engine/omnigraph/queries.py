@@ -27,11 +27,16 @@ from omnigraph.exec.stored import (
 from omnigraph.exec.view import View
 from omnigraph.query import CompiledQuery, LintReport, choose_query, lint
 from omnigraph.query.tree import MutationTree
+from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest import ManifestView
 from omnigraph.storage.moments import resolve
 from omnigraph.storage.snapshot import Snapshot
 
 __all__ = ["MutationResult", "Queries", "QueryResult", "StoredQuery"]
+
+SNAPSHOTS = 64
+"""Moments that are not looked up again while nothing is committed."""
 
 Params = Mapping[str, Any] | None
 Kind = Literal["read", "mutation"]
@@ -45,6 +50,8 @@ class Queries:
         self._context = ExecContext(
             root=store.root, cache_dir=default_cache_dir(), embedder=configured_embedder
         )
+        self._seen: tuple[ManifestView, BoundedCache[str, Snapshot]] | None = None
+        """Snapshots by the names they were asked for, while nothing has been committed since."""
 
     def read(
         self,
@@ -137,7 +144,14 @@ class Queries:
     def _snapshot(self, at: str | Snapshot) -> Snapshot:
         if isinstance(at, Snapshot):
             return at
-        return Snapshot(self._store, resolve(self._store, at))
+        view, seen = self._store.publisher.refresh(), self._seen
+        if seen is None or seen[0] is not view:
+            seen = self._seen = (view, BoundedCache(SNAPSHOTS))
+        found = seen[1].get(at)
+        if found is None:
+            found = Snapshot(self._store, resolve(self._store, at))
+            seen[1].put(at, found)
+        return found
 
     def _compiled(
         self, snapshot: Snapshot, text: str | None, name: str | None, file: str | None

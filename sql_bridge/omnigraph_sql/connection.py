@@ -18,9 +18,10 @@ from omnigraph_sql.dbapi import Cursor
 from omnigraph_sql.engine import engine_of
 from omnigraph_sql.guard import Action, Guard, allow
 from omnigraph_sql.parameters import Params
-from omnigraph_sql.parsing import Parsed, parse, parse_one, require_dialect
+from omnigraph_sql.parsing import Parsed, only, parse, require_dialect
 from omnigraph_sql.pins import Pins
 from omnigraph_sql.reading import Planned
+from omnigraph_sql.script import Script
 from omnigraph_sql.statement import Statement
 from omnigraph_sql.streams import Running
 from omnigraph_sql.writing.ingest import IngestMode
@@ -74,9 +75,12 @@ class Connection:
                 result = Statement(self, parsed).execute(params)
         return result
 
-    def prepare(self, sql: str) -> Statement:
-        """Parse and resolve the only statement of a text, without running it."""
-        return Statement(self, parse_one(sql, self.dialect))
+    def prepare(self, sql: str) -> Statement | Script:
+        """Parse and resolve a text without running it."""
+        statements = parse(sql, self.dialect)
+        if len(statements) > 1:
+            return Script(self, sql, statements)
+        return Statement(self, only(statements))
 
     def cursor(self) -> Cursor:
         """A cursor of Python's database interface."""

@@ -48,7 +48,7 @@ def explained(error: BaseException) -> OmniGraphError:
         ours = _carried.pop(token[0], None)
         if ours is not None:
             return ours
-    message = _PREFIX.sub("", text).strip()
+    message = _PREFIX.sub("", text).partition("\nThis issue was likely")[0].strip()
     missing = _NO_FIELD.search(message)
     if missing:
         name = missing["name"].replace('"', "")

@@ -78,7 +78,11 @@ def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
 
 def parse_one(text: str, dialect: str) -> Parsed:
     """The only statement of a text."""
-    found = parse(text, dialect)
+    return only(parse(text, dialect))
+
+
+def only(found: Sequence[Parsed]) -> Parsed:
+    """The statement of a text that holds one."""
     if len(found) != 1:
         raise InvalidInput(
             f"the text holds {len(found)} statements, one is expected here",
@@ -215,7 +219,9 @@ def _explained(text: str, error: SqlglotParseError) -> InvalidInput:
         return InvalidInput(f"cannot read this statement: {description}")
     lines = text.split("\n")
     end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
-    if description.startswith(("Invalid expression", "Required keyword", "Expecting", "Expected")):
+    if description.startswith("Required keyword"):
+        problem = f"something is missing after {shown!r}"
+    elif description.startswith(("Invalid expression", "Expecting", "Expected")):
         problem = f"syntax error at {shown!r}: {description[0].lower()}{description[1:]}"
     else:
         problem = description

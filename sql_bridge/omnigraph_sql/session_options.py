@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
 
 
-def set_options(connection: Connection, statement: exp.Set) -> None:
+def is_set(statement: exp.Expr) -> bool:
+    """Whether a statement sets options of the session, in a form that is understood or not."""
+    return isinstance(statement, exp.Set) or (
+        isinstance(statement, exp.Command) and str(statement.this).upper() == "SET"
+    )
+
+
+def set_options(connection: Connection, statement: exp.Expr) -> None:
     """`SET dialect = 'duckdb'`; options of other databases are taken and mean nothing here."""
     for item in statement.expressions:
         if isinstance(item.this, exp.EQ):

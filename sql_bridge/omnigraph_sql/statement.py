@@ -19,7 +19,7 @@ from omnigraph_sql.relations import Name, find_relation
 from omnigraph_sql.rewriting.know_targets import know_targets
 from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.scope import Scope
-from omnigraph_sql.session_options import set_options
+from omnigraph_sql.session_options import is_set, set_options
 from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.streams import reader
@@ -71,7 +71,7 @@ class Statement:
 
     def execute(self, params: Params = None) -> pa.RecordBatchReader | int:
         """Its rows at the newest moment, or how many rows it changed."""
-        if isinstance(self._tree, exp.Set):
+        if is_set(self._tree):
             set_options(self.connection, self._tree)
             return 0
         if self.is_update:

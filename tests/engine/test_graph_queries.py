@@ -23,6 +23,7 @@ from omnigraph.errors import (
 from omnigraph.exec.rows import CHUNK
 from omnigraph.graph import Graph
 from omnigraph.query import parse
+from omnigraph.storage.moments import resolve
 from support.graphs import boats, refused
 
 CREWED = """query crewed($least: I32?) {
@@ -321,6 +322,26 @@ def test_a_repeated_query_is_parsed_once(graph: Graph, monkeypatch: pytest.Monke
         graph.explain(asked)
         graph.mutate(LAUNCH.replace("launch", "parsed_once_too"), params={"name": name})
     assert len(texts) == 2
+
+
+def test_a_moment_is_looked_up_once_while_nothing_is_committed(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+
+    def counted(store: Any, at: str) -> Any:  # noqa: ANN401
+        looked_up.append(at)
+        return resolve(store, at)
+
+    monkeypatch.setattr("omnigraph.queries.resolve", counted)
+    other = omnigraph.open(graph.uri)
+    before = graph.query(NAMES).rows()
+    assert graph.query(NAMES).rows() == before
+    assert graph.query(NAMES, at="main@v2").rows() == graph.query(NAMES, at="main@v2").rows()
+    assert looked_up == ["main", "main@v2"]
+    other.mutate(LAUNCH, params={"name": "Gig"})
+    assert len(graph.query(NAMES).rows()) == len(before) + 1
+    assert looked_up[2:] == ["main", "main"]
 
 
 def test_lint_reports_everything(graph: Graph) -> None:

@@ -210,10 +210,9 @@ def _filled(type_: Type, prop: str) -> str | None:
 
 def with_prop(prop: str, name: str, declaration: str) -> Callable[[Type], Type | None]:
     def how(type_: Type) -> Type | None:
-        others = {i: p for i, p in type_.props.items() if i != prop}
-        if any(given == name for given, _ in others.values()):
+        if prop in type_.props or any(given == name for given, _ in type_.props.values()):
             return None
-        return replace(type_, props={**others, prop: (name, declaration)})
+        return replace(type_, props={**type_.props, prop: (name, declaration)})
 
     return how
 

@@ -47,7 +47,7 @@ Names = Mapping[str, Sequence[str]]
 def log(
     invocation: Invocation, graph_uri: str | None, branch: str | None, drawn: bool, limit: int
 ) -> None:
-    """Show the history, newest first, with the names of branches and tags.
+    """Show the history, newest first, with branches and tags.
 
     GRAPH is the same as --store.
     """

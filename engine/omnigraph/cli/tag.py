@@ -12,7 +12,7 @@ from omnigraph.cli.command import Invocation, group, pass_invocation
     "tag",
     example="""
     omnigraph tag create v1
-    omnigraph snapshot --at v1
+    omnigraph tag list
     """,
 )
 def tag() -> None:
@@ -36,7 +36,10 @@ def tag() -> None:
 )
 @pass_invocation
 def create(invocation: Invocation, name: str, at: str) -> None:
-    """Name the commit of a moment; collections keep it until the tag is deleted."""
+    """Name the commit of a moment.
+
+    Collections keep it until the tag is deleted.
+    """
     made = invocation.graph().tags.create(name, at)
     if invocation.json:
         output.write_json(made.to_json())
@@ -63,7 +66,10 @@ def list_(invocation: Invocation) -> None:
 @click.argument("name")
 @pass_invocation
 def delete(invocation: Invocation, name: str) -> None:
-    """Forget a tag; what only it kept goes with the next collection."""
+    """Forget a tag.
+
+    What only it kept goes with the next collection.
+    """
     invocation.graph().tags.delete(name)
     if invocation.json:
         output.write_json({"deleted": name.strip()})

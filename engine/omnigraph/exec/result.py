@@ -68,8 +68,9 @@ class QueryResult:
         }
 
     def _require_unique_names(self) -> None:
-        twice = [name for name, count in Counter(self.schema.names).items() if count > 1]
-        if twice:
+        names = self.schema.names
+        if len(set(names)) < len(names):
+            twice = [name for name, count in Counter(names).items() if count > 1]
             raise InvalidInput(
                 f"two columns are called {twice[0]!r}",
                 hint=f"Give one of them another name: `{twice[0]} as …`.",

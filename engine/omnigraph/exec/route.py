@@ -46,7 +46,7 @@ def choose_route(view: View, plan: ReadPlan, match: MatchPlan) -> Route:
     """The cheaper way for one read, unless somebody insists on one."""
     context = view.context
     mode = context.traversal_mode
-    if _searches(plan):
+    if context.planned(plan, "searches", lambda: _searches(plan)):
         return Route("csr", "search reads whole columns")
     if mode != "auto":
         return Route(mode, f"the traversal mode is {mode}")

@@ -53,7 +53,7 @@ def run_read(
             hint="Send it to the mutation entry point.",
         )
     values = coerce_params(query, params)
-    schema = result_schema(plan)
+    schema: pa.Schema = context.planned(plan, "schema", lambda: result_schema(plan))
     now = datetime.now(UTC)
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -239,10 +239,14 @@ class View:
         key = (kind, type_name)
         found = self._sources.get(key)
         if found is None:
-            catalog = self.snapshot.catalog
-            type_ = catalog.node(type_name) if kind == "node" else catalog.edge(type_name)
-            found = self._sources[key] = type_source(self.snapshot, type_)
+            made: TypeSource = self.context.planned(self.snapshot, key, lambda: self._source(*key))
+            found = self._sources[key] = made
         return found
+
+    def _source(self, kind: str, type_name: str) -> TypeSource:
+        catalog = self.snapshot.catalog
+        type_ = catalog.node(type_name) if kind == "node" else catalog.edge(type_name)
+        return type_source(self.snapshot, type_)
 
     def count(self, kind: str, type_name: str) -> int:
         """How many entities a type has; reads nothing."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
@@ -19,6 +20,8 @@ from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragme
 from omnigraph.storage.reading import TableVersion, guarded, read_error
 from omnigraph.storage.tables import Tables
 
+OFFSETS = np.uint64(0xFFFFFFFF)
+"""The part of an address that says which row of its fragment it is."""
 TAKE_ROWS = 4096
 """Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""
 BATCH_ROWS = 8192
@@ -52,8 +55,8 @@ def differing_rows(
         if _deletions(mine) == _deletions(others):
             continue
         live, live_after = _live(tables, before, mine), _live(tables, after, others)
-        old_gone.append(_addresses(mine, np.setdiff1d(live, live_after, assume_unique=True)))
-        new_gone.append(_addresses(others, np.setdiff1d(live_after, live, assume_unique=True)))
+        old_gone.append(_addresses(mine, np.flatnonzero(live & ~live_after)))
+        new_gone.append(_addresses(others, np.flatnonzero(live_after & ~live)))
     return (
         _row_set(before, [f for files, f in old.items() if files not in new], old_gone, old),
         _row_set(after, [f for files, f in new.items() if files not in old], new_gone, new),
@@ -107,14 +110,17 @@ def _selected(
     if rows.fragments:
         yield from scan([dataset.get_fragment(i) for i in rows.fragments])
     for fragment_id, addresses in split_by_fragment(rows.addresses):
-        fragment = [dataset.get_fragment(fragment_id)]
+        found = dataset.get_fragment(fragment_id)
+        fragment = [found]
         if len(addresses) <= TAKE_ROWS:
             listed = ", ".join(map(str, addresses.tolist()))
             yield from scan(fragment, f"_rowaddr IN ({listed})")
             continue
-        wanted = pa.array(addresses, pa.uint64())
+        wanted = np.zeros(found.physical_rows, np.bool_)
+        wanted[addresses & OFFSETS] = True
         for batch in scan(fragment, addresses=True):
-            kept = batch.filter(pc.is_in(batch.column("_rowaddr"), wanted))
+            places = batch.column("_rowaddr").to_numpy() & OFFSETS
+            kept = batch.filter(pa.array(wanted[places]))
             if kept.num_rows:
                 yield kept.select(list(columns))
 
@@ -132,21 +138,24 @@ def _deletions(fragment: LanceFragment) -> str | None:
     return str(deleted.path(fragment.fragment_id)) if deleted else None
 
 
-def _live(tables: Tables, version: TableVersion, fragment: LanceFragment) -> Addresses:
-    """Offsets of the live rows of a fragment; reads its deletion file at most."""
+def _live(tables: Tables, version: TableVersion, fragment: LanceFragment) -> npt.NDArray[np.bool_]:
+    """Which rows of a fragment are live; reads its deletion file at most."""
+    live = np.ones(fragment.physical_rows, np.bool_)
     if fragment.metadata.deletion_file is None:
-        return np.arange(fragment.physical_rows, dtype=np.uint64)
+        return live
+    live[:] = False
     reader = (
         tables.open(version)
         .scanner(columns=[], fragments=[fragment], with_row_address=True)
         .to_reader()
     )
-    parts = [batch.column("_rowaddr").to_numpy() for batch in guarded(reader, version)]
-    return np.concatenate([NO_ADDRESSES, *parts]) & np.uint64(0xFFFFFFFF)
+    for batch in guarded(reader, version):
+        live[batch.column("_rowaddr").to_numpy() & OFFSETS] = True
+    return live
 
 
-def _addresses(fragment: LanceFragment, offsets: Addresses) -> Addresses:
-    return offsets | np.uint64(fragment.fragment_id << 32)
+def _addresses(fragment: LanceFragment, offsets: npt.NDArray[np.intp]) -> Addresses:
+    return offsets.astype(np.uint64) | np.uint64(fragment.fragment_id << 32)
 
 
 def _row_set(

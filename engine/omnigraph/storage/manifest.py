@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ from omnigraph.storage.manifest_fragments import (
 )
 from omnigraph.storage.migrations import require_readable, stamped
 from omnigraph.storage.store import RawStore
-from omnigraph.storage.values import MANIFEST_SCHEMA, Row, rows_table
+from omnigraph.storage.values import MANIFEST_SCHEMA, Head, Row, rows_table
 
 KEPT_VERSIONS = 16
 """Manifest versions that are never trimmed. More would make every commit's listing longer."""
@@ -87,6 +87,8 @@ class ManifestView:
     dataset: LanceDataset
     named: Mapping[str, Located]
     by_fragment: NamedRows
+    heads: dict[str, Head] = field(default_factory=dict, compare=False, repr=False)
+    """Heads that were parsed already, by branch."""
 
     @property
     def version(self) -> int:

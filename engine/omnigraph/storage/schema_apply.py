@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import PublishContention
+from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.schema.arrow import default_scalar, table_schema
 from omnigraph.schema.catalog import GraphType
@@ -47,6 +47,8 @@ class SchemaChange:
     plan: SchemaPlan
     source: str
     desired: Catalog
+    first_identity: int
+    """The next free identity when it was planned."""
     tables: Mapping[str, TablePointer | None]
     purge: tuple[int, ...]
 
@@ -58,7 +60,7 @@ class SchemaChange:
             relies_on=plan.relies_on | _graph_tables(plan.base),
             relies_on_schema=True,
             schema=schema_record(self.source, self.desired),
-            next_identity=self.desired.next_identity,
+            identities=range(self.first_identity, self.desired.next_identity),
             purge=self.purge,
         )
 
@@ -70,6 +72,7 @@ class SchemaChange:
         moved = {**self.tables, **later.tables}
         return replace(
             later,
+            first_identity=self.first_identity,
             tables={key: to for key, to in moved.items() if to is not None or key in base},
             purge=tuple(sorted({*self.purge, *later.purge})),
         )
@@ -102,6 +105,7 @@ def stage_schema(
         plan,
         source,
         desired,
+        first_identity,
         _moved_tables(store, pointers, accepted, desired) if plan.steps else {},
         _purged(accepted, desired) if allow_data_loss and plan.steps else (),
     )
@@ -122,14 +126,19 @@ def apply_schema(
     commit_id = new_ulid()
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
-        change = stage_schema(
-            store,
-            store.catalog(head.schema),
-            head.tables,
-            source,
-            file=file,
-            allow_data_loss=allow_data_loss,
-        )
+        try:
+            change = stage_schema(
+                store,
+                store.catalog(head.schema),
+                head.tables,
+                source,
+                file=file,
+                allow_data_loss=allow_data_loss,
+            )
+        except StorageError:
+            if store.head(branch).epoch == head.epoch:
+                raise
+            continue  # not damage: a collection took what was staged
         if not change.plan.steps:
             return SchemaApplied(False, change.plan)
         publish = PublishPlan(

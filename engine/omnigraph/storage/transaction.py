@@ -42,7 +42,7 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.registration import register, resume, unregister
@@ -358,10 +358,9 @@ class WriteTxn:
             or self._schema_change is not None
             or any(o.strict for operations in self._operations.values() for o in operations)
         )
-        if moved.member == "schema":
-            raise ReadSetConflict(
-                "schema", self.pin.schema, moved.head.schema, "the schema of the branch changed"
-            )
+        if moved.member in ("schema", "identities"):
+            what = "another schema change was faster"
+            raise ReadSetConflict("schema", self.pin.schema, moved.head.schema, what)
         if moved.expired and (strict or self._registration is not None):
             raise _expired()
         if strict and moved.member in moved.head.tables:
@@ -385,6 +384,7 @@ class WriteTxn:
             raise HeadMoved(head, "collection", expired=True) from error
 
     def _prepare(self) -> PublishPlan:
+        require_new(self.pin, self._once)  # before its rows are found to be there already
         failpoint(BEFORE_STAGE)
         work = self._work
         self._check_values()

@@ -15,6 +15,7 @@ from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
 from omnigraph_sql.rewriting.resolve_tables import resolve_tables
 from omnigraph_sql.rewriting.spell_names import spell_names
+from omnigraph_sql.rewriting.type_literals import type_literals
 from omnigraph_sql.scope import Scope
 
 PASSES = (
@@ -25,6 +26,7 @@ PASSES = (
     resolve_tables,
     fit_types,
     name_results,
+    type_literals,
     spell_names,
 )
 

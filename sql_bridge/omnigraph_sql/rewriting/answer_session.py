@@ -25,6 +25,10 @@ _NAMES: dict[str, Callable[[Scope], str | None]] = {
     "user": lambda scope: scope.user,
     "suser_sname": lambda scope: scope.user,
 }
+_SETTINGS: dict[str, Callable[[Scope], str | None]] = {
+    "timezone": lambda scope: "UTC",
+    "search_path": lambda scope: scope.schema,
+}
 
 
 def answer_session(tree: exp.Expr, scope: Scope) -> exp.Expr:
@@ -36,7 +40,9 @@ def answer_session(tree: exp.Expr, scope: Scope) -> exp.Expr:
             if isinstance(node, exp.Anonymous)
             else _ANSWERS.get(type(node))
         )
-        if answer is None or (isinstance(node, exp.Anonymous) and node.expressions):
+        if isinstance(node, exp.Anonymous) and node.expressions:
+            answer = _setting(node)
+        if answer is None:
             continue
         scope.cacheable = False
         found = answer(scope)
@@ -45,6 +51,14 @@ def answer_session(tree: exp.Expr, scope: Scope) -> exp.Expr:
             value = exp.alias_(value, _name(node), quoted=True)
         node.replace(value)
     return tree
+
+
+def _setting(node: exp.Anonymous) -> Callable[[Scope], str | None] | None:
+    """`current_setting('timezone')`, which clients ask before they show times."""
+    if str(node.this).lower() != "current_setting":
+        return None
+    name = str(node.expressions[0].name).lower()
+    return _SETTINGS.get(name) or (lambda scope: None)
 
 
 def product_version() -> str:

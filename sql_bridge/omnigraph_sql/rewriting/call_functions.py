@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -62,7 +63,8 @@ def _value(argument: exp.Expr, scope: Scope) -> Any:  # noqa: ANN401
     """What an argument says: a literal, a list of them, a parameter's value, or a query's rows."""
     match argument:
         case exp.Literal():
-            return argument.to_py()
+            found = argument.to_py()
+            return float(found) if isinstance(found, Decimal) else found
         case exp.Boolean():
             return bool(argument.this)
         case exp.Null():

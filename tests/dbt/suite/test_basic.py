@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.basic import (
+    expected_catalog,
     test_adapter_methods,
     test_base,
     test_docs_generate,
@@ -18,6 +20,8 @@ from dbt.tests.adapter.basic import (
     test_table_materialization,
     test_validate_connection,
 )
+from dbt.tests.fixtures.project import TestProjInfo as Project
+from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, TableMetadata
 
 
 class TestCaching(test_adapter_methods.TestBaseCaching):
@@ -29,11 +33,34 @@ class TestSimpleMaterializations(test_base.TestSimpleMaterializations):
 
 
 class TestDocsGenerate(test_docs_generate.TestDocsGenerate):
-    pass
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project: Project) -> dict[str, object]:
+        return expected_catalog.base_expected_catalog(
+            project,
+            role=None,
+            id_type="bigint",
+            text_type="text",
+            time_type="timestamp",
+            view_type="VIEW",
+            table_type="BASE TABLE",
+            model_stats=expected_catalog.no_stats(),
+        )
 
 
 class TestDocsGenReferences(test_docs_generate.TestDocsGenReferences):
-    pass
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project: Project) -> dict[str, object]:
+        return expected_catalog.expected_references_catalog(
+            project,
+            role=None,
+            id_type="bigint",
+            text_type="text",
+            time_type="timestamp",
+            bigint_type="bigint",
+            view_type="VIEW",
+            table_type="BASE TABLE",
+            model_stats=expected_catalog.no_stats(),
+        )
 
 
 class TestEmpty(test_empty.TestEmpty):
@@ -51,7 +78,33 @@ class TestGenericTests(test_generic_tests.TestGenericTests):
 class TestGetCatalogForSingleRelation(
     test_get_catalog_for_single_relation.BaseGetCatalogForSingleRelation
 ):
-    pass
+    @pytest.fixture(scope="class")
+    def expected_catalog_my_seed(self, project: Project) -> CatalogTable:
+        return _people(project, "my_seed", "BASE TABLE")
+
+    @pytest.fixture(scope="class")
+    def expected_catalog_my_view_model(self, project: Project) -> CatalogTable:
+        return _people(project, "my_view_model", "VIEW")
+
+
+def _people(project: Project, name: str, kind: str) -> CatalogTable:
+    types = {
+        "id": "bigint",
+        "first_name": "text",
+        "email": "text",
+        "ip_address": "text",
+        "updated_at": "timestamp",
+    }
+    return CatalogTable(
+        metadata=TableMetadata(
+            type=kind, schema=project.test_schema, name=name, database=project.database
+        ),
+        columns={
+            column: ColumnMetadata(type=type_, index=index, name=column)
+            for index, (column, type_) in enumerate(types.items(), start=1)
+        },
+        stats={},
+    )
 
 
 class TestIncrementalBadStrategy(test_incremental.BaseIncrementalBadStrategy):

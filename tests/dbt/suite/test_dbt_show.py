@@ -14,4 +14,4 @@ class TestShowLimit(test_dbt_show.TestPostgresShowLimit):
 
 
 class TestShowDoesNotHandleDoubleLimit(test_dbt_show.TestShowDoesNotHandleDoubleLimit):
-    pass
+    DATABASE_ERROR_MESSAGE = "multiple 'LIMIT' clauses"

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,6 +34,8 @@ SEED = os.environ.get("OMNIGRAPH_MODEL_SEED")
 
 BRANCHES = st.sampled_from(["main", "a", "b", "c"])
 OPERATIONS = st.sampled_from([*ROWS, *ROWS, *ROWS, *SCHEMAS])
+PAIRS = st.sampled_from(list(permutations(["main", "a", "b", "c"], 2)))
+SELDOM = st.sampled_from([False, False, False, True])
 SIDES = st.sampled_from(["fail", "fail", "ours", "theirs"])
 POINTS = st.sampled_from(
     ["stage.before", "stage.after_table", "validate.after", "publish.before", "publish.after"]
@@ -69,25 +72,26 @@ class MergeMachine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------ what happens
 
-    @rule(name=BRANCHES, source=BRANCHES)
-    def fork(self, name: str, source: str) -> None:
+    @rule(pair=PAIRS)
+    def fork(self, pair: tuple[str, str]) -> None:
+        name, source = pair
         if name in self.heads or source not in self.heads:
             return
         self.graph.create_branch(name, source)
         self.heads[name] = self.heads[source]
 
-    @rule(name=BRANCHES, operation=OPERATIONS)
-    def do(self, name: str, operation: Operation) -> None:
-        if name not in self.heads:
-            return
-        after = operation.run(self.graph, name, self.state(name))
-        if after is not None:
-            self.advance(name, after)
+    @rule(several=st.lists(st.tuples(BRANCHES, OPERATIONS), min_size=2, max_size=6))
+    def do(self, several: list[tuple[str, Operation]]) -> None:
+        for name, operation in several:
+            if name in self.heads:
+                after = operation.run(self.graph, name, self.state(name))
+                if after is not None:
+                    self.advance(name, after)
 
-    @rule(source=BRANCHES, into=BRANCHES, side=SIDES, delete=st.booleans(), plan=st.booleans())
-    def merge(self, source: str, into: str, side: str, delete: bool, plan: bool) -> None:
-        target = into
-        if source == target or not {source, target} <= self.heads.keys():
+    @rule(pair=PAIRS, side=SIDES, delete=SELDOM, plan=st.booleans())
+    def merge(self, pair: tuple[str, str], side: str, delete: bool, plan: bool) -> None:
+        source, target = pair
+        if not {source, target} <= self.heads.keys():
             return
         outcome, expected, conflicts = self.foretold(source, target, side)
         if plan:
@@ -107,11 +111,11 @@ class MergeMachine(RuleBasedStateMachine):
             assert result.branch_deleted
             del self.heads[source]
 
-    @rule(source=BRANCHES, into=BRANCHES, point=POINTS)
-    def merge_and_fail(self, source: str, into: str, point: str) -> None:
+    @rule(pair=PAIRS, point=POINTS)
+    def merge_and_fail(self, pair: tuple[str, str], point: str) -> None:
         """The process lives, the store fails at some point: all of it is there, or nothing."""
-        target = into
-        if source == target or not {source, target} <= self.heads.keys():
+        source, target = pair
+        if not {source, target} <= self.heads.keys():
             return
         _, expected, conflicts = self.foretold(source, target, "fail")
         failpoints._reached.clear()
@@ -128,23 +132,15 @@ class MergeMachine(RuleBasedStateMachine):
             self.merged(source, target, expected, commit)
         self.unchanged(source, target)
 
-    @rule(name=BRANCHES)
-    def drop_branch(self, name: str) -> None:
-        if name != "main" and name in self.heads:
+    @rule(name=BRANCHES, what=st.sampled_from(["collect", "optimize", "optimize", "drop"]))
+    def keep_up(self, name: str, what: str) -> None:
+        if what == "collect":
+            self.graph.collect()
+        elif what == "drop" and name != "main" and name in self.heads:
             self.graph.delete_branch(name)
             del self.heads[name]
-
-    @rule()
-    def collect(self) -> None:
-        self.graph.collect()
-
-    @rule(name=BRANCHES)
-    def optimize(self, name: str) -> None:
-        if name not in self.heads:
-            return
-        self.graph.optimize(name)
-        newest = self.graph.commits(name)[0]
-        if newest.id != self.heads[name]:
+        elif what == "optimize" and name in self.heads:
+            self.graph.optimize(name)
             self.advance(name, self.state(name))
 
     # ------------------------------------------------------------------ the model

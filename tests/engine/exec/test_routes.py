@@ -85,14 +85,14 @@ def test_explain_says_how_and_analyze_what_it_cost(graph: Graph) -> None:
         "  order by c desc",
         "  group by b.n: a row per match",
         "  match",
-        "    look up by key $a: P where $a.k = $k  ~1 rows",
+        "    look up by key $a: P where $a.k = $k  ~1 row",
         "    expand $a -[E{1,3}]-> $b where $b.n > 1  ~8 rows",
         "    drop what matches, for each distinct $a, $b",
-        "      join $b -[$w:E]-> $a  ~1 rows",
+        "      join $b -[$w:E]-> $a  ~1 row",
     ]
     assert context.counters.built == 0
     analyzed = explain(snapshot, query, {"k": 3}, True, context=context)
-    assert "1 rows, " in analyzed
+    assert "[1 row, " in analyzed
     assert " rows in " in analyzed.splitlines()[-1]
 
 

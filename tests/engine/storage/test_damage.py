@@ -113,6 +113,51 @@ def test_a_commit_or_schema_that_cannot_be_read_is_corruption(place: Path) -> No
         omnigraph.open(place).snapshot()
 
 
+@pytest.mark.parametrize("text", ['{"commit":', "[]", "{}", "", None, '{"commit": 3}'])
+def test_a_tag_that_cannot_be_read_is_corruption_and_stops_collections(
+    place: Path, text: str | None
+) -> None:
+    """What it keeps is not known, so nothing may be deleted."""
+    omnigraph.open(place).tags.create("v1")
+    rewrite_manifest(place, with_metadata("tag:v1", text))
+    graph = omnigraph.open(place)
+    for action in (
+        lambda: graph.snapshot("v1"),
+        lambda: graph.tags["v1"],
+        lambda: graph.tags.list(),
+        lambda: graph.collect(keep=1),
+        lambda: graph.collect(dry_run=True),
+    ):
+        with pytest.raises(Corruption):
+            action()
+    assert ids(graph, "Boat") == ["Ada", "Bly", "Cap"]
+    assert "tag:v1" in [finding.where for finding in graph.verify().findings]
+    graph.tags.delete("v1")
+    assert graph.verify().ok
+
+
+def test_verify_looks_at_what_tags_keep(place: Path) -> None:
+    graph = omnigraph.open(place)
+    graph.create_branch("wip")
+    graph.load(DOT, branch="wip")
+    made = graph.tags.create("v1", at="wip")
+    graph.delete_branch("wip")
+    graph.collect(keep=1)
+    before = graph.verify()
+    assert before.ok
+    pointer = graph.commit(made.commit).tables["node:Boat"]
+    (place / pointer.location / "_versions" / f"d{pointer.lance}.manifest").unlink()
+    (finding,) = omnigraph.open(place).verify().findings
+    assert made.commit in finding.where
+    rewrite_manifest(
+        place, lambda rows: [r for r in rows if r["object_id"] != f"commit:{made.commit}"]
+    )
+    graph = omnigraph.open(place)
+    assert [f.where for f in graph.verify().findings] == ["tag:v1"]
+    with pytest.raises(Corruption):
+        graph.snapshot("v1")
+
+
 # --------------------------------------------------------------------------- files
 
 

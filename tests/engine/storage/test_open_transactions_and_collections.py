@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 import omnigraph
-from omnigraph.errors import InvalidInput, TransactionExpired
+from omnigraph.errors import Corruption, InvalidInput, TransactionExpired
 from omnigraph.graph import Graph, Transaction
+from omnigraph.storage import schema_apply
+from omnigraph.storage.collect import CollectReport
 from omnigraph.storage.folding import TIERS
-from support.social import add_person, assert_sound, people, persons, social_graph
+from omnigraph.storage.reading import TableVersion
+from support.social import SOCIAL, add_person, assert_sound, people, persons, social_graph
 
 MANY = TIERS[-1] + 1
 """More rows than are kept in memory: reading them again needs their files."""
@@ -98,3 +102,24 @@ def test_what_a_collection_left_alone_can_be_read_on(root: str) -> None:
     txn = graph.transaction()
     omnigraph.open(root).collect()
     assert txn.scan("Person").read_all().num_rows == 2
+
+
+def test_a_schema_change_that_lost_its_files_starts_again(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = social_graph(root, people=["Ann"])
+    evolved = schema_apply.evolved_version
+    collected: list[CollectReport] = []
+
+    def collected_behind(*given: Any) -> TableVersion:  # noqa: ANN401
+        staged = evolved(*given)
+        if not collected:
+            collected.append(omnigraph.open(root).collect())
+            raise Corruption(f"a file of {staged.location} is missing")
+        return staged
+
+    monkeypatch.setattr(schema_apply, "evolved_version", collected_behind)
+    assert graph.apply_schema(SOCIAL.replace("age: I64?", "age: I64?  note: String?")).applied
+    assert collected[0].files > 0
+    assert people(graph) == ["Ann"]
+    assert_sound(graph)

@@ -23,10 +23,16 @@ if "age" in {column["name"] for column in inspect(engine).get_columns("Person", 
 
 client = FlightSQLClient(host=host, port=int(port), insecure=True)
 cursor = connect(client).cursor()
-if cursor.execute("SELECT name FROM Person WHERE name = ?", ["Bob"]).fetchall() == [("Bob",)]:
+
+
+def rows(sql: str, params: list[str] | None = None) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in cursor.execute(sql, params).fetchall()]
+
+
+if rows("SELECT name FROM Person WHERE name = ?", ["Bob"]) == [("Bob",)]:
     worked.append("parameters")
 cursor.execute("INSERT INTO Person (name) VALUES ('Dee')")
-if cursor.execute("SELECT count(*) FROM Person").fetchall() == [(4,)]:
+if rows("SELECT count(*) FROM Person") == [(4,)]:
     worked.append("update")
 
 sys.stdout.write(json.dumps(worked))

@@ -26,7 +26,8 @@ class Session:
         """The rows of a query."""
         reader = self.connection.execute(sql, params)
         assert not isinstance(reader, int), f"{sql} gives no rows"
-        return [tuple(row.values()) for row in reader.read_all().to_pylist()]
+        columns = [column.to_pylist() for column in reader.read_all().columns]
+        return list(zip(*columns, strict=True))
 
     def commits(self) -> int:
         """How many commits the branch of the session has."""

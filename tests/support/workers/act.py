@@ -31,6 +31,9 @@ def _act(graph: Graph, asked: dict[str, Any]) -> str | None:
     if "delete_branch" in asked:
         graph.delete_branch(asked["delete_branch"])
         return None
+    if "merge" in asked:
+        merged = graph.merge(asked["merge"]).commit
+        return merged.id if merged else None
     if "collect" in asked:
         graph.collect()
         return None

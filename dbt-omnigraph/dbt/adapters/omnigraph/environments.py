@@ -36,7 +36,7 @@ class Served(Environment):
 
 
 class Embedded(Environment):
-    """A server in this process, on a private address, for one graph; a graph that is not there is made."""
+    """A server in this process, on a private address; makes the graph if it is not there."""
 
     def __init__(self, path: str) -> None:
         self._path = path

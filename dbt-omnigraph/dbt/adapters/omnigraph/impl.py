@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base import ConstraintSupport, PythonJobHelper, available
+from dbt.adapters.base import BaseRelation, ConstraintSupport, PythonJobHelper, available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.omnigraph.catalog import catalog_table
 from dbt.adapters.omnigraph.column import OmniGraphColumn
 from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
 from dbt.adapters.omnigraph.python_models import SparkJobHelper
@@ -14,6 +15,7 @@ from dbt.adapters.omnigraph.relation import OmniGraphRelation
 from dbt.adapters.omnigraph.seeds import arrow_table
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.contracts.metadata import CatalogTable
 
 if TYPE_CHECKING:
     import agate
@@ -38,6 +40,7 @@ class OmniGraphAdapter(SQLAdapter):
     _capabilities = CapabilityDict(
         {
             Capability.SchemaMetadataByRelations: CapabilitySupport(support=Support.Full),
+            Capability.GetCatalogForSingleRelation: CapabilitySupport(support=Support.Full),
             Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Unsupported),
             Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full),
         }
@@ -77,6 +80,18 @@ class OmniGraphAdapter(SQLAdapter):
         finally:
             super().cleanup_connections()
             self.connections.pool.close()
+
+    def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
+        """The server keeps the case of a name, quoted or not; so does the search for it."""
+        named = {"database": database, "schema": schema, "identifier": identifier}
+        return {part: name for part, name in named.items() if name is not None}
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        """What the catalog says of one relation; none if it is not there."""
+        rows = self.execute_macro(
+            "omnigraph__get_catalog_for_single_relation", kwargs={"relation": relation}
+        )
+        return catalog_table(rows)
 
     # ------------------------------------------------------------------ for macros
 

@@ -38,8 +38,9 @@ class Ended:
 
     task: Any
     passed: bool
-    complete: bool
-    """Whether every selected node has a result: it has not after an interruption."""
+    selected: frozenset[str]
+    done: frozenset[str]
+    """The nodes with a result: not all that were selected, after an interruption."""
 
     def fail(self, message: str, named: str | None) -> None:
         """Turn a result into an error, so that dbt's exit code and artifacts say what happened.
@@ -70,10 +71,16 @@ def ended_task() -> Ended | None:
 
 def _judged(task: Any, interrupted: bool) -> Ended:  # noqa: ANN401
     results = task.node_results
-    done = {result.node.unique_id for result in results if getattr(result, "node", None)}
-    selected = {node.unique_id for node in task._flattened_nodes or ()}
-    passed = not interrupted and bool(task.interpret_results(results))
-    return Ended(task, passed, selected <= done)
+    return Ended(
+        task,
+        passed=not interrupted and bool(task.interpret_results(results)),
+        selected=frozenset(
+            node.unique_id for node in task._flattened_nodes or () if not node.is_ephemeral_model
+        ),
+        done=frozenset(
+            result.node.unique_id for result in results if getattr(result, "node", None)
+        ),
+    )
 
 
 def _relation(result: Any) -> str | None:  # noqa: ANN401

@@ -7,27 +7,19 @@ anything else the target is as it was, and the branch is kept and named.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import adbc_driver_manager
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.omnigraph import kept
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.invocation import (
-    WRITING,
-    Ended,
-    command_of,
-    ended_task,
-    is_retry,
-)
+from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, ended_task, is_retry
+from dbt.adapters.omnigraph.kept import Kept
 from dbt.adapters.omnigraph.pool import Pool
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
-
-MEMORY = "omnigraph_run.json"
-"""Where the target folder remembers a branch that was not published."""
 
 logger = AdapterLogger("OmniGraph")
 
@@ -40,7 +32,9 @@ class RunBranch:
         self._credentials = credentials
         self._pool = pool
         self._name: str | None = None
+        self._resumed: Kept | None = None
         self._settled = False
+        self._last_line: str | None = None
 
     @property
     def target(self) -> str:
@@ -54,23 +48,20 @@ class RunBranch:
         return self._name
 
     def _chosen(self) -> str:
-        if self._credentials.publish == "direct" or command_of(self._config) not in WRITING:
+        if not self._writes or self._credentials.publish == "direct":
             return self.target
         if self._credentials.publish == "manual":
-            return self._manual()
-        kept = self._remembered() if is_retry() else None
-        if kept is not None:
+            name = self._credentials.run_branch or f"dbt/{self._config.target_name}"
+            self._create(name, "IF NOT EXISTS ")
+            return name
+        self._resumed = kept.recall(self._folder, self.target) if is_retry() else None
+        if self._resumed is not None:
+            name = self._resumed.branch
             # What others published meanwhile comes in first; what this run made stays its own.
-            self._run(f"MERGE BRANCH {_quoted(self.target)} INTO {_quoted(kept)} ON CONFLICT ours")
-            return kept
+            self._run(f"MERGE BRANCH {_quoted(self.target)} INTO {_quoted(name)} ON CONFLICT ours")
+            return name
         name = f"dbt/{get_invocation_id()}"
         self._create(name, "")
-        self._remember(name)
-        return name
-
-    def _manual(self) -> str:
-        name = self._credentials.run_branch or f"dbt/{self._config.target_name}"
-        self._create(name, "IF NOT EXISTS ")
         return name
 
     def _create(self, name: str, existing: str) -> None:
@@ -80,73 +71,80 @@ class RunBranch:
             f"owner = {_text('dbt ' + get_invocation_id())})"
         )
 
+    @property
+    def _writes(self) -> bool:
+        return command_of(self._config) in WRITING
+
     # ------------------------------------------------------------------ the end of a run
 
     def settle(self) -> None:
-        """Publish what has passed; keep and name what has not."""
-        if self._settled or self._credentials.publish != "on_success":
-            return
-        if command_of(self._config) not in WRITING:
+        """Publish what has passed; keep what has not.
+
+        dbt calls this when a task has run, and again when the command is over: then it is time for
+        the last line.
+        """
+        if self._credentials.publish != "on_success" or not self._writes:
             return
         ended = ended_task()
-        if ended is None:
-            self._settle_without_task()
-        elif self._name is not None:
+        if ended is not None and self._name is not None and not self._settled:
             self._settled = True
             self._settle_run(self._name, ended)
+        elif ended is None and self._name is None and is_retry():
+            self._publish_again()
+        elif ended is None and self._last_line is not None:
+            logger.info(self._last_line)
+            self._last_line = None
 
     def _settle_run(self, name: str, ended: Ended) -> None:
-        if not ended.passed or not ended.complete:
-            logger.info(self._kept(name, "The run did not succeed"))
-            return
-        try:
-            self._publish(name)
-        except adbc_driver_manager.Error as error:
-            message = f"publishing {name} to {self.target} failed: {error}"
-            ended.fail(self._kept(name, message), _conflicting_table(str(error)))
+        owed = set(self._resumed.never_ran) if self._resumed else set()
+        never_ran = tuple(sorted((ended.selected | owed) - ended.done))
+        if not ended.passed:
+            self._keep(Kept(name, self.target, False, never_ran), "The run did not succeed")
+        elif never_ran:
+            what = f"{len(never_ran)} selected nodes never ran ({', '.join(never_ran[:3])})"
+            self._keep(Kept(name, self.target, False, never_ran), what)
+            ended.fail(what, None)
+        else:
+            try:
+                self._publish(name)
+            except adbc_driver_manager.Error as error:
+                what = f"publishing {name} to {self.target} failed: {error}"
+                self._keep(Kept(name, self.target, True, ()), what)
+                ended.fail(what, _conflicting_table(str(error)))
 
-    def _settle_without_task(self) -> None:
+    def _publish_again(self) -> None:
         """A retry with nothing left to run: what failed the last time was the publish."""
-        kept = self._remembered() if self._name is None and is_retry() else None
-        if kept is None:
+        waiting = kept.recall(self._folder, self.target)
+        if waiting is None or not waiting.passed or self._settled:
             return
         self._settled = True
         try:
-            self._publish(kept)
+            self._publish(waiting.branch)
         except adbc_driver_manager.Error as error:
             raise DbtRuntimeError(
-                self._kept(kept, f"publishing {kept} to {self.target} failed: {error}")
+                f"publishing {waiting.branch} to {self.target} failed: {error}"
             ) from error
 
     def _publish(self, name: str) -> None:
         self._run(f"MERGE BRANCH {_quoted(name)} INTO {_quoted(self.target)} DROP SOURCE")
-        self._memory().unlink(missing_ok=True)
-        logger.info(f"Published {name} to {self.target} in one commit.")
+        kept.forget(self._folder)
+        self._last_line = f"Published {name} to {self.target} in one commit."
 
-    def _kept(self, name: str, what: str) -> str:
-        return (
-            f"{what}; {self.target} is unchanged. The branch {name} is kept: `dbt retry` goes on "
-            f"with it, `dbt run-operation omnigraph_publish --args '{{branch: {name}}}'` publishes "
-            f"it as it is, omnigraph_drop_branch drops it."
+    def _keep(self, branch: Kept, what: str) -> None:
+        kept.remember(self._folder, branch)
+        operation = "dbt run-operation omnigraph_"
+        named = f"--args '{{branch: {branch.branch}}}'"
+        self._last_line = (
+            f"{what}; {self.target} is unchanged. The branch {branch.branch} is kept for "
+            f"{self._credentials.branch_ttl}: `dbt retry` goes on with it, "
+            f"`{operation}publish {named}` publishes it as it is, "
+            f"`{operation}drop_branch {named}` drops it; to inspect it, "
+            f'query "{branch.branch}".<schema>.<table>.'
         )
 
-    # ------------------------------------------------------------------ what outlives the process
-
-    def _memory(self) -> Path:
-        config = self._config
-        root = Path(getattr(config, "project_root", "."))
-        return root / getattr(config, "target_path", "target") / MEMORY
-
-    def _remember(self, name: str) -> None:
-        self._memory().parent.mkdir(parents=True, exist_ok=True)
-        self._memory().write_text(json.dumps({"branch": name, "target": self.target}))
-
-    def _remembered(self) -> str | None:
-        try:
-            kept = json.loads(self._memory().read_text())
-        except (FileNotFoundError, ValueError):
-            return None
-        return str(kept["branch"]) if kept.get("target") == self.target else None
+    @property
+    def _folder(self) -> Path:
+        return Path(self._config.project_root) / self._config.target_path
 
     def _run(self, sql: str) -> None:
         handle = self._pool.open(self.target)

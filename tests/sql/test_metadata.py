@@ -1,0 +1,71 @@
+"""What clients ask about catalogs, schemas, tables and keys."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import omnigraph_sql
+from omnigraph_sql import metadata
+
+
+def test_branches_are_catalogs(connection: omnigraph_sql.Connection) -> None:
+    connection.graph.create_branch("dev/x")
+    assert metadata.catalogs(connection).to_pydict() == {"catalog_name": ["dev/x", "main"]}
+    commit = connection.graph.snapshot().commit
+    past = omnigraph_sql.connect(connection.graph, f"main@{commit}")
+    assert f"main@{commit}" in metadata.catalogs(past).column(0).to_pylist()
+
+
+def test_schemas_match_a_pattern(connection: omnigraph_sql.Connection) -> None:
+    found = metadata.schemas(connection, "main").column("db_schema_name").to_pylist()
+    assert found == ["nodes", "edges", "public", "information_schema", "system"]
+    matched = metadata.schemas(connection, "main", "%es").column("db_schema_name").to_pylist()
+    assert matched == ["nodes", "edges"]
+    assert metadata.schemas(connection, "nowhere").num_rows == 0
+    assert not metadata.schemas(connection).schema.field("db_schema_name").nullable
+
+
+def test_types_tables_and_views_are_listed(connection: omnigraph_sql.Connection) -> None:
+    connection.execute("CREATE VIEW old AS SELECT name FROM person WHERE age > 30")
+    found = metadata.tables(connection, "main").to_pylist()
+    assert [(row["db_schema_name"], row["table_name"], row["table_type"]) for row in found] == [
+        ("edges", "Bought", "TABLE"),
+        ("edges", "Knows", "TABLE"),
+        ("nodes", "Item", "TABLE"),
+        ("nodes", "Person", "TABLE"),
+        ("public", "old", "VIEW"),
+        ("public", "sales", "TABLE"),
+    ]
+    views = metadata.tables(connection, types=["VIEW"]).column("table_name").to_pylist()
+    assert views == ["old"]
+    named = metadata.tables(connection, None, "nodes", "P_rs%").column("table_name").to_pylist()
+    assert named == ["Person"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("Person", "node"), ("Knows", "edge"), ("sales", "table")]
+)
+def test_a_tables_columns_come_as_a_schema(
+    connection: omnigraph_sql.Connection, name: str, kind: str
+) -> None:
+    found = metadata.tables(connection, "main", table_pattern=name, with_schema=True).to_pylist()
+    (row,) = found
+    schema = pa.ipc.read_schema(pa.py_buffer(row["table_schema"]))
+    expected = connection.prepare(f"SELECT * FROM {name}").result_schema
+    assert expected is not None
+    assert (schema.names, schema.types) == (expected.names, expected.types)
+    assert schema.metadata[b"omnigraph:kind"] == kind.encode()
+    assert schema.field(0).metadata[b"ARROW:FLIGHT:SQL:TABLE_NAME"] == name.encode()
+
+
+def test_edges_refer_to_nodes(connection: omnigraph_sql.Connection) -> None:
+    imported = metadata.imported_keys(connection, "main", "edges", "Bought").to_pylist()
+    assert [(r["fk_column_name"], r["pk_table_name"], r["pk_column_name"]) for r in imported] == [
+        ("src", "Person", "id"),
+        ("dst", "Item", "id"),
+    ]
+    exported = metadata.exported_keys(connection, "main", "nodes", "Item").to_pylist()
+    assert [(r["fk_table_name"], r["fk_column_name"]) for r in exported] == [("Bought", "dst")]
+    keys = metadata.primary_keys(connection, "main", "nodes", "Person").to_pylist()
+    assert [(r["column_name"], r["key_sequence"]) for r in keys] == [("id", 1)]
