@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-spark test test-quick test-spark lint format bench bench-cost bench-load \
-  bench-query bench-merge bench-sql bench-spark soak clean
+  bench-query bench-merge bench-sql bench-spark bench-flight test-clients soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,15 @@ test-spark: $(STAMP) ## all tests of Spark, with clusters whose executors and dr
 test-quick: $(STAMP) ## only the quick tests
 	$(PYTEST) -n $(JOBS) -m "not slow and not soak and not cluster" -q
 
+CLIENTS := build/clients
+test-clients: $(STAMP) ## the Flight SQL server with clients of other makers (installs them)
+	mkdir -p $(CLIENTS)
+	test -d $(CLIENTS)/python || $(PYTHON) -m venv $(CLIENTS)/python
+	$(CLIENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r tests/flight/other_clients/requirements.txt
+	cp tests/flight/other_clients/package.json $(CLIENTS)/ && cd $(CLIENTS) && npm install --no-audit
+	OMNIGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(PYTEST) -m clients tests/flight/other_clients
+
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,7 +62,7 @@ format: $(STAMP) ## let ruff write the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-cost bench-load bench-query bench-merge bench-sql bench-spark ## all benchmarks
+bench: bench-cost bench-load bench-query bench-merge bench-sql bench-spark bench-flight ## all benchmarks
 
 bench-cost: $(STAMP) $(VENV)/.bench ## operations of a small write by history depth, beside peers
 	$(BIN)/python -m benchmarks.cost
@@ -72,6 +81,9 @@ bench-sql: $(STAMP) $(VENV)/.bench ## milliseconds of TPC-H's questions, beside 
 
 bench-spark: $(STAMP) ## rows per second from and to Spark, beside Parquet
 	$(BIN)/python -m benchmarks.spark
+
+bench-flight: $(STAMP) $(VENV)/.bench ## queries per second over Flight SQL, beside other servers
+	$(BIN)/python -m benchmarks.flight
 
 $(VENV)/.bench: $(STAMP) requirements-bench.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
