@@ -32,6 +32,8 @@ class RunBranch:
         self._credentials = credentials
         self._pool = pool
         self._name: str | None = None
+        # Asked here, in dbt's main thread: the context that knows it is the thread's.
+        self._retrying = is_retry()
         self._resumed: Kept | None = None
         self._settled = False
         self._last_line: str | None = None
@@ -54,7 +56,7 @@ class RunBranch:
             name = self._credentials.run_branch or f"dbt/{self._config.target_name}"
             self._create(name, "IF NOT EXISTS ")
             return name
-        self._resumed = kept.recall(self._folder, self.target) if is_retry() else None
+        self._resumed = kept.recall(self._folder, self.target) if self._retrying else None
         if self._resumed is not None:
             name = self._resumed.branch
             # What others published meanwhile comes in first; what this run made stays its own.
@@ -89,7 +91,7 @@ class RunBranch:
         if ended is not None and self._name is not None and not self._settled:
             self._settled = True
             self._settle_run(self._name, ended)
-        elif ended is None and self._name is None and is_retry():
+        elif ended is None and self._name is None and self._retrying:
             self._publish_again()
         elif ended is None and self._last_line is not None:
             logger.info(self._last_line)
