@@ -42,7 +42,7 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.moments import DEFERRED_CHECKS, present
 from omnigraph.storage.plain_writes import PlainWrites
-from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.reading import TableVersion, guarded
 from omnigraph.storage.registration import register, resume, unregister
