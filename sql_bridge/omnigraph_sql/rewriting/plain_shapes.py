@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from omnigraph_sql.scope import Scope
 
+_SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
+
 
 def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Columns of recursive WITHs, ORDER BY ALL, FETCH, and texts added with `+`."""
+    """Columns of recursive WITHs, ORDER BY ALL, FETCH, short offsets, texts added with `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
     for order in list(tree.find_all(exp.Order)):
         _order_by_all(order)
     for fetch in list(tree.find_all(exp.Fetch)):
         _limit(fetch)
+    for cast in tree.find_all(exp.Cast):
+        _lengthen_offset(cast)
     if scope.dialect == "tsql":
         for add in list(tree.find_all(exp.Add)):
             if _is_text(add.this) or _is_text(add.expression):
@@ -40,6 +46,13 @@ def _push_columns(cte: exp.CTE) -> None:
     ]
     first.set("expressions", named)
     alias.set("columns", None)
+
+
+def _lengthen_offset(cast: exp.Cast) -> None:
+    """`TIMESTAMP '2020-01-01 00:00:00-0'` has the offset -00."""
+    text = cast.this
+    if cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) and isinstance(text, exp.Literal):
+        text.set("this", _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text.name))
 
 
 def _order_by_all(order: exp.Order) -> None:

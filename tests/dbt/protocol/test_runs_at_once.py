@@ -38,7 +38,8 @@ def waiting_run(built: Project, branches: Branches) -> Popen[str]:
         }
     )
     running = built.start("run")
-    wait_until(lambda: len(branches()) == 1, seconds=120, what="the run has a branch")
+    wait_until(lambda: bool(branches()) or running.poll() is not None, seconds=240)
+    assert running.poll() is None, ended(running).output
     return running
 
 

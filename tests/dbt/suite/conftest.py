@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def served_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_data_dir(request: pytest.FixtureRequest) -> Path:
     """The suite's own files for a family of tests."""
     family = Path(request.path).stem.removeprefix("test_")
-    return Path(str(files("dbt.tests.adapter"))) / family / "data"
+    return Path(import_module(f"dbt.tests.adapter.{family}").__path__[0]) / "data"
 
 
 @pytest.fixture(scope="class")
