@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from omnigraph_sql.scope import Scope
 
+_MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
 def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Columns of recursive WITHs, ORDER BY ALL, FETCH, short offsets, texts added with `+`."""
+    """Columns of recursive WITHs, ORDER BY ALL, FETCH, texts of times, texts added with `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
     for order in list(tree.find_all(exp.Order)):
@@ -20,7 +21,7 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
     for fetch in list(tree.find_all(exp.Fetch)):
         _limit(fetch)
     for cast in tree.find_all(exp.Cast):
-        _lengthen_offset(cast)
+        _plain_time(cast, scope)
     if scope.dialect == "tsql":
         for add in list(tree.find_all(exp.Add)):
             if _is_text(add.this) or _is_text(add.expression):
@@ -48,11 +49,15 @@ def _push_columns(cte: exp.CTE) -> None:
     alias.set("columns", None)
 
 
-def _lengthen_offset(cast: exp.Cast) -> None:
-    """`TIMESTAMP '2020-01-01 00:00:00-0'` has the offset -00."""
+def _plain_time(cast: exp.Cast, scope: Scope) -> None:
+    """`-0` at the end is the offset -00; Postgres reads 09/30/2023 as month, day and year."""
     text = cast.this
-    if cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) and isinstance(text, exp.Literal):
-        text.set("this", _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text.name))
+    if not cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) or not isinstance(text, exp.Literal):
+        return
+    plain = _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text.name)
+    if scope.dialect == "postgres":
+        plain = _MONTH_FIRST.sub(r"\g<3>-\g<1>-\g<2>", plain)
+    text.set("this", plain)
 
 
 def _order_by_all(order: exp.Order) -> None:

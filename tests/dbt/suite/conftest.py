@@ -32,7 +32,8 @@ def test_data_dir(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="class")
-def dbt_profile_target(served_graph: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+def omnigraph_target(served_graph: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a profile says of the server."""
     return {
         "type": "omnigraph",
         "uri": served_graph,
@@ -40,6 +41,11 @@ def dbt_profile_target(served_graph: str, request: pytest.FixtureRequest) -> dic
         "threads": 4,
         "publish": request.config.getoption("--dbt-publish"),
     }
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(omnigraph_target: dict[str, Any]) -> dict[str, Any]:
+    return omnigraph_target
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -314,5 +314,6 @@ def test_a_view_may_count_with_a_recursive_with(session: Session) -> None:
     assert session.rows("WITH t AS (SELECT * FROM three) SELECT sum(t.n) FROM t") == [(6,)]
 
 
-def test_offsets_of_times_may_be_short(session: Session) -> None:
+def test_texts_of_times_are_read_as_postgres_reads_them(session: Session) -> None:
     assert session.rows("SELECT TIMESTAMP '2020-01-01 00:00:00-0'") == [(datetime(2020, 1, 1),)]
+    assert session.rows("SELECT CAST('09/30/2023' AS DATE)") == [(date(2023, 9, 30),)]

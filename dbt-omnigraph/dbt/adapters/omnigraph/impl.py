@@ -58,13 +58,14 @@ class OmniGraphAdapter(SQLAdapter):
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
         import agate
 
-        return (
-            "double precision" if agate_table.aggregate(agate.MaxPrecision(col_idx)) else "bigint"
-        )
+        if agate_table.aggregate(agate.MaxPrecision(col_idx)):
+            return "double precision"
+        return cls.convert_integer_type(agate_table, col_idx)
 
     @classmethod
     def convert_integer_type(cls, agate_table: agate.Table, col_idx: int) -> str:
-        return "bigint"
+        values = [v for v in agate_table.columns[col_idx].values() if v is not None]
+        return "integer" if all(-(2**31) <= v < 2**31 for v in values) else "bigint"
 
     @classmethod
     def convert_datetime_type(cls, agate_table: agate.Table, col_idx: int) -> str:
