@@ -17,7 +17,7 @@ Branches = Callable[[], list[str]]
 WAITS_FOR_GATE = """
 {% macro wait_for_gate() %}
   {% set state = namespace(closed=true) %}
-  {% for _ in range(3000) if state.closed %}
+  {% for _ in range(3000) if execute and state.closed %}
     {% set gates = run_query(
       "select count(*) from main.information_schema.tables where table_name = 'gate'"
     ) %}

@@ -137,8 +137,9 @@ class RunBranch:
         operation = "dbt run-operation omnigraph_"
         named = f"--args '{{branch: {branch.branch}}}'"
         self._last_line = (
-            f"{' '.join(what.split())}; {self.target} is unchanged. The branch {branch.branch} is kept for "
-            f"{self._credentials.branch_ttl}: `dbt retry` goes on with it, "
+            f"{' '.join(what.split())}; {self.target} is unchanged. "
+            f"The branch {branch.branch} is kept for {self._credentials.branch_ttl}: "
+            f"`dbt retry` goes on with it, "
             f"`{operation}publish {named}` publishes it as it is, "
             f"`{operation}drop_branch {named}` drops it; to inspect it, "
             f'query "{branch.branch}".<schema>.<table>.'
