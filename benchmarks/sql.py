@@ -25,6 +25,7 @@ import omnigraph_sql
 from benchmarks.table import show
 from omnigraph_sql.engine_sql import to_engine
 from omnigraph_sql.parsing import parse_one
+from omnigraph_sql.statement import Statement
 from support.tpch import QUERIES, tables
 
 Run = Callable[[str], int]
@@ -86,7 +87,9 @@ def _print_overhead(data: dict[str, pa.Table], folder: Path) -> None:
     reader = connection.execute(sql)
     assert isinstance(reader, pa.RecordBatchReader)
     reader.read_all()
-    planned = connection.prepare(sql)._plan().plan
+    statement = connection.prepare(sql)
+    assert isinstance(statement, Statement)
+    planned = statement._plan().plan
 
     def through_the_facade() -> object:
         found = connection.execute(sql)

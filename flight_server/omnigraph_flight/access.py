@@ -1,42 +1,36 @@
-"""What a statement touches, and whether its caller may."""
+"""Connections that may touch only what policies permit."""
 
 from __future__ import annotations
 
+import omnigraph_sql
 from omnigraph_flight.authentication import Caller
-from omnigraph_flight.policies import Action, Policies, Resource
-from omnigraph_flight.sessions import Settings
-from omnigraph_flight.statements import Statement
+from omnigraph_flight.graphs import Graphs
+from omnigraph_flight.policies import Policies, Resource
+from omnigraph_flight.settings import Settings
+from omnigraph_sql.guard import Touch
 
 
-def require_access(
-    policies: Policies, caller: Caller, settings: Settings, statement: Statement
-) -> None:
-    """Refuse a statement that its caller may not run."""
-    branch = settings.catalog.partition("@")[0]
-    action: Action = "write" if statement.is_update else "read"
-    policies.require(caller, action, Resource(settings.graph, branch))
+class Access:
+    """The way to the graphs: every connection asks the policies before it touches anything."""
 
+    def __init__(self, graphs: Graphs, policies: Policies) -> None:
+        self.graphs = graphs
+        self._policies = policies
 
-def require_access_to_text(
-    policies: Policies, caller: Caller, settings: Settings, text: str
-) -> None:
-    """The same for a text of any number of statements, before any of them runs."""
-    branch = settings.catalog.partition("@")[0]
-    policies.require(caller, "write", Resource(settings.graph, branch))
+    def connect(self, caller: Caller, settings: Settings) -> omnigraph_sql.Connection:
+        """A new connection of the SQL facade, for one caller."""
+        self._policies.require(caller, "connect", Resource(settings.graph))
+        connection = omnigraph_sql.connect(
+            self.graphs.graph(settings.graph),
+            branch=settings.catalog,
+            schema=settings.schema,
+            dialect=settings.dialect,
+            user=caller.name,
+        )
 
+        def guard(touch: Touch) -> None:
+            resource = Resource(settings.graph, touch.branch, touch.schema, touch.name)
+            self._policies.require(caller, touch.action, resource)
 
-def require_upload(
-    policies: Policies,
-    caller: Caller,
-    settings: Settings,
-    catalog: str | None,
-    schema: str | None,
-    table: str,
-    mode: str,
-) -> None:
-    """Refuse an upload that its caller may not make."""
-    branch = (catalog or settings.catalog).partition("@")[0]
-    action: Action = "write" if mode == "append" else "define"
-    policies.require(
-        caller, action, Resource(settings.graph, branch, schema or settings.schema, table)
-    )
+        connection.guard = guard
+        return connection

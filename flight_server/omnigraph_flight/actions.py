@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
-from omnigraph_flight.access import require_access
 from omnigraph_flight.commands import decode, decode_command, optional
 from omnigraph_flight.keeping import Prepared
 from omnigraph_flight.messages import encoded, message, wrapped
@@ -48,7 +47,6 @@ def _create_prepared(service: Service, request: Request, body: bytes) -> list[by
     settings = request.settings
     with place.lock:
         statement = prepare(place.connection, text)
-        require_access(service.policies, request.caller, settings, statement)
         rows = b"" if statement.is_update else _schema_bytes(statement.result_schema)
         parameters = _schema_bytes(statement.parameter_schema)
     service.done(request, place)

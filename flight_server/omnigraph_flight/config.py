@@ -46,7 +46,7 @@ class Config:
     """Where /metrics and /health are served over HTTP; 0 takes any free port."""
     optimize_seconds: float = 600.0
     """How often tables are compacted; 0 is never."""
-    collect_seconds: float = 0.0
+    collect_seconds: float = 24 * 3600.0
     """How often files that no commit needs are deleted; 0 is never."""
     log: str = "text"
     """`text` or `json`."""

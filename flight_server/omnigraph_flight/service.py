@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.errors import ResourceLimit
+from omnigraph_flight.access import Access
 from omnigraph_flight.admission import Admission, Limits
 from omnigraph_flight.authentication import Authentication, Caller
 from omnigraph_flight.calls import Calls
@@ -15,7 +16,8 @@ from omnigraph_flight.graphs import Graphs
 from omnigraph_flight.keeping import Idle, Kept, Waiting
 from omnigraph_flight.metrics import Metrics
 from omnigraph_flight.policies import Policies
-from omnigraph_flight.sessions import Place, Session, Sessions, Settings, Transaction, connected
+from omnigraph_flight.sessions import Place, Session, Sessions, Transaction
+from omnigraph_flight.settings import Settings
 from omnigraph_flight.tickets import TicketKey
 
 PREPARED_KEPT = 10_000
@@ -51,6 +53,7 @@ class Service:
     key: TicketKey
     metrics: Metrics
     idle_seconds: float = 1800.0
+    access: Access = field(init=False)
     sessions: Sessions = field(init=False)
     admission: Admission = field(init=False)
     calls: Calls = field(init=False)
@@ -59,7 +62,8 @@ class Service:
     idle: Idle = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sessions = Sessions(self.graphs, self.idle_seconds)
+        self.access = Access(self.graphs, self.policies)
+        self.sessions = Sessions(self.access, self.idle_seconds)
         self.admission = Admission(self.limits)
         self.calls = Calls(self.limits.statement_seconds)
         self.prepared = Kept(PREPARED_KEPT)
@@ -82,7 +86,7 @@ class Service:
         """Where a read runs: a connection of its own, so that reads run side by side."""
         user = request.caller.name
         found = self.idle.take(user, settings)
-        return found or Place(connected(self.graphs, user, settings), settings, shared=True)
+        return found or Place(self.access.connect(request.caller, settings), settings, shared=True)
 
     def done(self, request: Request, place: Place) -> None:
         """Keep the connection of a read for the next one."""

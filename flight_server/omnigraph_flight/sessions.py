@@ -10,27 +10,19 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.storage.snapshot import Snapshot
+from omnigraph_flight.access import Access
 from omnigraph_flight.authentication import Caller
-from omnigraph_flight.graphs import Graphs
+from omnigraph_flight.settings import DEFAULT_BRANCH, Settings
 
 COOKIE = "arrow_flight_session_id"
-DEFAULT_BRANCH = "main"
 _COOKIES_KEPT = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Where a statement runs: which graph, which branch or moment, which schema, which SQL."""
-
-    graph: str
-    catalog: str = DEFAULT_BRANCH
-    schema: str | None = None
-    dialect: str = "postgres"
 
 
 OPTIONS = ("graph", "catalog", "schema", "dialect", "slices")
@@ -49,12 +41,27 @@ class Place:
         """Whether it belongs to no session and serves one read after the other."""
         self.lock = threading.RLock()
 
+    @contextmanager
+    def pinned(self, snapshot: Snapshot | None = None) -> Iterator[Snapshot | None]:
+        """A block in which the catalog is read at one moment, the newest unless told.
+
+        None inside a transaction, which reads its own branch.
+        """
+        connection = self.connection
+        if connection.in_transaction:
+            yield None
+            return
+        found = snapshot or connection.graph.snapshot(connection.catalog)
+        with connection.pinned(connection.catalog, found):
+            yield found
+
     def move(self, settings: Settings) -> None:
         """Go where the settings say, unless a transaction holds the connection where it is."""
         if settings == self.settings or self.connection.in_transaction:
             return
         connection = self.connection
         if connection.catalog != settings.catalog:
+            connection.graph.snapshot(settings.catalog)  # one that is not there is told at once
             connection.catalog = settings.catalog
         if settings.schema is not None and connection.schema != settings.schema:
             connection.schema = settings.schema
@@ -77,14 +84,14 @@ class Transaction:
 class Session:
     """One client's. The lock protects its maps; each connection has its own."""
 
-    def __init__(self, key: str, caller: Caller, graphs: Graphs) -> None:
+    def __init__(self, key: str, caller: Caller, access: Access) -> None:
         self.key = key
         self.caller = caller
         self.options: dict[str, str] = {}
         self.transactions: dict[str, Transaction] = {}
         self.cookies: deque[str] = deque(maxlen=_COOKIES_KEPT)
         self.used = time.monotonic()
-        self._graphs = graphs
+        self._access = access
         self._lock = threading.Lock()
         self._homes: dict[str, Place] = {}
 
@@ -92,7 +99,7 @@ class Session:
         """What was chosen in this session, else what the call's headers ask for."""
         chosen = {**headers, **self.options}
         return Settings(
-            graph=chosen.get("graph") or self._graphs.default,
+            graph=chosen.get("graph") or self._access.graphs.default,
             catalog=chosen.get("catalog") or DEFAULT_BRANCH,
             schema=chosen.get("schema"),
             dialect=chosen.get("dialect") or "postgres",
@@ -137,7 +144,7 @@ class Session:
         with self._lock:
             place = self._homes.get(settings.graph)
         if place is None:
-            place = Place(connected(self._graphs, self.caller.name, settings), settings)
+            place = Place(self._access.connect(self.caller, settings), settings)
             with self._lock:
                 place = self._homes.setdefault(settings.graph, place)
         return place
@@ -157,7 +164,7 @@ class Session:
 
     def begin(self, settings: Settings) -> Transaction:
         """Open a transaction on a connection of its own."""
-        place = Place(connected(self._graphs, self.caller.name, settings), settings)
+        place = Place(self._access.connect(self.caller, settings), settings)
         place.connection.begin()
         transaction = Transaction(secrets.token_hex(16), self.caller.name, place)
         with self._lock:
@@ -192,22 +199,11 @@ class Session:
                 place.connection.close()
 
 
-def connected(graphs: Graphs, user: str, settings: Settings) -> omnigraph_sql.Connection:
-    """A new connection of the SQL facade."""
-    return omnigraph_sql.connect(
-        graphs.graph(settings.graph),
-        branch=settings.catalog,
-        schema=settings.schema,
-        dialect=settings.dialect,
-        user=user,
-    )
-
-
 class Sessions:
     """All sessions of a server. The lock protects the maps."""
 
-    def __init__(self, graphs: Graphs, idle_seconds: float = 1800.0) -> None:
-        self._graphs = graphs
+    def __init__(self, access: Access, idle_seconds: float = 1800.0) -> None:
+        self._access = access
         self._idle = idle_seconds
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
@@ -224,7 +220,7 @@ class Sessions:
                 key = f"{caller.name} {caller.login or peer}"
                 session = self._sessions.get(key)
                 if session is None:
-                    session = self._sessions[key] = Session(key, caller, self._graphs)
+                    session = self._sessions[key] = Session(key, caller, self._access)
             if fresh:
                 self._remember(session, fresh)
             session.used = time.monotonic()

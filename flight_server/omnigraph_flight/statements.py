@@ -17,9 +17,12 @@ import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.query import CompiledQuery, compile_query
 from omnigraph.query.arrow import result_schema
+from omnigraph.query.descriptor import Fact
 from omnigraph.query.ir import ReadPlan
 from omnigraph.schema.arrow import arrow_type
 from omnigraph_flight.tickets import Language
+from omnigraph_sql.catalog_tables import EDGES, NODES
+from omnigraph_sql.guard import Action
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")
@@ -136,6 +139,7 @@ class GqStatement:
             text if stored is None else self._graph.stored_query(stored, self._moment).source
         )
         self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
+        _touch(connection, self._compiled)
 
     @property
     def is_update(self) -> bool:
@@ -195,6 +199,19 @@ class GqStatement:
                 )
             params = params.rename_columns(names)
         return [_json_values(row) for row in params.to_pylist()]
+
+
+def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> None:
+    """Tell the session's guard which types a query reads and writes."""
+    pins = connection.pins()
+    actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
+        ("read", query.descriptor.reads),
+        ("write", query.descriptor.writes),
+    )
+    for action, facts in actions:
+        for fact in facts:
+            schema = NODES if fact.kind == "node" else EDGES
+            pins.touch(action, connection.catalog, schema, fact.type_name)
 
 
 def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import json
 import secrets
 import struct
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -54,6 +54,9 @@ class Ticket:
         return replace(self, index=index, of=of)
 
 
+_FACTS = tuple(each.name for each in fields(Ticket) if each.name != "params")
+
+
 class TicketKey:
     """Signs tickets and reads those it signed. Replicas that share a secret share tickets."""
 
@@ -63,12 +66,10 @@ class TicketKey:
 
     def seal(self, ticket: Ticket, now: float | None = None) -> bytes:
         """The ticket as bytes, good for as long as this key's tickets are."""
-        expiring = replace(ticket, expires=(now or time.time()) + self._seconds)
-        params = expiring.params
-        facts = asdict(replace(expiring, params=None))
-        del facts["params"]
+        facts = {name: getattr(ticket, name) for name in _FACTS}
+        facts["expires"] = (now or time.time()) + self._seconds
         text = json.dumps(facts, separators=(",", ":")).encode()
-        body = _LENGTH.pack(len(text)) + text + _ipc(params)
+        body = _LENGTH.pack(len(text)) + text + _ipc(ticket.params)
         return self._mac(body) + body
 
     def open(self, sealed: bytes, user: str, now: float | None = None) -> Ticket:

@@ -32,6 +32,8 @@ class Place:
     tls_roots: str | None = field(default=None, repr=False)
     """Certificates (PEM) that a server's one is checked against."""
     tls_skip_verify: bool = False
+    graph_name: str | None = None
+    """Which graph of a server that has several."""
 
     @property
     def served(self) -> bool:
@@ -71,4 +73,5 @@ def place_of(options: Mapping[str, str]) -> Place:
         options.get("password"),
         options.get("tls.roots"),
         options.get("tls.skip_verify", "false").lower() == "true",
+        options.get("graph"),
     )

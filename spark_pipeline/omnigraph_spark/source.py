@@ -17,7 +17,7 @@ from omnigraph_spark.places import Place, place_of
 if TYPE_CHECKING:
     from omnigraph_spark.reading.changes import ChangeStream
     from omnigraph_spark.reading.reader import Reader, Reading
-    from omnigraph_spark.writing.writer import Destination, StorageStreamWriter, StorageWriter
+    from omnigraph_spark.writing.writer import Destination, StreamWriter, Writer
 
 _KINDS = {"nodes": "node", "edges": "edge"}
 
@@ -66,13 +66,13 @@ class OmniGraphSource(DataSource):
 
     # ------------------------------------------------------------------ writing
 
-    def writer(self, schema: StructType, overwrite: bool) -> StorageWriter:
-        from omnigraph_spark.writing.writer import StorageWriter
+    def writer(self, schema: StructType, overwrite: bool) -> Writer:
+        from omnigraph_spark.writing.writer import Writer
 
-        return StorageWriter(self._destination(schema, overwrite), schema)
+        return Writer(self._destination(schema, overwrite), schema)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StorageStreamWriter:  # noqa: N802
-        from omnigraph_spark.writing.writer import StorageStreamWriter
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        from omnigraph_spark.writing.writer import StreamWriter
 
         stream = self.options.get("stream") or self.options.get("checkpointlocation")
         if not stream:
@@ -80,7 +80,7 @@ class OmniGraphSource(DataSource):
                 "a stream needs a name that stays the same when it is started again",
                 hint='Give it one with .option("stream", "orders"), or set checkpointLocation.',
             )
-        return StorageStreamWriter(self._destination(schema, overwrite), stream, schema)
+        return StreamWriter(self._destination(schema, overwrite), stream, schema)
 
     def _destination(self, schema: StructType, overwrite: bool) -> Destination:
         from omnigraph_spark.writing.writer import destination_of
@@ -97,23 +97,47 @@ def reading_of(options: Mapping[str, str]) -> Reading:
 
         named = {"node", "edge", "table"} & set(options)
         return change_reading(place, options, table_key(options) if named else None)
+    wanted = options.get("partitions")
+    partitions = int(wanted) if wanted else None
+    if place.served:
+        from omnigraph_spark.reading.served import ServedQuery
+
+        return ServedQuery(place, _relation(options), pinned(place, at), partitions)
     from omnigraph_spark.reading.storage import StorageQuery, StorageTable
 
+    if "query" in options:
+        raise InvalidInput(
+            "SQL is answered by a server, not by a storage URI",
+            hint="Read the tables and use Spark SQL, or give the uri of a server (grpc://…).",
+        )
     if "gq" in options or "gq_name" in options:
         moment = pinned(place, at)
         return StorageQuery(
             place, options.get("gq"), options.get("gq_name"), options.get("params"), moment
         )
-    wanted = options.get("partitions")
-    return StorageTable(
-        place, table_key(options), pinned(place, at), int(wanted) if wanted else None
-    )
+    return StorageTable(place, table_key(options), pinned(place, at), partitions)
 
 
 def pinned(place: Place, at: str) -> str:
     """A moment as one that stays, whatever is committed later."""
+    if place.served:
+        from omnigraph_spark.served import pinned_moment
+
+        return pinned_moment(place, at)
     snapshot = place.graph().snapshot(at)
     return f"{snapshot.branch}@{snapshot.commit}"
+
+
+def _relation(options: Mapping[str, str]) -> str:
+    """What a server is asked for, as SQL puts it after FROM."""
+    from omnigraph_spark.served import relation, text_literal
+
+    if "query" in options:
+        return f"({options['query'].rstrip().rstrip(';')}) AS q"
+    if "gq" in options:
+        arguments = [options["gq"], options.get("params", "{}")]
+        return f"gq({', '.join(map(text_literal, arguments))})"
+    return relation(table_key(options))
 
 
 def table_key(options: Mapping[str, str]) -> str:

@@ -63,18 +63,10 @@ def from_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterable
     for batch in batches:
         names = batch.schema.names
         arrays = [
-            array.cast(_unsigned(array.type)) if _is_unsigned(wanted.get(name)) else _aligned(array)
+            array.cast(_unsigned(array.type)) if _is_unsigned(wanted.get(name)) else array
             for name, array in zip(names, batch.columns, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def _aligned(array: pa.Array) -> pa.Array:
-    """The array where others may read it: Spark's decimals begin at any multiple of 8 bytes."""
-    type_ = array.type.value_type if pa.types.is_list(array.type) else array.type
-    if not pa.types.is_decimal(type_):
-        return array
-    return pa.concat_arrays([array, array.slice(0, 0)])
 
 
 def _is_unsigned(type_: pa.DataType | None) -> bool:

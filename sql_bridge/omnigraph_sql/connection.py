@@ -16,6 +16,7 @@ from omnigraph.storage.values import Commit
 from omnigraph_sql import writing
 from omnigraph_sql.dbapi import Cursor
 from omnigraph_sql.engine import engine_of
+from omnigraph_sql.guard import Action, Guard, allow
 from omnigraph_sql.parameters import Params
 from omnigraph_sql.parsing import Parsed, only, parse, require_dialect
 from omnigraph_sql.pins import Pins
@@ -45,6 +46,10 @@ class Connection:
         self.schema = schema or "public"
         self._dialect = require_dialect(dialect)
         self._running = Running()
+        self.guard: Guard = allow
+        """Who is told what statements touch before they do, and may refuse."""
+        self.action: Action = "write"
+        """What the statement that is running does to its target."""
         self._transaction: SessionTransaction | None = None
         self._pinned: dict[str, Snapshot] = {}
         self._temporary: set[tuple[str, str]] = set()
@@ -104,6 +109,7 @@ class Connection:
         temporary: bool = False,
     ) -> int:
         """Load rows into a plain table, or a type in the schemas nodes and edges; how many."""
+        self.action = "write" if mode == "append" else "define"
         return writing.ingest(
             self, table, rows, mode, schema=schema, catalog=catalog, temporary=temporary
         )
@@ -211,7 +217,7 @@ class Connection:
         pinned = dict(self._pinned)
         if self._transaction is not None and self._transaction.branch is None:
             pinned.setdefault(self._transaction.catalog, self._transaction.base)
-        return Pins(self.graph, self.catalog, self.branch_of, pinned)
+        return Pins(self.graph, self.catalog, self.branch_of, pinned, self.guard)
 
     def branch_of(self, catalog: str) -> str:
         """Where a catalog is read: inside a transaction, on the branch of the transaction."""

@@ -19,9 +19,12 @@ from omnigraph.exec.stored import find_stored
 from omnigraph.graph import Graph
 from omnigraph.query import compile_query
 from omnigraph.query.arrow import result_schema
+from omnigraph.query.descriptor import Fact
 from omnigraph.query.ir import ReadPlan
 from omnigraph.storage.snapshot import Snapshot
+from omnigraph_sql.catalog_tables import EDGES, NODES
 from omnigraph_sql.computed import ComputedRows
+from omnigraph_sql.pins import Pins
 
 
 class Unbound:
@@ -36,10 +39,24 @@ class Call:
     """A table function as it is called: arguments by place and by name."""
 
     name: str
-    graph: Graph
-    snapshot: Snapshot
+    pins: Pins
+    catalog: str
     places: Sequence[Any]
     names: Mapping[str, Any]
+
+    @property
+    def graph(self) -> Graph:
+        return self.pins.graph
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.pins.snapshot(self.catalog)
+
+    def reads(self, *facts: Fact) -> None:
+        """Tell the session's guard which types the function reads."""
+        for fact in facts:
+            schema = NODES if fact.kind == "node" else EDGES
+            self.pins.touch("read", self.catalog, schema, fact.type_name)
 
     def argument(self, place: int, name: str, default: Any = ...) -> Any:  # noqa: ANN401
         """One argument, however it was given."""
@@ -104,7 +121,9 @@ def _stored(call: Call) -> ComputedRows:
 
 
 def _query(call: Call, text: str, name: str | None, params: Any) -> ComputedRows:  # noqa: ANN401
-    plan = compile_query(text, call.snapshot.catalog, name).ir
+    compiled = compile_query(text, call.snapshot.catalog, name)
+    call.reads(*compiled.descriptor.reads)
+    plan = compiled.ir
     if not isinstance(plan, ReadPlan):
         raise InvalidInput("a mutation has no rows", hint="Run it with mutate.")
     schema = result_schema(plan)
@@ -149,8 +168,8 @@ def _traverse(call: Call) -> ComputedRows:
     direction = call.argument(5, "direction", None)
     seeds = [seed] if isinstance(seed, str) else seed
     # Names that are wrong are told when the statement is planned.
-    call.snapshot.catalog.edge(edge)
-    call.snapshot.catalog.node(node)
+    edge_type, node_type = call.snapshot.catalog.edge(edge), call.snapshot.catalog.node(node)
+    call.reads(Fact("edge", edge_type.name), Fact("node", node_type.name))
 
     def batches() -> pa.RecordBatchReader:
         _require_bound([seed, direction])
@@ -198,8 +217,8 @@ def _ranked(call: Call, function: str, score: str, wanted: str) -> ComputedRows:
 
 def _changes(call: Call) -> ComputedRows:
     before, after = call.text(0, "from"), call.text(1, "to")
-    call.graph.snapshot(before)
-    call.graph.snapshot(after)
+    for moment in (before, after):
+        call.pins.touch("read", moment)
     return ComputedRows(ENTRY_SCHEMA, lambda: call.graph.diff(before, after).batches())
 
 

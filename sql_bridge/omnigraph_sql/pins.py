@@ -7,7 +7,9 @@ from typing import TypeAlias
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.graph import Graph
+from omnigraph.storage.branches import is_hidden
 from omnigraph.storage.snapshot import Snapshot
+from omnigraph_sql.guard import Action, Guard, Touch, allow
 
 Moments: TypeAlias = tuple[tuple[str, str, str], ...]
 """Catalog, commit and the schema it is read under, for each catalog of a statement."""
@@ -25,7 +27,9 @@ class Pins:
         current: str,
         branch_of: Callable[[str], str],
         pinned: Mapping[str, Snapshot] | None = None,
+        guard: Guard = allow,
     ) -> None:
+        self._guard = guard
         self.graph = graph
         self.current = current
         self._branch_of = branch_of
@@ -44,6 +48,15 @@ class Pins:
             return self.snapshot(catalog)
         except (NotFound, InvalidInput):
             return None
+
+    def touch(
+        self, action: Action, catalog: str, schema: str | None = None, name: str | None = None
+    ) -> None:
+        """Tell the session's guard, which refuses by raising."""
+        branch = self.snapshot(catalog).branch
+        if is_hidden(branch):  # a transaction's own, which stands for the branch it will change
+            branch = catalog.partition("@")[0]
+        self._guard(Touch(action, branch, schema, name))
 
     def moments(self) -> Moments:
         """What was pinned."""

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.storage.providers import ReadableTable
-from omnigraph.storage.snapshot import Snapshot
 from omnigraph_sql import information_schema, system_tables
 from omnigraph_sql.catalog_tables import EDGES, NODES, CatalogTable, catalog_tables
 from omnigraph_sql.computed import ComputedRows
@@ -109,7 +108,7 @@ def _unqualified(pins: Pins, catalog: str, schema: str, name: Name) -> Relation:
         found = name.pick({table.name for table in candidates})
         if found is not None:
             table = next(table for table in candidates if table.name == found)
-            return _table_relation(snapshot, catalog, table)
+            return _table_relation(pins, catalog, table)
     known = sorted({table.name for table in tables})
     raise NotFound(
         f"there is no table {name.text!r} in {catalog}{did_you_mean(name.text, known)}",
@@ -133,7 +132,7 @@ def _qualified(pins: Pins, catalog: str, schema: Name, name: Name) -> Relation:
         picked = _picked(catalog, found, name, system_tables.TABLES)
         return Relation(picked, system_tables.system_rows(picked, pins.graph, snapshot))
     tables = {t.name: t for t in catalog_tables(snapshot) if t.schema == found}
-    return _table_relation(snapshot, catalog, tables[_picked(catalog, found, name, tables)])
+    return _table_relation(pins, catalog, tables[_picked(catalog, found, name, tables)])
 
 
 def _picked(catalog: str, schema: str, name: Name, known: Iterable[str]) -> str:
@@ -147,7 +146,9 @@ def _picked(catalog: str, schema: str, name: Name, known: Iterable[str]) -> str:
     return found
 
 
-def _table_relation(snapshot: Snapshot, catalog: str, table: CatalogTable) -> Relation:
+def _table_relation(pins: Pins, catalog: str, table: CatalogTable) -> Relation:
+    pins.touch("read", catalog, table.schema, table.name)
+    snapshot = pins.snapshot(catalog)
     if table.kind in ("node", "edge"):
         return Relation(table.name, snapshot.readable(f"{table.kind}:{table.name}"))
     full = f"{table.schema}.{table.name}"

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.flight as fl
 from adbc_driver_flightsql import DatabaseOptions, dbapi
 
-from omnigraph_flight.messages import wrapped
+from omnigraph_flight.commands import decode_command
+from omnigraph_flight.messages import message, wrapped
 
 HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
 
@@ -54,3 +55,21 @@ def action(client: fl.FlightClient, kind: str, body: bytes) -> bytes:
     """The one result of an action."""
     (result,) = client.do_action(fl.Action(kind, body))
     return bytes(result.body.to_pybytes())
+
+
+def update(client: fl.FlightClient, sql: str, transaction: bytes | None = None) -> int:
+    """An update by a bare client: DoPut without any rows."""
+    fields = {} if transaction is None else {"transaction_id": transaction}
+    command = wrapped("CommandStatementUpdate", query=sql, **fields)
+    writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), pa.schema([]))
+    with writer:
+        writer.done_writing()
+        result = message("DoPutUpdateResult")
+        result.ParseFromString(reader.read().to_pybytes())
+    return int(result.record_count)
+
+
+def begin(client: fl.FlightClient) -> bytes:
+    """Begin a transaction; its id."""
+    begun = action(client, "BeginTransaction", wrapped("ActionBeginTransactionRequest"))
+    return bytes(decode_command(begun).body.transaction_id)

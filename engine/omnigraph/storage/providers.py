@@ -72,6 +72,10 @@ def _has_blobs(schema: pa.Schema) -> bool:
     return any(isinstance(f.type, pa.BaseExtensionType) for f in schema)
 
 
+def _is_bytes(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_large_binary(type_))
+
+
 def _plain_schema(schema: pa.Schema) -> pa.Schema:
     """Blobs as the bytes that scans give."""
     return pa.schema(
@@ -110,7 +114,9 @@ class _PartialDataset(pads.Dataset):  # type: ignore[misc]
         filter: Any = None,  # noqa: ANN401, A002
         batch_size: int | None = None,
     ) -> Any:  # noqa: ANN401
-        wanted = self._shown.names if columns is None else columns
+        wanted = list(self._shown.names if columns is None else columns)
+        if filter is not None and _has_blobs(self._dataset.schema):
+            return self._filtered(fragments, wanted, filter)
         return self._dataset.scanner(
             columns=[name for name in wanted if name != ADDRESS],
             with_row_address=ADDRESS in wanted,
@@ -119,6 +125,12 @@ class _PartialDataset(pads.Dataset):  # type: ignore[misc]
             batch_size=BATCH_ROWS,
             blob_handling="all_binary",
         )
+
+    def _filtered(self, fragments: list[LanceFragment], wanted: list[str], filter: Any) -> Any:  # noqa: ANN401, A002
+        """Rows that pass a filter, which Lance cannot take over where a table has Blobs."""
+        plain = [f.name for f in self._shown if f.name in wanted or not _is_bytes(f.type)]
+        reader = self.scan(fragments, plain).to_reader()
+        return pads.Scanner.from_batches(reader, columns=wanted, filter=filter)
 
 
 @dataclass(frozen=True)

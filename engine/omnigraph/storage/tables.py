@@ -18,6 +18,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
 from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.alignment import aligned
 from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.folding import choose_fold
 from omnigraph.storage.lookup import Found, Lookup, without
@@ -195,7 +196,7 @@ class Tables:
     ) -> list[FragmentMetadata]:
         """Write rows as data files that no version refers to yet."""
         dataset = self.open(version)
-        marked = rows.cast(_with_blobs(rows.schema, dataset.schema))
+        marked = aligned(rows.cast(_with_blobs(rows.schema, dataset.schema)))
         try:
             written: list[FragmentMetadata] = write_fragments(
                 marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS

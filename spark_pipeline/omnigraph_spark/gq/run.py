@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -30,10 +31,14 @@ def query(
 ) -> DataFrame:
     """The rows of a `.gq` read, worked out by Spark; all tables are read at one commit.
 
-    `options` are those of the data source (token, TLS, storage, partitions).
+    `options` are those of the data source (token, TLS, storage, partitions). A server, which has
+    the schema and the adjacency at hand, runs the query itself.
     """
     settings = {"uri": uri, **(options or {})}
     place = place_of(settings)
+    if place.served:
+        asked = {**settings, "gq": text, "params": json.dumps(dict(params or {})), "at": at}
+        return spark.read.format("omnigraph").options(**asked).load()
     moment = pinned(place, at)
     compiled = compile_query(text, _catalog(settings, moment), name)
     if not isinstance(compiled.ir, ReadPlan):

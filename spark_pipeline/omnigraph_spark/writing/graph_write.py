@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 import omnigraph
-from omnigraph.bulk import BulkMode, StagedFiles, Target
+from omnigraph.bulk import BulkMode, Target
 from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place, place_of
 from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.files import MESSAGE, FileTask
+from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
 
+PART = "part binary"
+"""The schema of the one row that a task gives back."""
 MODES: tuple[BulkMode, ...] = ("append", "merge", "overwrite")
 
 
@@ -28,6 +31,19 @@ class Write:
     rows: DataFrame
 
 
+@dataclass(frozen=True)
+class Task:
+    """What a partition does: write its rows, and give back where they are."""
+
+    job: Job
+    table_key: str
+    schema: StructType
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part = pickle.dumps(self.job.write(self.table_key, batches, self.schema))
+        yield pa.RecordBatch.from_arrays([pa.array([part], pa.binary())], names=["part"])
+
+
 class GraphWrite:
     """Collects DataFrames; at the end of the block they are written and committed at once."""
 
@@ -36,21 +52,17 @@ class GraphWrite:
         spark: SparkSession,
         place: Place,
         branch: str,
-        message: str | None,
-        actor: str | None,
-        once: tuple[str, int] | None,
+        ending: Ending,
         on_progress: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._place = place
         self._branch = branch
-        self._message = message
-        self._actor = actor
-        self._once = once
+        self._ending = ending
         self._on_progress = on_progress
         self._writes: dict[str, Write] = {}
         self.commit: omnigraph.Commit | None = None
-        """The commit, once the block has ended; none when nothing changed."""
+        """The commit, once the block has ended; none when nothing changed, or through a server."""
         self.rows: dict[str, int] = {}
         """How many rows were written to each table, by table key."""
 
@@ -68,8 +80,7 @@ class GraphWrite:
 
     def rows_of(self, table_key: str, rows: DataFrame, mode: BulkMode = "append") -> None:
         """Write rows of `node:Person`, `edge:Knows` or `table:schema.name`."""
-        columns = plain_columns(rows) if table_key.startswith("table:") else None
-        self._add(Target(table_key, mode, columns), rows)
+        self._add(Target(table_key, mode, arrow_schema(rows.schema)), rows)
 
     def _add(self, target: Target, rows: DataFrame) -> None:
         if target.mode not in MODES:
@@ -95,30 +106,23 @@ class GraphWrite:
             self._run()
 
     def _run(self) -> None:
-        graph = self._place.graph()
         targets = [write.target for write in self._writes.values()]
-        job = graph.begin_bulk(targets, branch=self._branch, actor=self._actor)
+        job = begin(self._place, self._branch, targets, self._ending.actor)
         try:
-            files: list[StagedFiles] = []
+            parts: list[Part] = []
             for key, write in self._writes.items():
                 self._on_progress(f"writing {key}")
-                task = FileTask(self._place, job, key, write.rows.schema)
-                done = write.rows.mapInArrow(task, MESSAGE).collect()
-                written = [pickle.loads(row.message) for row in done]
-                self.rows[key] = sum(part.rows for part in written)
-                files += written
+                task = Task(job, key, write.rows.schema)
+                done = [
+                    pickle.loads(row.part) for row in write.rows.mapInArrow(task, PART).collect()
+                ]
+                self.rows[key] = sum(part.rows for part in done)
+                parts += done
+            self._on_progress("validating")
+            self.commit = job.finish(parts, self._ending)
         except BaseException:
-            graph.abandon_bulk(job)
+            job.abandon()
             raise
-        self._on_progress("validating")
-        self.commit = graph.finish_bulk(
-            job, files, actor=self._actor, message=self._message, once=self._once
-        )
-
-
-def plain_columns(rows: DataFrame) -> pa.Schema:
-    """The columns of a DataFrame as a plain table keeps them."""
-    return arrow_schema(rows.schema)
 
 
 def graph_write(
@@ -138,4 +142,4 @@ def graph_write(
     those of the data source (storage, token, TLS).
     """
     place = place_of({"uri": uri, **(options or {})})
-    return GraphWrite(spark, place, branch, message, actor, once, on_progress)
+    return GraphWrite(spark, place, branch, Ending(message, actor, once), on_progress)

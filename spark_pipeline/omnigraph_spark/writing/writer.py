@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +15,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from omnigraph.bulk import BulkJob, BulkMode, StagedFiles, Target
-from omnigraph.errors import AlreadyApplied, InvalidInput, TransactionExpired
+from omnigraph.bulk import BulkMode, Target
+from omnigraph.errors import AlreadyApplied, InvalidInput
 from omnigraph_spark.places import Place, place_of
 from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.files import FilesWritten, FileTask
 from omnigraph_spark.writing.graph_write import MODES
+from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
+
+Messages = list[WriterCommitMessage | None]
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class Destination:
     place: Place
     branch: str
     target: Target
-    message: str | None
-    actor: str | None
+    ending: Ending
+
+    def begin(self) -> Job:
+        return begin(self.place, self.branch, [self.target], self.ending.actor)
 
 
 def destination_of(
@@ -41,50 +45,46 @@ def destination_of(
     mode = options.get("mode") or ("overwrite" if overwrite else "append")
     if mode not in MODES:
         raise InvalidInput(f"{mode!r} is not a way to write", hint=f"Use {', '.join(MODES)}.")
-    columns = arrow_schema(schema) if table_key.startswith("table:") else None
     chosen: BulkMode = mode  # type: ignore[assignment]
     return Destination(
         place_of(options),
         options.get("branch", "main"),
-        Target(table_key, chosen, columns),
-        options.get("message"),
-        options.get("actor"),
+        Target(table_key, chosen, arrow_schema(schema)),
+        Ending(options.get("message"), options.get("actor")),
     )
 
 
-def _task(destination: Destination, schema: StructType) -> FileTask:
-    graph = destination.place.graph()
-    job = graph.begin_bulk([destination.target], branch=destination.branch, actor=destination.actor)
-    return FileTask(destination.place, job, destination.target.table_key, schema)
+def _parts(messages: Messages) -> list[Part]:
+    return [message for message in messages if isinstance(message, Part)]
 
 
-def _files(messages: list[WriterCommitMessage | None]) -> list[StagedFiles]:
-    return [message.files for message in messages if isinstance(message, FilesWritten)]
-
-
-class StorageWriter(DataSourceArrowWriter):
+class Writer(DataSourceArrowWriter):
     """One DataFrame, one commit."""
 
     def __init__(self, destination: Destination, schema: StructType) -> None:
         self._destination = destination
-        self._task = _task(destination, schema)
+        self._schema = schema
+        self._job = destination.begin()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return FilesWritten(self._task.write(iterator), self._task.job)
+        return self._job.write(self._destination.target.table_key, iterator, self._schema)
 
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        to = self._destination
-        to.place.graph().finish_bulk(
-            self._task.job, _files(messages), actor=to.actor, message=to.message
-        )
+    def commit(self, messages: Messages) -> None:
+        self._job.finish(_parts(messages), self._destination.ending)
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        # A commit that was refused has ended the job itself.
-        with suppress(TransactionExpired):
-            self._destination.place.graph().abandon_bulk(self._task.job)
+    def abort(self, messages: Messages) -> None:
+        self._job.abandon()
 
 
-class StorageStreamWriter(DataSourceStreamArrowWriter):
+@dataclass
+class PartOfBatch(WriterCommitMessage):
+    """What a task of a micro-batch has written, and the job that it belongs to."""
+
+    part: Part
+    job: Job
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
     """Each micro-batch is one commit, which lands once however often it is tried.
 
     Spark makes a writer for the tasks of every batch and another one that commits it, so messages
@@ -95,37 +95,28 @@ class StorageStreamWriter(DataSourceStreamArrowWriter):
         self._destination = destination
         self._stream = stream
         self._schema = schema
-        self._task: FileTask | None = None
+        self._job: Job | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._task is None:
-            self._task = _task(self._destination, self._schema)
+        if self._job is None:
+            self._job = self._destination.begin()
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        assert self._task is not None
-        return FilesWritten(self._task.write(iterator), self._task.job)
+        assert self._job is not None
+        key = self._destination.target.table_key
+        return PartOfBatch(self._job.write(key, iterator, self._schema), self._job)
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        to, job = self._destination, _job(messages)
-        if job is None:
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        found = [message for message in messages if isinstance(message, PartOfBatch)]
+        if not found:
             return
+        ending = replace(self._destination.ending, once=(self._stream, batchId))
         # A batch that was committed before the checkpoint said so comes again after a restart.
         with suppress(AlreadyApplied):
-            to.place.graph().finish_bulk(
-                job,
-                _files(messages),
-                actor=to.actor,
-                message=to.message,
-                once=(self._stream, batchId),
-            )
+            found[0].job.finish([message.part for message in found], ending)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        job = _job(messages)
-        if job is not None:
-            with suppress(TransactionExpired):
-                self._destination.place.graph().abandon_bulk(job)
-
-
-def _job(messages: list[WriterCommitMessage | None]) -> BulkJob | None:
-    return next((m.job for m in messages if isinstance(m, FilesWritten)), None)
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        found = [message for message in messages if isinstance(message, PartOfBatch)]
+        if found:
+            found[0].job.abandon()

@@ -58,7 +58,7 @@ def _setting(node: exp.Anonymous) -> Callable[[Scope], str | None] | None:
     if str(node.this).lower() != "current_setting":
         return None
     name = str(node.expressions[0].name).lower()
-    return _SETTINGS.get(name, lambda scope: None)
+    return _SETTINGS.get(name) or (lambda scope: None)
 
 
 def product_version() -> str:

@@ -35,10 +35,10 @@ def _call(table: exp.Table, function: exp.Func, scope: Scope) -> None:
             names[argument.this.name.lower()] = _value(argument.expression, scope)
         else:
             places.append(_value(argument, scope))
-    catalog = table.catalog or None
+    catalog = table.catalog or scope.pins.current
     snapshot = scope.pins.snapshot(catalog)
     folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
-    rows = call_function(Call(folded, scope.pins.graph, snapshot, places, names))
+    rows = call_function(Call(folded, scope.pins, catalog, places, names))
     scope.cacheable = False
     scope.lent.append(scope.engine.lend(rows))
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph.errors import InvalidInput, OmniGraphError
+from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
@@ -104,7 +104,7 @@ def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
         tree = call_functions(text, scope)
         resolve_tables(tree, scope)
         _own_withs(tree, expansion)
-    except OmniGraphError as error:
+    except (InvalidInput, NotFound) as error:
         raise InvalidInput(
             f"the view {name} cannot be read: {error.message}",
             hint="Something it needs was changed or dropped; replace the view.",

@@ -47,8 +47,12 @@ _COMMANDS: dict[str, Callable[[Connection, str], int]] = {
 }
 
 
+_DEFINING = (exp.Create, exp.Drop, exp.Alter, exp.Comment, exp.Command)
+
+
 def run(connection: Connection, expression: exp.Expr, params: Params, text: str = "") -> int:
     """Run a statement that writes; how many rows it changed."""
+    connection.action = "define" if isinstance(expression, _DEFINING) else "write"
     match expression:
         case exp.Transaction() | exp.Commit() | exp.Rollback():
             return _transaction(connection, expression)
@@ -108,6 +112,7 @@ def _created(connection: Connection, statement: exp.Create) -> tuple[str, Work]:
         case "VIEW":
             return _on(connection, statement.this), lambda w: create_view(w, statement)
         case "SCHEMA" | "DATABASE":
+            connection.pins().touch("define", connection.catalog)
             return connection.catalog, lambda w: create_schema(w, statement)
     raise InvalidInput(f"CREATE {statement.args['kind']} is not supported")
 
@@ -118,6 +123,7 @@ def _dropped(connection: Connection, statement: exp.Drop) -> tuple[str, Work]:
             first = (statement.args.get("tables") or [statement.this])[0]
             return _on(connection, first), lambda w: drop(w, statement)
         case "SCHEMA" | "DATABASE":
+            connection.pins().touch("define", connection.catalog)
             return connection.catalog, lambda w: drop_schema(w, statement)
     raise InvalidInput(f"DROP {statement.args['kind']} is not supported")
 

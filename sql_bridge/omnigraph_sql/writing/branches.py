@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
+from omnigraph_sql.guard import Touch
 from omnigraph_sql.information_schema import schema_names
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name
@@ -53,6 +54,8 @@ def create_branch(connection: Connection, body: str) -> int:
     name = _required(said.get("IF NOT EXISTS", said[""]), "CREATE BRANCH b [FROM m]")
     source = said.get("FROM", connection.catalog)
     options = _branch_options(said.get("WITH", "()"), connection.dialect)
+    connection.guard(Touch("branch", name))
+    connection.pins().touch("read", source)
     try:
         connection.graph.create_branch(name, source, **options)
     except AlreadyExists:
@@ -95,6 +98,7 @@ def drop_branch(connection: Connection, body: str) -> int:
     name = _required(said.get("IF EXISTS", said[""]), "DROP BRANCH b")
     if name == connection.catalog:
         raise InvalidInput(f"the session is on {name}", hint="USE another branch first.")
+    connection.guard(Touch("branch", name))
     try:
         connection.graph.delete_branch(name)
     except NotFound:
@@ -107,6 +111,8 @@ def merge_branch(connection: Connection, body: str) -> int:
     """MERGE BRANCH a [INTO b] [ON CONFLICT ours|theirs] [DROP SOURCE]"""
     said = split(body, [("INTO",), ("ON", "CONFLICT"), ("DROP", "SOURCE")], connection.dialect)
     source = _required(said[""], "MERGE BRANCH a INTO b")
+    connection.pins().touch("branch", source)
+    connection.pins().touch("branch", said.get("INTO", connection.catalog))
     connection.graph.merge(
         source,
         said.get("INTO", connection.catalog),
@@ -132,6 +138,7 @@ def create_tag(connection: Connection, body: str) -> int:
     """CREATE TAG t [FROM m]"""
     said = split(body, [("FROM",), ("AT",)], connection.dialect)
     at = said.get("FROM", said.get("AT", connection.catalog))
+    connection.pins().touch("branch", at)
     connection.graph.tags.create(_required(said[""], "CREATE TAG t [FROM m]"), at)
     return 0
 
@@ -140,6 +147,7 @@ def drop_tag(connection: Connection, body: str) -> int:
     """DROP TAG [IF EXISTS] t"""
     said = split(body, [("IF", "EXISTS")], connection.dialect)
     name = _required(said.get("IF EXISTS", said[""]), "DROP TAG t")
+    connection.guard(Touch("branch", name))
     try:
         connection.graph.tags.delete(name)
     except NotFound:

@@ -94,6 +94,13 @@ def _clause(
     )
     then = when.args["then"]
     condition = when.args.get("condition")
+    if condition is not None and any(
+        isinstance(part, exp.Exists) or part.args.get("query") for part in condition.walk()
+    ):
+        raise InvalidInput(
+            "a condition of WHEN cannot hold IN (SELECT …) or EXISTS",
+            hint="Join what it asks for into the source of the MERGE.",
+        )
     if condition is not None and match == "only source":
         condition = _of_source(condition, alias)
     if isinstance(then, exp.Update):

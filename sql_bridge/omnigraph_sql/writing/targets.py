@@ -92,6 +92,12 @@ def _placed(connection: Connection, parts: Sequence[Name]) -> TargetName:
 
 def find_target(connection: Connection, snapshot: Snapshot, named: TargetName) -> Target:
     """What is there under a name, or that nothing is; where it would be made."""
+    target = _find(connection, snapshot, named)
+    connection.pins().touch(connection.action, named.catalog, target.schema, target.name)
+    return target
+
+
+def _find(connection: Connection, snapshot: Snapshot, named: TargetName) -> Target:
     if named.schema is not None:
         schema = named.schema.pick(schema_names(snapshot)) or named.schema.text
         found = named.name.pick(names_in(snapshot, schema))

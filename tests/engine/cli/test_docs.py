@@ -19,6 +19,7 @@ TEXT = PAGE.read_text("utf-8")
 QUERIES = PAGE.with_name("queries.md")
 UPKEEP = PAGE.with_name("upkeep.md")
 CHANGES = PAGE.with_name("changes.md")
+BRANCHES = PAGE.with_name("branches.md")
 README = PAGE.parents[1] / "README.md"
 _BLOCK = re.compile(
     r"<!-- (?P<kind>\w+)(?:: (?P<name>\S+))? -->\n```\w*\n(?P<body>.*?)```"
@@ -52,7 +53,10 @@ def as_shown(shown: str, actual: str) -> bool:
     return bool(re.fullmatch(re.escape(shown).replace("…", ".+"), actual))
 
 
-@pytest.mark.parametrize("page", [PAGE, QUERIES, CHANGES, UPKEEP], ids=lambda page: page.name)
+PAGES = [PAGE, QUERIES, CHANGES, UPKEEP, BRANCHES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_runs_as_shown(bare: Cli, monkeypatch: pytest.MonkeyPatch, page: Path) -> None:
     for block in _BLOCK.finditer(page.read_text("utf-8")):
         body, shown = block["body"], block["shown"] or ""

@@ -10,7 +10,7 @@ import pytest
 from adbc_driver_flightsql import dbapi
 from adbc_driver_manager import Error
 
-from flight.clients import action, header, query, rows, run
+from flight.clients import action, header, query, rows, run, update
 from flight.conftest import Connect
 from omnigraph import Graph
 from omnigraph_flight.commands import decode_command
@@ -39,7 +39,7 @@ def test_each_statement_is_one_commit_by_its_user(client: dbapi.Connection, grap
     assert newest.actor == "anonymous"
 
 
-def test_parameters_of_an_update(client: dbapi.Connection, graph: Graph) -> None:
+def test_parameters_of_anupdate(client: dbapi.Connection, graph: Graph) -> None:
     assert run(client, "INSERT INTO Person (name, age) VALUES (?, ?)", "Dee", 7) == 1
     assert rows(client, "SELECT age FROM Person WHERE name = 'Dee'") == [(7,)]
 
@@ -133,22 +133,8 @@ def test_a_header_chooses_where_to_write(connect: Connect, graph: Graph) -> None
 def test_several_statements_in_one_text(server: Server) -> None:
     with fl.connect(server.uri) as client:
         text = "CREATE TABLE a (n INT); INSERT INTO a VALUES (1), (2); DELETE FROM a WHERE n = 1"
-        assert _update(client, text) == 1
+        assert update(client, text) == 1
         assert query(client, "SELECT n FROM a").to_pydict() == {"n": [2]}
-
-
-def _update(client: fl.FlightClient, sql: str, transaction: bytes | None = None) -> int:
-    """An update by a bare client: DoPut without any rows."""
-    fields = {} if transaction is None else {"transaction_id": transaction}
-    command = wrapped("CommandStatementUpdate", query=sql, **fields)
-    writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), pa.schema([]))
-    writer.done_writing()
-    from omnigraph_flight.messages import message
-
-    result = message("DoPutUpdateResult")
-    result.ParseFromString(reader.read().to_pybytes())
-    writer.close()
-    return int(result.record_count)
 
 
 def test_clients_that_take_an_update_for_a_query_run_it_once(server: Server, graph: Graph) -> None:
@@ -228,14 +214,14 @@ def test_savepoints(server: Server, graph: Graph) -> None:
         begun = action(client, "BeginTransaction", wrapped("ActionBeginTransactionRequest"))
         transaction = decode_command(begun).body.transaction_id
         insert = "INSERT INTO Person (name) VALUES ('{}')"
-        _update(client, insert.format("Dee"), transaction)
+        update(client, insert.format("Dee"), transaction)
         asked = wrapped("ActionBeginSavepointRequest", transaction_id=transaction, name="s")
         made = action(client, "BeginSavepoint", asked)
         savepoint = decode_command(made).body.savepoint_id
-        _update(client, insert.format("Eli"), transaction)
+        update(client, insert.format("Eli"), transaction)
         back = wrapped("ActionEndSavepointRequest", savepoint_id=savepoint, action=2)
         list(client.do_action(fl.Action("EndSavepoint", back)))
-        _update(client, insert.format("Fay"), transaction)
+        update(client, insert.format("Fay"), transaction)
         release = wrapped("ActionEndSavepointRequest", savepoint_id=savepoint, action=1)
         list(client.do_action(fl.Action("EndSavepoint", release)))
         end = wrapped("ActionEndTransactionRequest", transaction_id=transaction, action=1)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.flight as fl
@@ -20,57 +16,13 @@ from adbc_driver_flightsql import dbapi
 
 from flight.clients import rows
 from flight.conftest import Serve
+from flight.processes import serving, uri_in
 from omnigraph import Graph
 from omnigraph.cli import run
 from omnigraph.errors import InvalidInput
 from omnigraph_flight.command import serve as serve_command
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.running import Server
-
-COMMAND = """
-import sys
-from omnigraph.cli import run
-from omnigraph.cli.app import App
-from omnigraph_flight.command import serve
-known = App.get_command
-App.get_command = lambda self, ctx, name: serve if name == "serve" else known(self, ctx, name)
-sys.exit(run(sys.argv[1:]))
-"""
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", COMMAND, "serve", *arguments]
-
-
-@contextmanager
-def serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server and what it says."""
-    process = subprocess.Popen(
-        command(*arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert process.stdout is not None
-    said: list[str] = []
-    try:
-        for line in process.stdout:
-            said.append(line)
-            if line.startswith(("BI ", "}")):
-                break
-        else:
-            pytest.fail(f"it did not start: {process.stderr and process.stderr.read()}")
-        yield process, "".join(said)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def uri_in(said: str) -> str:
-    found = re.search(r"grpc\S*://[\d.]+:\d+", said)
-    assert found, said
-    return found[0]
 
 
 def test_it_says_how_to_connect_and_ends_when_told(graph: Graph) -> None:
@@ -147,7 +99,7 @@ def test_what_cannot_be_is_refused_at_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("omnigraph.cli.app._loaded", lambda plugin: serve_command)
-    monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": None})
+    monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": object()})
     assert run(["serve", *arguments]) in (2, 3)
     assert told in capsys.readouterr().err
 

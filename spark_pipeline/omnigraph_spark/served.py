@@ -1,0 +1,72 @@
+"""Connections to a server: what travels as options and headers of ADBC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from adbc_driver_flightsql import DatabaseOptions, dbapi
+from adbc_driver_manager import Error
+
+from omnigraph.errors import InvalidInput
+from omnigraph_spark.places import Place
+
+_HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
+
+
+@contextmanager
+def connected(
+    place: Place, catalog: str, *, slices: int = 1, autocommit: bool = True
+) -> Iterator[Any]:
+    """A connection whose current catalog is a branch or a moment of it."""
+    headers = {"catalog": catalog, "slices": str(slices)}
+    if place.graph_name:
+        headers["graph"] = place.graph_name
+    options = {f"{_HEADER}x-omnigraph-{name}": value for name, value in headers.items()}
+    if place.token:
+        options[DatabaseOptions.AUTHORIZATION_HEADER.value] = f"Bearer {place.token}"
+    if place.user:
+        options |= {"username": place.user, "password": place.password or ""}
+    if place.tls_roots:
+        options[DatabaseOptions.TLS_ROOT_CERTS.value] = place.tls_roots
+    if place.tls_skip_verify:
+        options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
+    with dbapi.connect(place.uri, db_kwargs=options, autocommit=autocommit) as connection:
+        yield connection
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """The server's refusals as errors of this project; they carry its words and its hint."""
+    try:
+        yield
+    except Error as error:
+        raise InvalidInput(f"the server says: {error}") from error
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def relation(table_key: str) -> str:
+    """A table by its key, as SQL names it."""
+    kind, _, name = table_key.partition(":")
+    if kind == "table":
+        schema, _, table = name.partition(".")
+        return f"{quoted(schema)}.{quoted(table)}"
+    return f"{kind}s.{quoted(name)}"
+
+
+def pinned_moment(place: Place, at: str) -> str:
+    """A moment as one that stays, whatever is committed later."""
+    with asking(), connected(place, at) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1")
+        (commit,) = cursor.fetchone()
+    return f"{at.partition('@')[0]}@{commit}"

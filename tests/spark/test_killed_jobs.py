@@ -1,0 +1,131 @@
+"""Executors and drivers that are killed: the job ends right or nothing of it is visible."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph.bulk import Target, write_rows
+from omnigraph.graph import Graph
+from omnigraph_flight.config import Config
+from omnigraph_flight.running import Server
+from spark.jobs import ROWS
+from support.waiting import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+SCHEMA = """
+node Person { name: String @key  age: I32? }
+edge Knows: Person -> Person { since: I32? }
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return omnigraph.init(tmp_path / "graph", SCHEMA)
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A job in a process group of its own, which is gone afterwards."""
+    folder = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    job = subprocess.Popen(
+        [sys.executable, "-m", "spark.jobs", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        yield job
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+
+
+def answer(*arguments: str) -> dict[str, Any]:
+    with started(*arguments) as job:
+        out, _ = job.communicate(timeout=500)
+    assert job.returncode == 0
+    found: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("job", ["write", "save"])
+def test_an_executor_killed_in_the_middle_of_a_write_doubles_and_loses_nothing(
+    job: str, graph: Graph, tmp_path: Path
+) -> None:
+    marker = tmp_path / "killed"
+    answer(job, graph.uri, str(marker))
+    assert marker.exists()
+    names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
+    assert len(names) == len(names.unique()) == ROWS
+    assert graph.snapshot().version == 2
+    assert graph.verify().ok
+    assert graph.collect().spared_transactions == 0
+    assert graph.snapshot().count("Person") == ROWS
+
+
+def test_an_executor_killed_in_the_middle_of_a_write_through_a_server(
+    graph: Graph, tmp_path: Path
+) -> None:
+    marker = tmp_path / "killed"
+    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
+        answer("write", server.uri, str(marker))
+    assert marker.exists()
+    names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
+    assert len(names) == len(names.unique()) == ROWS
+    assert graph.snapshot().version == 2
+    assert [b.name for b in graph.branches()] == ["main"]
+
+
+def filled(graph: Graph) -> None:
+    job = graph.begin_bulk([Target("node:Person")])
+    files = []
+    for part in range(4):
+        numbers = range(part * 1000, part * 1000 + 1000)
+        rows = pa.table({"name": [f"p{n}" for n in numbers], "age": pa.array(numbers, pa.int32())})
+        files.append(write_rows(job, "node:Person", rows.to_reader()))
+    graph.finish_bulk(job, files)
+
+
+@pytest.mark.parametrize("way", ["storage", "server"])
+def test_an_executor_killed_in_the_middle_of_a_read_doubles_and_loses_nothing(
+    way: str, graph: Graph, tmp_path: Path
+) -> None:
+    filled(graph)
+    marker = tmp_path / "killed"
+    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
+        found = answer("read", graph.uri if way == "storage" else server.uri, str(marker))
+    assert marker.exists()
+    assert found == {"partitions": 4, "found": [ROWS, ROWS, sum(range(ROWS))]}
+
+
+def test_a_driver_killed_in_the_middle_of_a_write_leaves_nothing_visible(
+    graph: Graph, tmp_path: Path
+) -> None:
+    marker = tmp_path / "stalled"
+    before = graph.snapshot().commit
+    with started("stall", graph.uri, str(marker), "local[2]") as job:
+        wait_until(marker.exists, seconds=300, what="the write is under way")
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    assert graph.snapshot().commit == before
+    assert graph.snapshot().count("Person") == 0
+    assert graph.verify().ok
+    graph.load(b'{"type":"Person","data":{"name":"ada"}}')
+    assert graph.snapshot().count("Person") == 1
