@@ -16,12 +16,13 @@ from dbt.adapters.contracts.connection import (
     ConnectionState,
 )
 from dbt.adapters.exceptions import FailedToConnectError
+from dbt.adapters.sql import SQLConnectionManager
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
 from dbt.adapters.omnigraph.column import sql_type
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.pool import Handle, Pool, spoken
 from dbt.adapters.omnigraph.run_branch import RunBranch
-from dbt.adapters.sql import SQLConnectionManager
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 if TYPE_CHECKING:
     import agate

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base import BaseRelation, ConstraintSupport, PythonJobHelper, available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.sql import SQLAdapter
+from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.contracts.metadata import CatalogTable
+
 from dbt.adapters.omnigraph.catalog import catalog_table
 from dbt.adapters.omnigraph.column import OmniGraphColumn
 from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
 from dbt.adapters.omnigraph.python_models import SparkJobHelper
 from dbt.adapters.omnigraph.relation import OmniGraphRelation
 from dbt.adapters.omnigraph.seeds import arrow_table
-from dbt.adapters.sql import SQLAdapter
-from dbt_common.contracts.constraints import ConstraintType
-from dbt_common.contracts.metadata import CatalogTable
 
 if TYPE_CHECKING:
     import agate

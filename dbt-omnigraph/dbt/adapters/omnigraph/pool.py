@@ -11,6 +11,7 @@ from typing import Any
 
 import adbc_driver_flightsql.dbapi as flightsql
 from adbc_driver_flightsql import DatabaseOptions
+
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.environments import Environment, environment_for
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import adbc_driver_manager
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
 from dbt.adapters.omnigraph import kept
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, ended_task, is_retry
 from dbt.adapters.omnigraph.kept import Kept
 from dbt.adapters.omnigraph.pool import Pool, spoken
-from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
 
 logger = AdapterLogger("OmniGraph")
 
