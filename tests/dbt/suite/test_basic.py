@@ -38,7 +38,7 @@ class TestDocsGenerate(test_docs_generate.TestDocsGenerate):
         return expected_catalog.base_expected_catalog(
             project,
             role=None,
-            id_type="BIGINT",
+            id_type="INTEGER",
             text_type="VARCHAR",
             time_type="TIMESTAMP",
             view_type="VIEW",
@@ -53,7 +53,7 @@ class TestDocsGenReferences(test_docs_generate.TestDocsGenReferences):
         return expected_catalog.expected_references_catalog(
             project,
             role=None,
-            id_type="BIGINT",
+            id_type="INTEGER",
             text_type="VARCHAR",
             time_type="TIMESTAMP",
             bigint_type="BIGINT",
@@ -89,7 +89,7 @@ class TestGetCatalogForSingleRelation(
 
 def _people(project: Project, name: str, kind: str) -> CatalogTable:
     types = {
-        "id": "BIGINT",
+        "id": "INTEGER",
         "first_name": "VARCHAR",
         "email": "VARCHAR",
         "ip_address": "VARCHAR",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
@@ -292,3 +292,28 @@ def test_upkeep_that_other_databases_ask_for_is_taken_and_changes_nothing(
     before = session.commits()
     assert session.run(sql) == 0
     assert session.commits() == before
+
+
+def test_views_may_use_the_same_names_in_their_withs(session: Session) -> None:
+    session.run("CREATE VIEW inner_view AS WITH base AS (SELECT 1 AS a) SELECT base.a FROM base")
+    session.run(
+        "CREATE VIEW outer_view AS WITH base AS (SELECT 1 AS a), Copy AS (SELECT * FROM Base) "
+        "SELECT c.a, inner_view.a AS b FROM copy AS c JOIN inner_view ON c.a = inner_view.a"
+    )
+    assert session.rows(
+        "WITH base AS (SELECT 1 AS a) SELECT o.a, o.b, i.a FROM outer_view o "
+        "JOIN inner_view i ON o.a = i.a JOIN base ON base.a = o.a"
+    ) == [(1, 1, 1)]
+
+
+def test_a_view_may_count_with_a_recursive_with(session: Session) -> None:
+    session.run(
+        "CREATE VIEW three AS WITH RECURSIVE t(n) AS "
+        "(SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT t.n FROM t"
+    )
+    assert session.rows("WITH t AS (SELECT * FROM three) SELECT sum(t.n) FROM t") == [(6,)]
+
+
+def test_texts_of_times_are_read_as_postgres_reads_them(session: Session) -> None:
+    assert session.rows("SELECT TIMESTAMP '2020-01-01 00:00:00-0'") == [(datetime(2020, 1, 1),)]
+    assert session.rows("SELECT CAST('09/30/2023' AS DATE)") == [(date(2023, 9, 30),)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dbt.adapters.base import PythonJobHelper
-from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 
 
 class SparkJobHelper(PythonJobHelper):

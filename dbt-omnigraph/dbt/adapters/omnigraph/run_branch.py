@@ -13,13 +13,14 @@ from typing import Any
 
 import adbc_driver_manager
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
 from dbt.adapters.omnigraph import kept
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, ended_task, is_retry
 from dbt.adapters.omnigraph.kept import Kept
-from dbt.adapters.omnigraph.pool import Pool
-from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
+from dbt.adapters.omnigraph.pool import Pool, spoken
 
 logger = AdapterLogger("OmniGraph")
 
@@ -110,7 +111,7 @@ class RunBranch:
             try:
                 self._publish(name)
             except adbc_driver_manager.Error as error:
-                what = f"publishing {name} to {self.target} failed: {error}"
+                what = f"publishing {name} to {self.target} failed: {spoken(error)}"
                 self._keep(Kept(name, self.target, True, ()), what)
                 ended.fail(what, _conflicting_table(str(error)))
 
@@ -124,7 +125,7 @@ class RunBranch:
             self._publish(waiting.branch)
         except adbc_driver_manager.Error as error:
             raise DbtRuntimeError(
-                f"publishing {waiting.branch} to {self.target} failed: {error}"
+                f"publishing {waiting.branch} to {self.target} failed: {spoken(error)}"
             ) from error
 
     def _publish(self, name: str) -> None:
@@ -137,8 +138,9 @@ class RunBranch:
         operation = "dbt run-operation omnigraph_"
         named = f"--args '{{branch: {branch.branch}}}'"
         self._last_line = (
-            f"{what}; {self.target} is unchanged. The branch {branch.branch} is kept for "
-            f"{self._credentials.branch_ttl}: `dbt retry` goes on with it, "
+            f"{' '.join(what.split())}; {self.target} is unchanged. "
+            f"The branch {branch.branch} is kept for {self._credentials.branch_ttl}: "
+            f"`dbt retry` goes on with it, "
             f"`{operation}publish {named}` publishes it as it is, "
             f"`{operation}drop_branch {named}` drops it; to inspect it, "
             f'query "{branch.branch}".<schema>.<table>.'
