@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.exec.adjacency import Adjacency, Way
-from omnigraph.exec.arrays import AnyArray, Handles, Mask, take
+from omnigraph.exec.arrays import AnyArray, Handles, Mask
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.loaded import LoadedTable
 from omnigraph.exec.source import TypeSource, type_source
@@ -60,9 +60,9 @@ class EntitySet(ABC):
     def find(self, ids: Iterable[str]) -> Handles:
         """The entities that have one of the ids, each once."""
 
-    def where(self, condition: str) -> Handles | None:
-        """The entities a condition of the table selects; none if columns are read anyway."""
-        return None
+    @abstractmethod
+    def where(self, condition: str, columns: Sequence[str]) -> Handles | None:
+        """The entities a condition on stored columns selects; none if these are in memory."""
 
     @abstractmethod
     def ids(self, handles: Handles) -> pa.Array: ...
@@ -123,11 +123,22 @@ class Entities(EntitySet):
         return values
 
     def ids(self, handles: Handles) -> pa.Array:
-        return self._at(self._stored("id"), handles)
+        return self._at("id", handles)
+
+    def where(self, condition: str, columns: Sequence[str]) -> Handles | None:
+        try:
+            found = self.table.where(condition, columns)
+        except StorageError as error:
+            raise self.source.explained(error) from error
+        return None if found is None else self._placed(found)
+
+    def _placed(self, positions: AnyArray) -> Handles:
+        """The entities whose rows are at positions."""
+        return positions
 
     def values(self, name: str, handles: Handles) -> pa.Array:
         """A property of some entities."""
-        found = self._at(self._stored(self.source.stored(name)), handles)
+        found = self._at(self.source.stored(name), handles)
         target = self.source.target(name)
         return found if found.type == target else found.cast(target)
 
@@ -185,10 +196,13 @@ class Entities(EntitySet):
         except StorageError as error:
             raise self.source.explained(error) from error
 
-    def _at(self, column: pa.Array, handles: Handles) -> pa.Array:
+    def _at(self, name: str, handles: Handles) -> pa.Array:
         if handles is self._all:
-            return column
-        return take(column, self.positions(handles))
+            return self._stored(name)
+        try:
+            return self.table.at(name, self.positions(handles))
+        except StorageError as error:
+            raise self.source.explained(error) from error
 
 
 class Nodes(Entities):
@@ -205,6 +219,9 @@ class Nodes(Entities):
 
     def positions(self, handles: Handles) -> Handles:
         return self.space.positions(handles)
+
+    def _placed(self, positions: AnyArray) -> Handles:
+        return self.space.at(positions)
 
     def by_handle(self, mask: Mask) -> Mask:
         return self.space.by_dense(mask, False)
