@@ -28,7 +28,7 @@ from omnigraph.exec.walks import Walks
 from omnigraph.query.arrow import result_schema
 from omnigraph.query.compile import CompiledQuery
 from omnigraph.query.expressions import Aggregate, Expr, ranked_variable
-from omnigraph.query.ir import ReadPlan
+from omnigraph.query.ir import Pattern, ReadPlan
 from omnigraph.query.params import coerce_params
 from omnigraph.storage.snapshot import Snapshot
 
@@ -86,10 +86,16 @@ def _routed(
 def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The result of a read, evaluated over one view."""
     evaluator.variables.update(plan.pattern.variables)
+    evaluator.view.numbered = _follows_edges(plan.pattern)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
     evaluator.scores = Scores(evaluator, plan.pattern.variables)
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
+
+
+def _follows_edges(pattern: Pattern) -> bool:
+    inner = (negation.pattern for negation in pattern.negations)
+    return bool(pattern.expands) or any(map(_follows_edges, inner))
 
 
 def match_plan(view: View, plan: ReadPlan) -> MatchPlan:

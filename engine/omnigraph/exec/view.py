@@ -8,10 +8,11 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.exec.adjacency import Adjacency, Way
-from omnigraph.exec.arrays import AnyArray, Handles, Mask
+from omnigraph.exec.arrays import AnyArray, Handles, Mask, truth
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.loaded import LoadedTable
 from omnigraph.exec.source import TypeSource, type_source
@@ -242,8 +243,25 @@ class Nodes(Entities):
         return self.space.present(self.space.dictionary.find_each(wanted))
 
 
+class Unnumbered(Entities):
+    """Nodes of a read that follows no edges: positions will do as handles, and no ids are read."""
+
+    def find(self, ids: Iterable[str]) -> Handles:
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > PROBE_LIMIT:
+            known = pa.array(wanted, pa.string())
+            return np.flatnonzero(truth(pc.is_in(self._stored("id"), value_set=known)))
+        try:
+            return self.table.locate(wanted)
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+
 class View:
     """The types of one snapshot, opened when first asked for. Lives for one run."""
+
+    numbered = True
+    """Whether nodes have their dense ids, which edges lead from and to."""
 
     def __init__(self, snapshot: Snapshot, context: ExecContext) -> None:
         self.snapshot = snapshot
@@ -277,7 +295,10 @@ class View:
         if found is None:
             source = self.source("node", type_name)
             try:
-                found = Nodes(source, self.context.space(source.table))
+                if self.numbered or not self.context.spares_ids(source.table):
+                    found = Nodes(source, self.context.space(source.table))
+                else:
+                    found = Unnumbered(source, self.context.table(source.table))
             except StorageError as error:
                 raise source.explained(error) from error
             self._entities["node", type_name] = found

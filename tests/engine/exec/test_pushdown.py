@@ -70,6 +70,11 @@ def people(graph: Graph) -> TableSource:
 BODIES = [
     SELECTIVE,
     "match { $p: P $p.n = 17 } return { count($p) as c }",
+    "match { $p: P $p.n = 17 } return { $p.wide } order { $p.t } limit 5",
+    "match { $p: P $p.n < 5 } return { $p.n, count($p) as c }",
+    "match { $p: P { k: 17 } } return { $p.wide }",
+    "match { $p: P { k: 17 } $q: P { k: 18 } $p.n < $q.n } return { $p.k, $q.wide }",
+    "match { $p: P } return { max($p.wide) as w }",
     'match { $p: P $p.n > 995 $p.t = "t1" } return { $p.k, $p.t }',
     'match { $p: P $p.n < 3.5 $p.t starts_with "t" } return { $p.k } order { $p.wide }',
     "match { $p: P $p.n = 18 $p e $q } return { $p.k, $q.wide }",
@@ -96,7 +101,14 @@ def test_a_selective_condition_reads_a_fraction(
     pushed = bytes_read(graph, SELECTIVE, ExecContext(mode="csr"))
     monkeypatch.setattr(loaded, "SPARED_FROM", 10**9)
     whole = bytes_read(graph, SELECTIVE, ExecContext(mode="csr"))
-    assert 0 < 4 * pushed < whole
+    assert 0 < 10 * pushed < whole
+
+
+def test_a_list_of_keys_longer_than_look_ups_take_finds_the_same(graph: Graph) -> None:
+    wanted = list(range(-10, 3000))
+    body = "match { $p: P $ks contains $p.k } return { $p.k }"
+    found = read(graph, body, {"ks": wanted}, declare="$ks: [I64]", context=ExecContext(mode="csr"))
+    assert sorted(values(found)) == [k for k in range(3000) if k % 1000 != 3]
 
 
 def test_a_column_that_is_asked_for_again_and_again_is_loaded(graph: Graph) -> None:

@@ -190,6 +190,7 @@ def many(count: int) -> tuple[Iterator[Rows], list[SortKey], list[tuple[str, Ent
     return rows.chunks(1 << 16), [SortKey(_values_of(numbers), True)], [("x", entities)]
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_in_memory_goes_to_temporary_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
