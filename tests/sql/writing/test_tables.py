@@ -265,6 +265,15 @@ def test_names_are_found_in_any_case_and_kept_as_written(session: Session) -> No
     assert session.graph.verify().ok
 
 
+def test_tables_that_spell_a_column_differently_are_compared_by_either_spelling(
+    session: Session,
+) -> None:
+    session.run("CREATE TABLE lower AS SELECT 1 AS valid")
+    session.run("CREATE TABLE upper AS SELECT 1 AS VALID")
+    assert session.rows('SELECT "valid" FROM lower EXCEPT SELECT "valid" FROM upper') == []
+    assert session.rows('SELECT valid FROM upper EXCEPT SELECT "VALID" FROM lower') == []
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dbt.adapters.base import BaseRelation, ConstraintSupport, PythonJobHelper, available
+from dbt.adapters.base import BaseRelation, ConstraintSupport, available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
@@ -14,7 +13,6 @@ from dbt_common.contracts.metadata import CatalogTable
 from dbt.adapters.omnigraph.catalog import catalog_table
 from dbt.adapters.omnigraph.column import OmniGraphColumn
 from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
-from dbt.adapters.omnigraph.python_models import SparkJobHelper
 from dbt.adapters.omnigraph.relation import OmniGraphRelation
 from dbt.adapters.omnigraph.seeds import arrow_table
 
@@ -113,16 +111,3 @@ class OmniGraphAdapter(SQLAdapter):
     def target_branch_name(self) -> str:
         """The branch that a success publishes to."""
         return self.connections.run.target
-
-    # ------------------------------------------------------------------ Python models
-
-    @property
-    def default_python_submission_method(self) -> str:
-        return "spark"
-
-    @property
-    def python_submission_helpers(self) -> dict[str, type[PythonJobHelper]]:
-        return {"spark": SparkJobHelper}
-
-    def generate_python_submission_response(self, submission_result: Any) -> AdapterResponse:  # noqa: ANN401
-        return AdapterResponse(_message="OK")

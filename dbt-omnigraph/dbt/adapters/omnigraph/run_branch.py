@@ -131,6 +131,7 @@ class RunBranch:
     def _publish(self, name: str) -> None:
         self._run(f"MERGE BRANCH {_quoted(name)} INTO {_quoted(self.target)} DROP SOURCE")
         kept.forget(self._folder)
+        self._name = self.target  # for whoever asks after the run
         self._last_line = f"Published {name} to {self.target} in one commit."
 
     def _keep(self, branch: Kept, what: str) -> None:
