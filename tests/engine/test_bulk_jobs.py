@@ -206,6 +206,8 @@ def test_a_batch_of_a_stream_lands_once(graph: Graph) -> None:
     batch(0, "ada")
     with pytest.raises(AlreadyApplied):
         batch(0, "eve")
+    with pytest.raises(AlreadyApplied):  # and not: Ada is there already
+        batch(0, "ada")
     batch(1, "bob")
     with pytest.raises(AlreadyApplied):
         batch(0, "eve")

@@ -109,3 +109,15 @@ def test_a_moment_that_is_not_there_is_told(tmp_path: Path) -> None:
         connection.execute('SELECT * FROM "main@v99".nodes.person')
     with pytest.raises(NotFound):
         connection.execute("SELECT * FROM nowhere.nodes.person")
+
+
+def test_a_tag_is_a_catalog(tmp_path: Path) -> None:
+    graph = social_graph(str(tmp_path / "g"), ["Ann"])
+    tag = graph.tags.create("release")
+    add_person(graph, "Bob")
+    connection = omnigraph_sql.connect(graph)
+    assert rows(connection, "SELECT count(*) AS n FROM release.nodes.person") == [{"n": 1}]
+    assert rows(connection, "SELECT name, commit_id, branch FROM system.tags") == [
+        {"name": "release", "commit_id": tag.commit, "branch": "main"}
+    ]
+    assert [row["name"] for row in rows(connection, "SHOW TAGS")] == ["release"]

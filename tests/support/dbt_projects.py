@@ -1,15 +1,19 @@
-"""dbt projects for tests: written to a folder, and run by dbt in a process of its own."""
+"""dbt projects for tests: written to a folder, and run by dbt here or in a process of its own."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from dbt.cli.main import dbtRunner
 
 _SECONDS = 240
 
@@ -38,11 +42,14 @@ class Project:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
+    @property
+    def _place(self) -> tuple[str, ...]:
+        return ("--project-dir", str(self.root), "--profiles-dir", str(self.root))
+
     def start(self, *command: str) -> subprocess.Popen[str]:
-        """A dbt command, running."""
-        place = ("--project-dir", str(self.root), "--profiles-dir", str(self.root))
+        """A dbt command, running in a process of its own."""
         return subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *command, *place],
+            [sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *command, *self._place],
             cwd=self.root,
             env={**os.environ, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
@@ -52,8 +59,13 @@ class Project:
         )
 
     def dbt(self, *command: str) -> Outcome:
-        """A dbt command, run to its end."""
-        return ended(self.start(*command))
+        """A dbt command, run to its end in this process."""
+        said = io.StringIO()
+        with redirect_stdout(said):
+            result = dbtRunner().invoke([*command, *self._place])
+        if isinstance(result.exception, Exception):
+            return Outcome(2, f"{said.getvalue()}\n{result.exception}")
+        return Outcome(0 if result.success else 1, said.getvalue())
 
     def results(self) -> dict[str, str]:
         """Status of each node, as dbt's artifact of the last command has it."""

@@ -85,13 +85,27 @@ def _show_types(invocation: Invocation, shown: Snapshot) -> None:
                     }
                     for type_, pointer in found
                 ],
+                "tables": [
+                    {
+                        "name": table.name,
+                        "rows": table.rows,
+                        "table_version": table.pointer.version,
+                    }
+                    for table in shown.plain_tables()
+                ],
             }
         )
         return
     output.write_line(f"{shown.branch} at {shown.commit} (v{shown.version})")
     output.write_table(
         ["type", "kind", "entities", "version"],
-        [(t.name, t.kind, f"{pointer.rows:,}", f"v{pointer.version}") for t, pointer in found],
+        [
+            *((t.name, t.kind, f"{pointer.rows:,}", f"v{pointer.version}") for t, pointer in found),
+            *(
+                (t.name, "table", f"{t.rows:,}", f"v{t.pointer.version}")
+                for t in shown.plain_tables()
+            ),
+        ],
         numbers=["entities", "version"],
     )
 

@@ -46,4 +46,7 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
         return column.cast(target)
     if pa.types.is_decimal(target) and pa.types.is_floating(column.type):
         return pc.round(column, target.scale).cast(target, safe=False)
+    if pa.types.is_decimal(target) and pa.types.is_integer(column.type):
+        # Judged by the values, not by what the widest integer would need.
+        return column.cast(pa.decimal256(76, target.scale)).cast(target)
     return column.cast(target)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.relations import Name
 from omnigraph_sql.scope import quoted
+from omnigraph_sql.sql_types import arrow_name
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import columns_of, picked, renamed
 from omnigraph_sql.writing.defaults import default_expressions
@@ -32,7 +33,7 @@ def insert(work: Change, statement: exp.Insert) -> int:
         query: exp.Query = exp.select(*_defaults_for(schema.names, defaults))
         columns = list(schema.names)
     else:
-        query = _query(statement, columns, defaults)
+        query = _query(statement, [schema.field(name) for name in columns], defaults)
         missing = [name for name in schema.names if name not in columns and name in defaults]
         if missing:
             query = _with_defaults(query, columns, missing, defaults)
@@ -92,7 +93,7 @@ def _width(query: exp.Expr | None) -> int | None:
 
 
 def _query(
-    statement: exp.Insert, columns: Sequence[str], defaults: Mapping[str, exp.Expr]
+    statement: exp.Insert, columns: Sequence[pa.Field], defaults: Mapping[str, exp.Expr]
 ) -> exp.Query:
     given = statement.expression
     if given is None:
@@ -102,9 +103,12 @@ def _query(
         for row in query.expressions:
             values = row.expressions if isinstance(row, exp.Tuple) else [row]
             for place, value in enumerate(values):
+                column = columns[place] if place < len(columns) else None
                 if _is_default(value):
-                    name = columns[place] if place < len(columns) else ""
+                    name = column.name if column is not None else ""
                     value.replace(defaults.get(name, exp.Null()).copy())
+                elif column is not None:
+                    _type_literal(value, column.type)
         query.set("alias", exp.TableAlias(this=quoted("given")))
         query = exp.select("*").from_(query)
     with_ = statement.args.get("with_")
@@ -112,6 +116,22 @@ def _query(
         query.set("with_", with_.copy())
     assert isinstance(query, exp.Query)
     return query
+
+
+def _type_literal(value: exp.Expr, type_: pa.DataType) -> None:
+    """Say the type of a text given for a number, or a number for a text: rows may differ in it."""
+    if not isinstance(value, exp.Literal) or pa.types.is_nested(type_):
+        return
+    textual = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
+    if value.is_string and not textual and not binary:
+        wanted = type_
+    elif textual and not value.is_string:
+        wanted = pa.string()
+    else:
+        return
+    name = exp.Literal.string(arrow_name(wanted))
+    value.replace(exp.func("arrow_cast", value.copy(), name))
 
 
 def _is_default(value: exp.Expr) -> bool:

@@ -13,8 +13,6 @@ from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.values import Commit
 
 PREFIX = "__txn/"
-LEFT_BEHIND = "24h"
-"""After this long a collection removes the branch of a transaction whose process has died."""
 LONGEST = "24h"
 """How long a collection leaves the branch of a transaction alone: its session may be gone."""
 

@@ -21,14 +21,14 @@ def test_a_success_is_one_commit_of_the_target(
     project: Projects, graph: Graph, rows: Read, branches: Branches
 ) -> None:
     built = project("one", {"a": "select 1 as n", "b": "select n + 1 as n from {{ ref('a') }}"})
-    before = len(list(graph.log()))
+    before = len(list(graph.commits()))
 
     run = built.dbt("run")
 
     assert run.code == 0, run.output
     assert rows("select n from analytics.b") == [(2,)]
     assert branches() == []
-    assert len(list(graph.log())) == before + 1
+    assert len(list(graph.commits())) == before + 1
     assert "Published dbt/" in run.last_line
 
 
@@ -68,7 +68,7 @@ def test_a_retry_goes_on_with_the_branch_that_was_kept(
     built = project("retried", {"a": "select 1 as generation", "z": FAILING})
     assert built.dbt("run").code == 1
     built.write({"models/z.sql": "select generation from {{ ref('a') }}"})
-    before = len(list(graph.log()))
+    before = len(list(graph.commits()))
 
     retried = built.dbt("retry")
 
@@ -76,7 +76,7 @@ def test_a_retry_goes_on_with_the_branch_that_was_kept(
     assert built.results() == {"model.project.z": "success"}
     assert rows("select a.generation, z.generation from analytics.a, analytics.z") == [(1, 1)]
     assert branches() == []
-    assert len(list(graph.log())) == before + 1
+    assert len(list(graph.commits())) == before + 1
 
 
 def test_a_failing_test_keeps_what_it_tested_from_the_target(

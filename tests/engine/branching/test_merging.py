@@ -317,6 +317,17 @@ def test_main_stays_when_it_is_merged(graph: Graph) -> None:
     assert [branch.name for branch in graph.branches()] == ["main", "wip"]
 
 
+def test_a_protected_source_stays_and_a_protected_target_takes_merges(graph: Graph) -> None:
+    put(graph, "wip", "Dot")
+    graph.protect_branch("wip")
+    graph.protect_branch("main")
+    result = graph.merge("wip", delete_source=True)
+    assert (result.outcome, result.branch_deleted) == ("fast_forward", False)
+    assert result.branch_delete_error == "wip is protected"
+    assert "Dot" in ids(graph, "Boat")
+    assert graph.verify().ok
+
+
 def meanwhile(
     monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any], *, times: int = 1
 ) -> list[int]:

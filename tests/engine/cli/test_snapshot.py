@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import omnigraph
 from engine.cli.conftest import Cli
 
 
@@ -91,3 +93,12 @@ def test_what_data_holds_cannot_steer_a_terminal(cli: Cli) -> None:
 )
 def test_what_cannot_be_shown(cli: Cli, arguments: tuple[str, ...], code: int) -> None:
     assert cli("snapshot", *arguments).code == code
+
+
+def test_plain_tables_are_listed_with_the_types(cli: Cli) -> None:
+    with omnigraph.open(cli.store).transaction() as txn:
+        txn.create_table("shop.sales", pa.schema([("n", pa.int64())]))
+        txn.append("shop.sales", [{"n": 1}])
+    assert "shop.sales" in cli.ok("snapshot").out
+    shown = cli.ok("snapshot", "--json").json
+    assert shown["tables"] == [{"name": "shop.sales", "rows": 1, "table_version": 1}]

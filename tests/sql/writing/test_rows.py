@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +53,18 @@ def test_what_does_not_fit_is_refused_whole(shop: Session, sql: str) -> None:
     with pytest.raises(OmniGraphError):
         shop.run(sql)
     assert ids(shop) == [1, 2, 3, 4]
+
+
+def test_values_are_judged_by_themselves_and_not_by_their_type(session: Session) -> None:
+    session.run("CREATE TABLE t (d DECIMAL(4, 2), i INT, f DOUBLE, s TEXT, day DATE)")
+    session.run("INSERT INTO t VALUES (1, 2.0, 3, 4, '2024-02-29'), (1.239, 7, 0.1, 'x', NULL)")
+    assert session.rows("SELECT d, i, f, s FROM t ORDER BY i") == [
+        (Decimal("1.00"), 2, 3.0, "4"),
+        (Decimal("1.24"), 7, 0.1, "x"),
+    ]
+    for row in ("(100, 0, 0, '', NULL)", "(1, 1.5, 0, '', NULL)", "(1, 1, 0, '', '2024-02-30')"):
+        with pytest.raises(InvalidInput):
+            session.run(f"INSERT INTO t VALUES {row}")
 
 
 def test_conflicts_are_left_alone_or_update(session: Session) -> None:
