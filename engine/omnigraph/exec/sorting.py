@@ -23,8 +23,8 @@ from omnigraph.storage.reading import chunks
 if TYPE_CHECKING:
     from datafusion import DataFrame
 
-SORTED_IN_MEMORY = 100_000
-"""Up to so many rows numpy is as fast; their number is known before anything is sorted."""
+SORTED_IN_MEMORY = 1_000_000
+"""Up to so many rows, numpy needs no more memory than a sort that spills."""
 SORT_BYTES = 256 << 20
 """What one sort may hold in memory; the rest goes to temporary files."""
 BATCH = 1 << 16
@@ -101,9 +101,15 @@ def _sorted(source: _Stream, keys: Sequence[SortKey], ties: Sequence[Tie]) -> Da
     # Loading it takes a quarter of a second, which only a large sort is worth.
     from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, col
 
-    runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(SORT_BYTES)
+    runtime = RuntimeEnvBuilder().with_disk_manager_os().with_greedy_memory_pool(SORT_BYTES)
     # One sorter has all the memory: shared out, some would run short while others have plenty.
-    context = SessionContext(SessionConfig().with_target_partitions(1), runtime)
+    # Merging needs a batch of each sorted run, so it has a part set aside, and batches are small.
+    settings = {
+        "datafusion.execution.target_partitions": "1",
+        "datafusion.execution.batch_size": "2048",
+        "datafusion.execution.sort_spill_reservation_bytes": str(SORT_BYTES // 4),
+    }
+    context = SessionContext(SessionConfig(settings), runtime)
     order = [
         col(f"key{place}").sort(ascending=not key.descending, nulls_first=not key.descending)
         for place, key in enumerate(keys)
@@ -118,7 +124,19 @@ def _batches(
     for part in parts:
         for rows in part.chunks(BATCH):
             if rows.count:
-                yield _batch(rows, keys, ties)
+                yield from _small_batches(rows, keys, ties)
+
+
+def _small_batches(
+    rows: Rows, keys: Sequence[SortKey], ties: Sequence[Tie]
+) -> Iterator[pa.RecordBatch]:
+    batch = _batch(rows, keys, ties)
+    if batch.nbytes <= SORT_BYTES // 16 or rows.count == 1:
+        yield batch
+        return
+    half = rows.count // 2
+    for part in (rows.slice(0, half), rows.slice(half, rows.count)):
+        yield from _small_batches(part, keys, ties)
 
 
 def _batch(rows: Rows, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:

@@ -195,7 +195,9 @@ def test_what_does_not_fit_in_memory_goes_to_temporary_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     count = 1_200_000
+    monkeypatch.setattr(sorting, "SORTED_IN_MEMORY", 10**9)
     expected = [h for part in sorting.in_order(*many(count), None) for h in part["x"].tolist()]
+    monkeypatch.setattr(sorting, "SORTED_IN_MEMORY", 0)
     monkeypatch.setattr(sorting, "SORT_BYTES", 24 << 20)
     found = [h for part in sorting.in_order(*many(count), None) for h in part["x"].tolist()]
     assert found == expected
