@@ -157,4 +157,11 @@ def _parameters(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.Re
     table = _incoming(service, reader).read_all().combine_chunks()
     if not table.num_rows:
         return pa.RecordBatch.from_pylist([], schema)
-    return table.to_batches()[0]
+    return pa.RecordBatch.from_arrays(
+        [_of_one_type(column) for column in table.to_batches()[0].columns], names=schema.names
+    )
+
+
+def _of_one_type(values: pa.Array) -> pa.Array:
+    """Some clients send each parameter as a union of all types there are."""
+    return pa.array(values.to_pylist()) if pa.types.is_union(values.type) else values

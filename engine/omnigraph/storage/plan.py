@@ -73,7 +73,8 @@ class PublishPlan:
     time: datetime = field(default_factory=now)
     merged: str | None = None
     schema: SchemaRecord | None = None
-    next_identity: int | None = None
+    identities: range | None = None
+    """The identities that its schema gives out for the first time."""
     definitions: Mapping[str, Definition | None] = field(default_factory=dict)
     """Definitions that are set, or with none removed, by key."""
     if_commit: str | None = None
@@ -107,11 +108,15 @@ class Judged:
 
 
 def judge(
-    plan: PublishPlan, head: Head | None, view: ManifestView, deleted: Head | None = None
+    plan: PublishPlan,
+    head: Head | None,
+    view: ManifestView,
+    next_identity: int,
+    deleted: Head | None = None,
 ) -> Judged:
     """The outcome of a plan on the current head of its branch, or the reason it cannot be.
 
-    `deleted` is the current head of the branch that it deletes.
+    `next_identity` is the next free one, `deleted` the current head of the branch it deletes.
     """
     base = plan.base
     if head is None or head.incarnation != base.incarnation:
@@ -128,6 +133,9 @@ def judge(
         if actual != expected:
             raise ExpectedVersionMismatch(key, expected, actual)
     require_new(head, plan.once)
+    if plan.identities and next_identity > plan.identities.start:
+        # Somebody else, on whatever branch, has given out the same ones.
+        raise HeadMoved(head, "identities")
     if plan.only_on_base and head.commit != base.commit:
         raise HeadMoved(head, "head")
     if plan.deletes is not None and deleted != plan.deletes:

@@ -30,7 +30,14 @@ from omnigraph.storage.manifest import (
     SwapConflict,
     SwapUnknown,
 )
-from omnigraph.storage.plan import HeadMoved, Judged, PublishPlan, judge, read_head
+from omnigraph.storage.plan import (
+    HeadMoved,
+    Judged,
+    PublishPlan,
+    judge,
+    read_allocator,
+    read_head,
+)
 from omnigraph.storage.values import (
     Commit,
     Head,
@@ -215,6 +222,7 @@ class Publisher:
         that holds only once that one has landed.
         """
         heads: dict[str, Head | None] = {}
+        next_identity = read_allocator(view)
         moving: set[str] = set()
         accepted: list[tuple[_Ticket, Judged]] = []
         refused: list[tuple[_Ticket, Exception]] = []
@@ -229,9 +237,10 @@ class Publisher:
                 if name not in heads:
                     heads[name] = read_head(view, name)
             try:
-                judged = judge(ticket.plan, heads[branch], view, heads[goes])
+                judged = judge(ticket.plan, heads[branch], view, next_identity, heads[goes])
             except (HeadMoved, OmniGraphError) as error:
-                if moving & {branch, goes}:
+                given_out = next_identity != read_allocator(view)
+                if moving & {branch, goes} or (given_out and ticket.plan.identities):
                     refused.append((ticket, error))
                 else:
                     ticket.error = error
@@ -240,6 +249,8 @@ class Publisher:
             if goes != branch:
                 heads[goes] = None
             moving |= {branch, goes}
+            if ticket.plan.identities:
+                next_identity = ticket.plan.identities.stop
             accepted.append((ticket, judged))
         return accepted, refused
 
@@ -254,9 +265,9 @@ class Publisher:
         heads = {judged.head.branch: judged.head for _, judged in accepted}
         added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
         replaced = [head_row(head) for head in heads.values()]
-        identities = [t.plan.next_identity for t, _ in accepted if t.plan.next_identity]
-        if identities:
-            replaced.append(allocator_row(max(identities)))
+        given_out = [t.plan.identities.stop for t, _ in accepted if t.plan.identities]
+        if given_out:
+            replaced.append(allocator_row(max(given_out)))
         registrations = [t.plan.registration for t, _ in accepted if t.plan.registration]
         deleted = [t.plan.deletes.branch for t, _ in accepted if t.plan.deletes]
         return Swap(

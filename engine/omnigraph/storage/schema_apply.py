@@ -47,6 +47,8 @@ class SchemaChange:
     plan: SchemaPlan
     source: str
     desired: Catalog
+    first_identity: int
+    """The next free identity when it was planned."""
     tables: Mapping[str, TablePointer | None]
     purge: tuple[int, ...]
 
@@ -58,7 +60,7 @@ class SchemaChange:
             relies_on=plan.relies_on | _graph_tables(plan.base),
             relies_on_schema=True,
             schema=schema_record(self.source, self.desired),
-            next_identity=self.desired.next_identity,
+            identities=range(self.first_identity, self.desired.next_identity),
             purge=self.purge,
         )
 
@@ -70,6 +72,7 @@ class SchemaChange:
         moved = {**self.tables, **later.tables}
         return replace(
             later,
+            first_identity=self.first_identity,
             tables={key: to for key, to in moved.items() if to is not None or key in base},
             purge=tuple(sorted({*self.purge, *later.purge})),
         )
@@ -102,6 +105,7 @@ def stage_schema(
         plan,
         source,
         desired,
+        first_identity,
         _moved_tables(store, pointers, accepted, desired) if plan.steps else {},
         _purged(accepted, desired) if allow_data_loss and plan.steps else (),
     )

@@ -47,30 +47,28 @@ class Seen:
             self.written += written
 
 
-@pytest.mark.parametrize(
-    ("clients", "seconds"),
-    [(12, 6.0), pytest.param(200, 120.0, marks=pytest.mark.soak)],
-    ids=["a few", "200 for two minutes"],
-)
+LONG = os.environ.get("OMNIGRAPH_PROFILE") == "soak"
+CLIENTS, SECONDS = (200, 120.0) if LONG else (12, 6.0)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_mixed_load_leaves_nothing_behind(
-    serve: Serve, graph: Graph, clients: int, seconds: float
-) -> None:
+def test_mixed_load_leaves_nothing_behind(serve: Serve, graph: Graph) -> None:
     server = serve(limits=Limits(statements_per_user=64, wait_seconds=120.0))
     seen = Seen()
     _warm_up(server)
     memory, threads = _memory(), _threads()
-    until = time.monotonic() + seconds
+    until = time.monotonic() + SECONDS
     running = [
         threading.Thread(target=_client, args=(server, seen, until, number))
-        for number in range(clients)
+        for number in range(CLIENTS)
     ]
     for thread in running:
         thread.start()
     for thread in running:
         thread.join()
     assert seen.wrong == []
-    assert seen.done > clients
+    assert seen.done > CLIENTS
     assert graph.snapshot().count("Person") == 3 + seen.written
 
     service = server.service

@@ -1,0 +1,158 @@
+"""How fast the Flight SQL server answers beside others: `python -m benchmarks.flight`.
+
+The same rows in every server; ours as a graph, the others' as Parquet. Bare Flight clients, each a
+process of its own, ask for a set time; a cell is what all of them got together. CPU is what the
+server's processes used, per answer. In process is the SQL facade without a server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.flight as fl
+
+import benchmarks
+import omnigraph
+import omnigraph_sql
+from benchmarks.flight_systems import POINTS, SERVERS, System, make_data, query
+from benchmarks.table import Cell, show
+
+HOME = Path(benchmarks.__file__).resolve().parents[1] / "build" / "bench" / "flight"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A question: one of several texts, and about how many bytes an answer has."""
+
+    name: str
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the clients of one server got for one line."""
+
+    per_second: float
+    p50: float
+    p99: float
+    megabytes: float
+    """Per second."""
+    cpu: float | None
+    """Milliseconds of the server per answer."""
+
+
+def lines(points: str, rows: Callable[[int], str], sizes: Sequence[int]) -> list[Line]:
+    lookups = [
+        f"SELECT n, value FROM {points} WHERE id = 'p{number}'"
+        for number in range(0, POINTS, POINTS // 50)
+    ]
+    scans = [Line(f"scan {size:,} rows", [f"SELECT * FROM {rows(size)}"]) for size in sizes]
+    return [Line("select 1", ["SELECT 1"]), Line("point lookup", lookups), *scans]
+
+
+def measured(system: System, line: Line, clients: int, seconds: float) -> Measured:
+    """Ask with several clients at once for some seconds."""
+    before = system.cpu()
+    with multiprocessing.get_context("spawn").Pool(clients) as pool:
+        pool.starmap(_ask, [(system.uri, line.texts[:1], 0.0)] * clients)  # warm, and all there
+        before = system.cpu()
+        began = time.perf_counter()
+        every = pool.starmap(_ask, [(system.uri, line.texts, seconds)] * clients)
+        took = time.perf_counter() - began
+    times = [each for answers, _ in every for each in answers]
+    size = sum(size for _, size in every)
+    return _summary(times, size, took, system.cpu() - before)
+
+
+def _ask(uri: str, texts: Sequence[str], seconds: float) -> tuple[list[float], int]:
+    times, size, until = [], 0, time.perf_counter() + seconds
+    with fl.connect(uri) as client:
+        while not times or time.perf_counter() < until:
+            began = time.perf_counter()
+            size += query(client, texts[len(times) % len(texts)]).nbytes
+            times.append(time.perf_counter() - began)
+    return times, size
+
+
+def in_process(graph: omnigraph.Graph, line: Line, seconds: float) -> Measured:
+    connection = omnigraph_sql.connect(graph)
+
+    def answer(number: int) -> int:
+        result = connection.execute(line.texts[number % len(line.texts)])
+        assert not isinstance(result, int)
+        return int(result.read_all().nbytes)
+
+    answer(0)  # to warm up
+    times, size, until = [], 0, time.perf_counter() + seconds
+    while not times or time.perf_counter() < until:
+        began = time.perf_counter()
+        size += answer(len(times))
+        times.append(time.perf_counter() - began)
+    return _summary(times, size, sum(times), None)
+
+
+def _summary(times: list[float], size: int, took: float, cpu: float | None) -> Measured:
+    ordered = sorted(times)
+    return Measured(
+        len(times) / took,
+        statistics.median(times) * 1000,
+        ordered[int(len(ordered) * 0.99)] * 1000,
+        size / took / 1e6,
+        None if cpu is None else cpu / len(times) * 1000,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each cell")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 4, 8])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--systems", nargs="+", choices=list(SERVERS), default=list(SERVERS))
+    options = parser.parse_args(arguments)
+    shutil.rmtree(HOME, ignore_errors=True)
+    graph = make_data(HOME, options.rows)
+    alone = {
+        line.name: in_process(graph, line, options.seconds)
+        for line in lines("Point", lambda size: f"rows_{size}", options.rows)
+    }
+    found: dict[tuple[str, int], dict[str, Measured | str]] = {}
+    for name in options.systems:
+        with SERVERS[name](HOME) as system:
+            for line in lines(system.points, system.rows, options.rows):
+                for clients in options.clients:
+                    try:
+                        cell: Measured | str = measured(system, line, clients, options.seconds)
+                    except fl.FlightError as error:
+                        cell = str(error).split("\n")[0][:60]
+                    found.setdefault((line.name, clients), {})[name] = cell
+    for name in alone:
+        rows = [_row("in process", 1, alone[name])]
+        for clients in options.clients:
+            rows += [_row(system, clients, cell) for system, cell in found[name, clients].items()]
+        columns = ["system", "clients", "queries/s", "p50 ms", "p99 ms", "MB/s", "CPU ms/query"]
+        show(name, columns, rows)
+
+
+def _row(system: str, clients: int, cell: Measured | str) -> list[Cell]:
+    if isinstance(cell, str):
+        return [f"{system}: {cell}", clients, None, None, None, None, None]
+    return [
+        system,
+        clients,
+        cell.per_second,
+        cell.p50,
+        cell.p99,
+        cell.megabytes,
+        cell.cpu,
+    ]
+
+
+if __name__ == "__main__":
+    main()

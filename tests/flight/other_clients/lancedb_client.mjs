@@ -1,0 +1,18 @@
+// @lancedb/arrow-flight-sql-client; says as JSON what worked.
+import { Client } from "@lancedb/arrow-flight-sql-client";
+
+const worked = [];
+const client = await Client.connect({
+  host: process.argv[2],
+  insecure: true,
+  username: "anybody",
+  password: "anything",
+});
+worked.push("login");
+const rows = async (sql) => (await client.query(sql)).collectToObjects();
+const names = (await rows("SELECT name FROM Person ORDER BY name")).map((row) => row.name);
+if (names.join() === "Ann,Bob,Cid") worked.push("query");
+await rows("INSERT INTO Person (name) VALUES ('Dee')");
+if ((await rows("SELECT name FROM Person")).length === 4) worked.push("update");
+process.stdout.write(JSON.stringify(worked));
+process.exit(0);
