@@ -80,7 +80,7 @@ def common_rows(tables: Tables, one: RowSet, other: RowSet) -> RowSet:
         one.version,
         whole,
         [
-            np.intersect1d(one.addresses, other.addresses),
+            np.intersect1d(one.addresses, other.addresses, assume_unique=True),
             _within(one.addresses, other.fragments),
             _within(other.addresses, one.fragments),
         ],

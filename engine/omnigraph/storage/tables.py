@@ -19,7 +19,13 @@ from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
-from omnigraph.storage.addresses import NO_ADDRESSES, OFFSETS, Addresses, split_by_fragment
+from omnigraph.storage.addresses import (
+    NO_ADDRESSES,
+    OFFSETS,
+    Addresses,
+    distinct,
+    split_by_fragment,
+)
 from omnigraph.storage.alignment import aligned
 from omnigraph.storage.caches import BoundedCache
 from omnigraph.storage.deletion_files import Offsets, read_offsets, write_offsets
@@ -143,7 +149,7 @@ class Tables:
     def take(self, version: TableVersion, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
         """Some columns of the rows at known addresses, in address order."""
         dataset = self.open(version)
-        ordered = np.unique(addresses).tolist()
+        ordered = distinct(addresses).tolist()
         try:
             return dataset._take_rows(ordered, columns=list(columns))
         except (OSError, pa.ArrowException) as error:
@@ -280,8 +286,7 @@ class Tables:
         """A fragment without the rows at some addresses, but not without all."""
         if len(addresses) <= MARKED_BY_LANCE:
             return self._lookup.shrink(base, fragment, addresses)
-        offsets = (addresses & OFFSETS).astype(np.uint32)
-        gone = np.union1d(self.deleted(base, fragment), offsets)
+        gone = distinct(self.deleted(base, fragment), addresses & OFFSETS).astype(np.uint32)
         contents, file_type = write_offsets(gone)
         unique = secrets.randbits(63)
         marked = DeletionFile(self.open(base).version, unique, file_type, len(gone), None)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.addresses import Addresses
+from omnigraph.storage.addresses import Addresses, distinct
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
@@ -39,7 +38,7 @@ def take_over(
     if len(leaving.ids):
         if len(leaving.ids) <= PROBE_LIMIT:
             base = ready_for_probes(tables, base, type_)
-        gone = np.union1d(gone, tables.locate(base, leaving.ids).addresses)
+        gone = distinct(gone, tables.locate(base, leaving.ids).addresses)
     if arriving.spilled:
         version = tables.next(base, fragments=arriving.fragments, gone=gone)
     else:
