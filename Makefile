@@ -8,7 +8,7 @@ JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark test test-quick test-spark lint format bench bench-cost bench-load \
+.PHONY: help setup demo demo-spark test test-dbt test-quick test-spark lint format bench bench-cost bench-load \
   bench-query bench-merge bench-sql bench-spark bench-flight test-clients soak clean
 
 help: ## list the targets
@@ -17,7 +17,8 @@ help: ## list the targets
 setup: $(STAMP) ## create .venv with everything, at the versions of constraints.txt
 
 $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.toml \
-  sql_bridge/pyproject.toml flight_server/pyproject.toml spark_pipeline/pyproject.toml
+  sql_bridge/pyproject.toml flight_server/pyproject.toml spark_pipeline/pyproject.toml \
+  dbt-omnigraph/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "OmniGraph needs Python 3.11 or newer; found $$($(PYTHON) --version)."; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
@@ -26,7 +27,7 @@ $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.t
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt -r requirements-dev.txt \
-	  -e engine -e sql_bridge -e flight_server -e spark_pipeline
+	  -e engine -e sql_bridge -e flight_server -e spark_pipeline -e dbt-omnigraph
 	@touch $(STAMP)
 
 demo: $(STAMP) ## create a small graph, load it, branch it, show the result
@@ -36,13 +37,17 @@ demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph in one publish
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/shop/run.sh
 
 test: $(STAMP) lint ## lint, then every test
-	$(PYTEST) -n $(JOBS) --dist loadgroup -m "not cluster"
+	$(PYTEST) -n $(JOBS) --dist loadgroup -m "not cluster and not dbt"
 
 test-spark: $(STAMP) ## all tests of Spark, with clusters whose executors and drivers are killed
 	$(PYTEST) tests/spark tests/engine/test_bulk_jobs.py
 
+test-dbt: $(STAMP) ## dbt's own suite for adapters, in direct mode and in branch mode
+	$(PYTEST) -n $(JOBS) --dist loadscope tests/dbt -m "not soak"
+	$(PYTEST) -n $(JOBS) --dist loadscope tests/dbt/suite --dbt-publish on_success
+
 test-quick: $(STAMP) ## only the quick tests
-	$(PYTEST) -n $(JOBS) -m "not slow and not soak and not cluster" -q
+	$(PYTEST) -n $(JOBS) -m "not slow and not soak and not cluster and not dbt" -q
 
 CLIENTS := build/clients
 test-clients: $(STAMP) ## the Flight SQL server with clients of other makers (installs them)

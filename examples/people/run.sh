@@ -1,5 +1,6 @@
 #!/bin/sh
-# Create a graph, load it, branch it, show that the branch alone has changed, and ask it.
+# Create a graph, load it, branch it, show that the branch alone has changed, ask it, merge it with one
+# publish, and read it as a Flight SQL client does.
 set -eu
 here=$(dirname "$0")
 work=$(mktemp -d)
@@ -19,5 +20,10 @@ say omnigraph snapshot --at hiring
 say omnigraph snapshot Person --at hiring --columns name,age --filter "age > 30"
 say omnigraph query reach --file "$here/people.gq" --params '{"name": "Ada"}' --at hiring
 say omnigraph query staff --file "$here/people.gq" --at hiring
-say omnigraph commit list --branch hiring
+say omnigraph branch diff main hiring
+say omnigraph branch merge hiring --plan
+say omnigraph branch merge hiring --delete-source
+say omnigraph sql "SELECT p.name, t.depth FROM person p JOIN traverse('Knows', 'Person', seed => 'Ada', max => 2) t ON t.id = p.id ORDER BY depth, name"
+say omnigraph log --graph
+say python "$here/over_flight.py" "$OMNIGRAPH_STORE"
 say omnigraph verify

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 Addresses = npt.NDArray[np.uint64]
 NO_ADDRESSES: Addresses = np.empty(0, np.uint64)
+OFFSETS = np.uint64(0xFFFFFFFF)
+"""The part of an address that says which row of its fragment it is."""
 
 
 def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:

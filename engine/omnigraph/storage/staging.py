@@ -72,6 +72,18 @@ class Replace:
 Operation = Write | Remove | Replace
 
 
+def writing(
+    mode: Literal["insert", "upsert", "overwrite"],
+    buffer: RowBuffer,
+    one_file: bool,
+    fresh_ids: bool,
+) -> Write | Replace:
+    """The operation that puts the rows of a buffer into a table."""
+    if mode == "overwrite":
+        return Replace(buffer, one_file, fresh_ids)
+    return Write(mode, buffer, one_file, fresh_ids)
+
+
 def with_given_ids(operation: Write | Replace) -> Write | Replace:
     """The same operation, some of whose ids were not made up and may be there already."""
     return replace(operation, fresh_ids=False)

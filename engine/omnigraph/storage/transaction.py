@@ -57,6 +57,7 @@ from omnigraph.storage.staging import (
     nothing_staged,
     stage,
     with_given_ids,
+    writing,
 )
 from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import FinalImage, validate
@@ -158,10 +159,7 @@ class WriteTxn:
             return
         buffer = self._buffer(type_)
         buffer.append(rows)
-        if mode == "overwrite":
-            operations.append(Replace(buffer, one_file, fresh_ids))
-        else:
-            operations.append(Write(mode, buffer, one_file, fresh_ids))
+        operations.append(writing(mode, buffer, one_file, fresh_ids))
 
     def adopt(
         self,
@@ -176,12 +174,8 @@ class WriteTxn:
         self._require_open()
         buffer = self._buffer(type_)
         buffer.adopt(fragments, rows)
-        operation: Operation = (
-            Replace(buffer, True, fresh_ids)
-            if mode == "overwrite"
-            else Write(mode, buffer, True, fresh_ids)
-        )
-        self._operations.setdefault(type_.table_key, []).append(operation)
+        operations = self._operations.setdefault(type_.table_key, [])
+        operations.append(writing(mode, buffer, True, fresh_ids))
 
     def clear(self, type_: GraphType) -> None:
         """Take out all entities of a type."""
@@ -388,11 +382,8 @@ class WriteTxn:
         failpoint(BEFORE_STAGE)
         work = self._work
         self._check_values()
-        for key, state in zip(
-            self._operations,
-            self._store.workers.map(self._staged, self._operations),
-            strict=True,
-        ):
+        staged = self._store.workers.map(self._staged, self._operations)
+        for key, state in zip(self._operations, staged, strict=True):
             work.staged[key] = state
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from omnigraph_sql.scope import Scope
 
+_MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
+_SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
+
 
 def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Columns of recursive WITHs, ORDER BY ALL, FETCH, and texts added with `+`."""
+    """Columns of recursive WITHs, ORDER BY ALL, FETCH, texts of times, texts added with `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
     for order in list(tree.find_all(exp.Order)):
         _order_by_all(order)
     for fetch in list(tree.find_all(exp.Fetch)):
         _limit(fetch)
+    for cast in tree.find_all(exp.Cast):
+        _plain_time(cast, scope)
     if scope.dialect == "tsql":
         for add in list(tree.find_all(exp.Add)):
             if _is_text(add.this) or _is_text(add.expression):
@@ -40,6 +47,17 @@ def _push_columns(cte: exp.CTE) -> None:
     ]
     first.set("expressions", named)
     alias.set("columns", None)
+
+
+def _plain_time(cast: exp.Cast, scope: Scope) -> None:
+    """`-0` at the end is the offset -00; Postgres reads 09/30/2023 as month, day and year."""
+    text = cast.this
+    if not cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) or not isinstance(text, exp.Literal):
+        return
+    plain = _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text.name)
+    if scope.dialect == "postgres":
+        plain = _MONTH_FIRST.sub(r"\g<3>-\g<1>-\g<2>", plain)
+    text.set("this", plain)
 
 
 def _order_by_all(order: exp.Order) -> None:

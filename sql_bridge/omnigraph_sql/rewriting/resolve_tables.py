@@ -10,6 +10,7 @@ from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
 from omnigraph_sql.rewriting.call_functions import call_functions
+from omnigraph_sql.rewriting.plain_shapes import plain_shapes
 from omnigraph_sql.scope import MAX_EXPANSION, Scope, quoted
 
 
@@ -93,13 +94,16 @@ def arrow_name(type_: pa.DataType) -> str:
 
 def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
     scope.expansions += 1
+    expansion = scope.expansions
     if scope.expansions > MAX_EXPANSION:
         raise InvalidInput(f"the view {name} goes through too many views, or through itself")
     current, schema = scope.pins.current, scope.schema
     scope.pins.current, scope.schema = view.catalog, view.schema
     try:
-        tree = call_functions(parse_one(view.sql, view.dialect).tree.copy(), scope)
+        text = plain_shapes(parse_one(view.sql, view.dialect).tree.copy(), scope)
+        tree = call_functions(text, scope)
         resolve_tables(tree, scope)
+        _own_withs(tree, expansion)
     except (InvalidInput, NotFound) as error:
         raise InvalidInput(
             f"the view {name} cannot be read: {error.message}",
@@ -108,6 +112,16 @@ def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
     finally:
         scope.pins.current, scope.schema = current, schema
     return exp.Subquery(this=tree)
+
+
+def _own_withs(tree: exp.Expr, expansion: int) -> None:
+    """Give a view's WITHs names of their own: the engine wants each name once per statement."""
+    for table in [found for found in tree.find_all(exp.Table) if _is_cte(found)]:
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=quoted(table.name)))
+        table.set("this", quoted(f"{table.name.casefold()} of {expansion}"))
+    for cte in tree.find_all(exp.CTE):
+        cte.args["alias"].set("this", quoted(f"{cte.alias.casefold()} of {expansion}"))
 
 
 def _is_cte(table: exp.Table) -> bool:

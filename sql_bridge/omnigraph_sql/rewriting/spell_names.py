@@ -53,8 +53,6 @@ def _column_spelling(name: exp.Identifier, scope: Scope, aliases: dict[str, str]
         return next(iter(known))
     if not known:
         return aliases.setdefault(folded, text)
-    if text in known and name.args.get("quoted"):
-        return text
     return _spelling_in_sources(name, scope) or (text if text in known else sorted(known)[0])
 
 

@@ -64,6 +64,10 @@ def run(connection: Connection, expression: exp.Expr, params: Params, text: str 
                 return _COMMANDS[command](connection, body)
             if command in ("SAVEPOINT", "RELEASE"):
                 return _savepoint(connection, command, body)
+            if command == "VACUUM":
+                return 0  # upkeep happens by itself; other databases need it said
+        case exp.Analyze():
+            return 0
     statement = numbered(expression)
     if isinstance(params, pa.RecordBatch | pa.Table):
         return run_for_each(connection, statement, params, text, _planned)

@@ -48,7 +48,8 @@ def rows(graph: Graph) -> Read:
         try:
             found = connection.execute(sql)
             assert not isinstance(found, int)
-            return [tuple(row.values()) for row in found.read_all().to_pylist()]
+            columns = [column.to_pylist() for column in found.read_all().columns]
+            return list(zip(*columns, strict=True))
         finally:
             connection.close()
 

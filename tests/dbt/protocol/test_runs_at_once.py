@@ -17,7 +17,7 @@ Branches = Callable[[], list[str]]
 WAITS_FOR_GATE = """
 {% macro wait_for_gate() %}
   {% set state = namespace(closed=true) %}
-  {% for _ in range(3000) if state.closed %}
+  {% for _ in range(3000) if execute and state.closed %}
     {% set gates = run_query(
       "select count(*) from main.information_schema.tables where table_name = 'gate'"
     ) %}
@@ -38,7 +38,8 @@ def waiting_run(built: Project, branches: Branches) -> Popen[str]:
         }
     )
     running = built.start("run")
-    wait_until(lambda: len(branches()) == 1, seconds=120, what="the run has a branch")
+    wait_until(lambda: bool(branches()) or running.poll() is not None, seconds=240)
+    assert running.poll() is None, ended(running).output
     return running
 
 

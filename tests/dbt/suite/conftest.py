@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,12 @@ def served_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_data_dir(request: pytest.FixtureRequest) -> Path:
     """The suite's own files for a family of tests."""
     family = Path(request.path).stem.removeprefix("test_")
-    return Path(str(files("dbt.tests.adapter"))) / family / "data"
+    return Path(import_module(f"dbt.tests.adapter.{family}").__path__[0]) / "data"
 
 
 @pytest.fixture(scope="class")
-def dbt_profile_target(served_graph: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+def omnigraph_target(served_graph: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a profile says of the server."""
     return {
         "type": "omnigraph",
         "uri": served_graph,
@@ -42,9 +43,20 @@ def dbt_profile_target(served_graph: str, request: pytest.FixtureRequest) -> dic
     }
 
 
+@pytest.fixture(scope="class")
+def dbt_profile_target(omnigraph_target: dict[str, Any]) -> dict[str, Any]:
+    return omnigraph_target
+
+
+SLICE = "test_basic.py"
+"""The family that `make test` runs too."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """dbt and its suite warn about themselves; that is theirs to mend."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+            if item.path.name != SLICE:
+                item.add_marker(pytest.mark.dbt)

@@ -38,9 +38,9 @@ class TestDocsGenerate(test_docs_generate.TestDocsGenerate):
         return expected_catalog.base_expected_catalog(
             project,
             role=None,
-            id_type="bigint",
-            text_type="text",
-            time_type="timestamp",
+            id_type="INTEGER",
+            text_type="VARCHAR",
+            time_type="TIMESTAMP",
             view_type="VIEW",
             table_type="BASE TABLE",
             model_stats=expected_catalog.no_stats(),
@@ -53,10 +53,10 @@ class TestDocsGenReferences(test_docs_generate.TestDocsGenReferences):
         return expected_catalog.expected_references_catalog(
             project,
             role=None,
-            id_type="bigint",
-            text_type="text",
-            time_type="timestamp",
-            bigint_type="bigint",
+            id_type="INTEGER",
+            text_type="VARCHAR",
+            time_type="TIMESTAMP",
+            bigint_type="BIGINT",
             view_type="VIEW",
             table_type="BASE TABLE",
             model_stats=expected_catalog.no_stats(),
@@ -89,11 +89,11 @@ class TestGetCatalogForSingleRelation(
 
 def _people(project: Project, name: str, kind: str) -> CatalogTable:
     types = {
-        "id": "bigint",
-        "first_name": "text",
-        "email": "text",
-        "ip_address": "text",
-        "updated_at": "timestamp",
+        "id": "INTEGER",
+        "first_name": "VARCHAR",
+        "email": "VARCHAR",
+        "ip_address": "VARCHAR",
+        "updated_at": "TIMESTAMP",
     }
     return CatalogTable(
         metadata=TableMetadata(

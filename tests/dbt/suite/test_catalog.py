@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.catalog import relation_types
+import pytest
+from dbt.artifacts.schemas.catalog import CatalogArtifact
+from dbt.tests.adapter.catalog import files, relation_types
 
 
 class TestCatalogRelationTypes(relation_types.CatalogRelationTypes):
-    pass
+    """Without materialized views, which we do not have."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def models(self) -> dict[str, str]:
+        return {"my_table.sql": files.MY_TABLE, "my_view.sql": files.MY_VIEW}
+
+    @pytest.mark.parametrize(
+        ("node_name", "relation_type"),
+        [
+            ("seed.test.my_seed", "BASE TABLE"),
+            ("model.test.my_table", "BASE TABLE"),
+            ("model.test.my_view", "VIEW"),
+        ],
+    )
+    def test_relation_types_populate_correctly(
+        self, docs: CatalogArtifact, node_name: str, relation_type: str
+    ) -> None:
+        super().test_relation_types_populate_correctly(docs, node_name, relation_type)

@@ -39,7 +39,7 @@ class TestPrePostModelHooksUnderscores(
     pass
 
 
-class TestHookRefs(test_model_hooks.TestHookRefs):
+class TestHookRefs(ModelHooks, test_model_hooks.TestHookRefs):
     pass
 
 
@@ -47,7 +47,7 @@ class TestPrePostModelHooksOnSeeds(ModelHooks, test_model_hooks.TestPrePostModel
     pass
 
 
-class TestHooksRefsOnSeeds(test_model_hooks.TestHooksRefsOnSeeds):
+class TestHooksRefsOnSeeds(ModelHooks, test_model_hooks.TestHooksRefsOnSeeds):
     pass
 
 

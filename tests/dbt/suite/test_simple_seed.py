@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dbt.tests.adapter.simple_seed import test_seed, test_seed_type_override
+from pathlib import Path
+from shutil import copyfile
+
+import pytest
+from dbt.tests.adapter.simple_seed import seeds, test_seed, test_seed_type_override
+from dbt.tests.fixtures.project import TestProjInfo as Project
+from dbt.tests.util import run_dbt
+
+# A view is its text: it outlives the table it reads, and finds the new one.
 
 
 class TestBasicSeedTests(test_seed.TestBasicSeedTests):
-    pass
+    def test_simple_seed_full_refresh_flag(self, project: Project) -> None:
+        self._build_relations_for_test(project)
+        refreshed = run_dbt(["seed", "--full-refresh"])
+        self._check_relation_end_state(run_result=refreshed, project=project, exists=True)
 
 
 class TestSeedConfigFullRefreshOn(test_seed.TestSeedConfigFullRefreshOn):
-    pass
+    def test_simple_seed_full_refresh_config(self, project: Project) -> None:
+        self._build_relations_for_test(project)
+        refreshed = run_dbt(["seed"])
+        self._check_relation_end_state(run_result=refreshed, project=project, exists=True)
 
 
 class TestSeedConfigFullRefreshOff(test_seed.TestSeedConfigFullRefreshOff):
@@ -42,7 +56,13 @@ class TestSeedParsing(test_seed.TestSeedParsing):
 
 
 class TestSimpleSeedWithBOM(test_seed.TestSimpleSeedWithBOM):
-    pass
+    @pytest.fixture(scope="class", autouse=True)
+    def setUp(self, project: Project) -> None:
+        project.run_sql(seeds.seeds__expected_sql)
+        copyfile(
+            Path(seeds.__file__).parent / "seed_bom.csv",
+            Path(project.project_root) / "seeds" / "seed_bom.csv",
+        )
 
 
 class TestSeedSpecificFormats(test_seed.TestSeedSpecificFormats):

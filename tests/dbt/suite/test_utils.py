@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.utils import (
     test_any_value,
     test_array_append,
@@ -215,7 +216,13 @@ class TestStringLiteral(test_string_literal.TestStringLiteral):
 
 
 class TestCurrentTimestamps(test_timestamps.TestCurrentTimestamps):
-    pass
+    @pytest.fixture(scope="class")
+    def expected_schema(self) -> dict[str, str]:
+        return {
+            "current_timestamp": "TIMESTAMPTZ",
+            "current_timestamp_in_utc_backcompat": "TIMESTAMP",
+            "current_timestamp_backcompat": "TIMESTAMP",
+        }
 
 
 class TestValidateSqlMethod(test_validate_sql.TestValidateSqlMethod):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
@@ -265,13 +265,21 @@ def test_names_are_found_in_any_case_and_kept_as_written(session: Session) -> No
     assert session.graph.verify().ok
 
 
+def test_tables_that_spell_a_column_differently_are_compared_by_either_spelling(
+    session: Session,
+) -> None:
+    session.run("CREATE TABLE lower AS SELECT 1 AS valid")
+    session.run("CREATE TABLE upper AS SELECT 1 AS VALID")
+    assert session.rows('SELECT "valid" FROM lower EXCEPT SELECT "valid" FROM upper') == []
+    assert session.rows('SELECT valid FROM upper EXCEPT SELECT "VALID" FROM lower') == []
+
+
 @pytest.mark.parametrize(
     "sql",
     [
         "CREATE FUNCTION f() RETURNS INT AS 'SELECT 1'",
         "CREATE INDEX i ON t (a)",
         "GRANT SELECT ON t TO bob",
-        "VACUUM",
         "CREATE TABLE t ()",
         "ALTER TABLE t SET TABLESPACE x",
         "INSERT INTO t SELECT 1 RETURNING a",
@@ -283,3 +291,38 @@ def test_what_cannot_be_done_is_said(session: Session, sql: str) -> None:
     with pytest.raises(OmniGraphError):
         session.run(sql)
     assert session.commits() == before
+
+
+@pytest.mark.parametrize("sql", ["VACUUM", "VACUUM t", "ANALYZE t"])
+def test_upkeep_that_other_databases_ask_for_is_taken_and_changes_nothing(
+    session: Session, sql: str
+) -> None:
+    session.run("CREATE TABLE t (a INT)")
+    before = session.commits()
+    assert session.run(sql) == 0
+    assert session.commits() == before
+
+
+def test_views_may_use_the_same_names_in_their_withs(session: Session) -> None:
+    session.run("CREATE VIEW inner_view AS WITH base AS (SELECT 1 AS a) SELECT base.a FROM base")
+    session.run(
+        "CREATE VIEW outer_view AS WITH base AS (SELECT 1 AS a), Copy AS (SELECT * FROM Base) "
+        "SELECT c.a, inner_view.a AS b FROM copy AS c JOIN inner_view ON c.a = inner_view.a"
+    )
+    assert session.rows(
+        "WITH base AS (SELECT 1 AS a) SELECT o.a, o.b, i.a FROM outer_view o "
+        "JOIN inner_view i ON o.a = i.a JOIN base ON base.a = o.a"
+    ) == [(1, 1, 1)]
+
+
+def test_a_view_may_count_with_a_recursive_with(session: Session) -> None:
+    session.run(
+        "CREATE VIEW three AS WITH RECURSIVE t(n) AS "
+        "(SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT t.n FROM t"
+    )
+    assert session.rows("WITH t AS (SELECT * FROM three) SELECT sum(t.n) FROM t") == [(6,)]
+
+
+def test_texts_of_times_are_read_as_postgres_reads_them(session: Session) -> None:
+    assert session.rows("SELECT TIMESTAMP '2020-01-01 00:00:00-0'") == [(datetime(2020, 1, 1),)]
+    assert session.rows("SELECT CAST('09/30/2023' AS DATE)") == [(date(2023, 9, 30),)]

@@ -5,6 +5,7 @@ run writes to a branch of its own and ends in one atomic publish (`run_branch`).
 """
 
 from dbt.adapters.base import AdapterPlugin
+
 from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.impl import OmniGraphAdapter

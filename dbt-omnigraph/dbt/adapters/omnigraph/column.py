@@ -82,7 +82,7 @@ class OmniGraphColumn(Column):
         )
 
     def is_numeric(self) -> bool:
-        return self.dtype.lower().startswith(("numeric", "decimal"))
+        return bool(self.dtype.lower().startswith(("numeric", "decimal")))
 
     def string_size(self) -> int:
         return 256

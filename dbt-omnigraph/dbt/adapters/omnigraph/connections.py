@@ -16,12 +16,13 @@ from dbt.adapters.contracts.connection import (
     ConnectionState,
 )
 from dbt.adapters.exceptions import FailedToConnectError
-from dbt.adapters.omnigraph.column import sql_type
-from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.pool import Handle, Pool
-from dbt.adapters.omnigraph.run_branch import RunBranch
 from dbt.adapters.sql import SQLConnectionManager
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from dbt.adapters.omnigraph.column import sql_type
+from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
+from dbt.adapters.omnigraph.pool import Handle, Pool, spoken
+from dbt.adapters.omnigraph.run_branch import RunBranch
 
 if TYPE_CHECKING:
     import agate
@@ -52,7 +53,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         except adbc_driver_manager.Error as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(_message(error)) from error
+            raise FailedToConnectError(spoken(error)) from error
         return connection
 
     def cancel(self, connection: Connection) -> None:
@@ -65,7 +66,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         try:
             yield
         except adbc_driver_manager.Error as error:
-            raise DbtDatabaseError(_message(error)) from error
+            raise DbtDatabaseError(spoken(error)) from error
         except DbtRuntimeError:
             raise
         except Exception as error:  # noqa: BLE001 - dbt reports every failure of a node in its words
@@ -115,10 +116,3 @@ class OmniGraphConnectionManager(SQLConnectionManager):
 
     def clear_transaction(self) -> None:
         """Nothing to clear."""
-
-
-def _message(error: Exception) -> str:
-    """The server's own words, without the driver's frame around them."""
-    text = str(error)
-    _, marker, rest = text.partition("[FlightSQL] ")
-    return rest if marker else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from dbt.adapters.contracts.connection import Credentials
@@ -34,9 +34,6 @@ class OmniGraphCredentials(Credentials):
     """The branch that `publish: manual` writes to; by default `dbt/<target>`."""
     branch_ttl: str = "7d"
     """How long the branch of a failed run is kept before a collection may drop it."""
-    spark_remote: str | None = None
-    """The Spark Connect address for Python models; by default a local session."""
-    spark_config: dict[str, str] = field(default_factory=dict)
 
     _ALIASES = {"branch": "database", "user": "username", "pass": "password"}
 
@@ -65,4 +62,5 @@ class OmniGraphCredentials(Credentials):
     @classmethod
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
         # Templates leave optional answers empty.
-        return super().__pre_deserialize__({k: v for k, v in data.items() if v != ""})
+        answered = {name: value for name, value in data.items() if value != ""}
+        return dict(super().__pre_deserialize__(answered))

@@ -6,8 +6,9 @@ import threading
 from abc import ABC, abstractmethod
 from typing import Any
 
-from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 
 
 class Environment(ABC):

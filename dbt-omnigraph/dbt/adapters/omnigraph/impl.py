@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dbt.adapters.base import BaseRelation, ConstraintSupport, PythonJobHelper, available
+from dbt.adapters.base import BaseRelation, ConstraintSupport, available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
-from dbt.adapters.omnigraph.catalog import catalog_table
-from dbt.adapters.omnigraph.column import OmniGraphColumn
-from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
-from dbt.adapters.omnigraph.python_models import SparkJobHelper
-from dbt.adapters.omnigraph.relation import OmniGraphRelation
-from dbt.adapters.omnigraph.seeds import arrow_table
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
+
+from dbt.adapters.omnigraph.catalog import catalog_table
+from dbt.adapters.omnigraph.column import OmniGraphColumn
+from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
+from dbt.adapters.omnigraph.relation import OmniGraphRelation
+from dbt.adapters.omnigraph.seeds import arrow_table
 
 if TYPE_CHECKING:
     import agate
@@ -58,13 +57,14 @@ class OmniGraphAdapter(SQLAdapter):
     def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
         import agate
 
-        return (
-            "double precision" if agate_table.aggregate(agate.MaxPrecision(col_idx)) else "bigint"
-        )
+        if agate_table.aggregate(agate.MaxPrecision(col_idx)):
+            return "double precision"
+        return cls.convert_integer_type(agate_table, col_idx)
 
     @classmethod
     def convert_integer_type(cls, agate_table: agate.Table, col_idx: int) -> str:
-        return "bigint"
+        values = [v for v in agate_table.columns[col_idx].values() if v is not None]
+        return "integer" if all(-(2**31) <= v < 2**31 for v in values) else "bigint"
 
     @classmethod
     def convert_datetime_type(cls, agate_table: agate.Table, col_idx: int) -> str:
@@ -111,16 +111,3 @@ class OmniGraphAdapter(SQLAdapter):
     def target_branch_name(self) -> str:
         """The branch that a success publishes to."""
         return self.connections.run.target
-
-    # ------------------------------------------------------------------ Python models
-
-    @property
-    def default_python_submission_method(self) -> str:
-        return "spark"
-
-    @property
-    def python_submission_helpers(self) -> dict[str, type[PythonJobHelper]]:
-        return {"spark": SparkJobHelper}
-
-    def generate_python_submission_response(self, submission_result: Any) -> AdapterResponse:  # noqa: ANN401
-        return AdapterResponse(_message="OK")

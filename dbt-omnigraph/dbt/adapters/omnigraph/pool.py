@@ -11,6 +11,7 @@ from typing import Any
 
 import adbc_driver_flightsql.dbapi as flightsql
 from adbc_driver_flightsql import DatabaseOptions
+
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.environments import Environment, environment_for
 
@@ -115,3 +116,11 @@ def connection_options(credentials: OmniGraphCredentials, branch: str) -> dict[s
     if credentials.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
     return options
+
+
+def spoken(error: Exception) -> str:
+    """The server's own words, without the driver's frame around them."""
+    text = str(error)
+    _, framed, rest = text.partition("[FlightSQL] ")
+    words, detailed, _ = rest.rpartition(". Detail: ")
+    return words if detailed else rest if framed else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass, field
 
 from dbt.adapters.base import BaseRelation
@@ -45,7 +46,7 @@ class OmniGraphRelation(BaseRelation):
     replaceable_relations = frozenset({OmniGraphRelationType.Table, OmniGraphRelationType.View})  # type: ignore[assignment]
 
     @classproperty
-    def get_relation_type(cls) -> type[OmniGraphRelationType]:  # type: ignore[override]
+    def get_relation_type(cls) -> builtins.type[OmniGraphRelationType]:  # type: ignore[override]
         return OmniGraphRelationType
 
     @property

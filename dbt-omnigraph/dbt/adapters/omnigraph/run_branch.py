@@ -13,13 +13,14 @@ from typing import Any
 
 import adbc_driver_manager
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
 from dbt.adapters.omnigraph import kept
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, ended_task, is_retry
 from dbt.adapters.omnigraph.kept import Kept
-from dbt.adapters.omnigraph.pool import Pool
-from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
+from dbt.adapters.omnigraph.pool import Pool, spoken
 
 logger = AdapterLogger("OmniGraph")
 
@@ -32,6 +33,8 @@ class RunBranch:
         self._credentials = credentials
         self._pool = pool
         self._name: str | None = None
+        # Asked here, in dbt's main thread: the context that knows it is the thread's.
+        self._retrying = is_retry()
         self._resumed: Kept | None = None
         self._settled = False
         self._last_line: str | None = None
@@ -54,7 +57,7 @@ class RunBranch:
             name = self._credentials.run_branch or f"dbt/{self._config.target_name}"
             self._create(name, "IF NOT EXISTS ")
             return name
-        self._resumed = kept.recall(self._folder, self.target) if is_retry() else None
+        self._resumed = kept.recall(self._folder, self.target) if self._retrying else None
         if self._resumed is not None:
             name = self._resumed.branch
             # What others published meanwhile comes in first; what this run made stays its own.
@@ -89,7 +92,7 @@ class RunBranch:
         if ended is not None and self._name is not None and not self._settled:
             self._settled = True
             self._settle_run(self._name, ended)
-        elif ended is None and self._name is None and is_retry():
+        elif ended is None and self._name is None and self._retrying:
             self._publish_again()
         elif ended is None and self._last_line is not None:
             logger.info(self._last_line)
@@ -108,7 +111,7 @@ class RunBranch:
             try:
                 self._publish(name)
             except adbc_driver_manager.Error as error:
-                what = f"publishing {name} to {self.target} failed: {error}"
+                what = f"publishing {name} to {self.target} failed: {spoken(error)}"
                 self._keep(Kept(name, self.target, True, ()), what)
                 ended.fail(what, _conflicting_table(str(error)))
 
@@ -122,12 +125,13 @@ class RunBranch:
             self._publish(waiting.branch)
         except adbc_driver_manager.Error as error:
             raise DbtRuntimeError(
-                f"publishing {waiting.branch} to {self.target} failed: {error}"
+                f"publishing {waiting.branch} to {self.target} failed: {spoken(error)}"
             ) from error
 
     def _publish(self, name: str) -> None:
         self._run(f"MERGE BRANCH {_quoted(name)} INTO {_quoted(self.target)} DROP SOURCE")
         kept.forget(self._folder)
+        self._name = self.target  # for whoever asks after the run
         self._last_line = f"Published {name} to {self.target} in one commit."
 
     def _keep(self, branch: Kept, what: str) -> None:
@@ -135,8 +139,9 @@ class RunBranch:
         operation = "dbt run-operation omnigraph_"
         named = f"--args '{{branch: {branch.branch}}}'"
         self._last_line = (
-            f"{what}; {self.target} is unchanged. The branch {branch.branch} is kept for "
-            f"{self._credentials.branch_ttl}: `dbt retry` goes on with it, "
+            f"{' '.join(what.split())}; {self.target} is unchanged. "
+            f"The branch {branch.branch} is kept for {self._credentials.branch_ttl}: "
+            f"`dbt retry` goes on with it, "
             f"`{operation}publish {named}` publishes it as it is, "
             f"`{operation}drop_branch {named}` drops it; to inspect it, "
             f'query "{branch.branch}".<schema>.<table>.'

@@ -1,24 +1,18 @@
 {# Making, renaming and dropping relations. Every statement is one commit of the run's branch. #}
 
-{% macro omnigraph__create_table_as(temporary, relation, compiled_code, language='sql') -%}
-  {%- if language == 'sql' -%}
-    {%- set contract = config.get('contract') -%}
-    {%- set sql_header = config.get('sql_header', none) -%}
-    {{ sql_header if sql_header is not none }}
-    create or replace {% if temporary %}temporary {% endif %}table {{ relation.render() }}
-    {% if contract.enforced and not temporary %}
-      {{ get_assert_columns_equivalent(compiled_code) }}
-      {{ get_table_columns_and_constraints() }}
-      {%- set compiled_code = get_select_subquery(compiled_code) %}
-    {% endif %}
-    as (
-      {{ compiled_code }}
-    )
-  {%- elif language == 'python' -%}
-    {{ omnigraph__python_table(compiled_code, relation) }}
-  {%- else -%}
-    {% do exceptions.raise_compiler_error('omnigraph has models in sql and python, not in ' ~ language) %}
-  {%- endif -%}
+{% macro omnigraph__create_table_as(temporary, relation, sql) -%}
+  {%- set contract = config.get('contract') -%}
+  {%- set sql_header = config.get('sql_header', none) -%}
+  {{ sql_header if sql_header is not none }}
+  create or replace {% if temporary %}temporary {% endif %}table {{ relation.render() }}
+  {% if contract.enforced and not temporary %}
+    {{ get_assert_columns_equivalent(sql) }}
+    {{ get_table_columns_and_constraints() }}
+    {%- set sql = get_select_subquery(sql) %}
+  {% endif %}
+  as (
+    {{ sql }}
+  )
 {%- endmacro %}
 
 {% macro omnigraph__create_view_as(relation, sql) -%}

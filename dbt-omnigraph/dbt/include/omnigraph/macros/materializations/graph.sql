@@ -125,19 +125,30 @@
 {# Columns of the contract and their constraints; foreign keys are the ends of an edge. #}
 {% macro omnigraph__graph_columns(key) -%}
   {%- set renamed = {omnigraph__end_column('from'): 'src', omnigraph__end_column('to'): 'dst'} if config.get('materialized') == 'edge' else {} -%}
-  (
-  {% for name in model.columns -%}
-    {%- set column = model.columns[name] -%}
-    {{ adapter.quote(renamed.get(name, name)) }} {{ column['data_type'] }}
-    {%- for constraint in column['constraints'] or [] if constraint.type != 'foreign_key' %}
-      {%- if constraint.type == 'check' %} check ({{ constraint.expression }})
-      {%- else %} {{ constraint.type.replace('_', ' ') }}
+  {%- set items = [] -%}
+  {%- set rules = [] -%}
+  {%- for name, column in model.columns.items() -%}
+    {%- set words = [adapter.quote(renamed.get(name, name)), column['data_type']] -%}
+    {%- for constraint in column['constraints'] or [] -%}
+      {%- if constraint.type == 'check' -%}
+        {%- do rules.append('check (' ~ constraint.expression ~ ')') -%}
+      {%- elif constraint.type != 'foreign_key' -%}
+        {%- do words.append(constraint.type.replace('_', ' ')) -%}
       {%- endif -%}
     {%- endfor -%}
-    {{ ', ' if not loop.last }}
-  {% endfor %}
-  {%- if key %}, primary key ({{ omnigraph__quoted_list(key) }}){% endif %}
-  )
+    {%- do items.append(words | join(' ')) -%}
+  {%- endfor -%}
+  {%- for constraint in model.constraints -%}
+    {%- if constraint.type == 'check' -%}
+      {%- do rules.append('check (' ~ constraint.expression ~ ')') -%}
+    {%- elif constraint.type in ('unique', 'primary_key') -%}
+      {%- do rules.append(constraint.type.replace('_', ' ') ~ ' (' ~ omnigraph__quoted_list(constraint.columns) ~ ')') -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- if key -%}
+    {%- do rules.append('primary key (' ~ omnigraph__quoted_list(key) ~ ')') -%}
+  {%- endif -%}
+  ({{ (items + rules) | join(', ') }})
 {%- endmacro %}
 
 {% macro omnigraph__quoted_list(names) -%}

@@ -1,0 +1,1 @@
+select a, b, met from {{ ref('stg_friendships') }}

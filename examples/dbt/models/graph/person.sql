@@ -1,0 +1,1 @@
+select id, name, born, email from {{ ref('stg_people') }}

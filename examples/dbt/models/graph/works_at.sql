@@ -1,0 +1,1 @@
+select person_id, company_id, since, title from {{ ref('stg_jobs') }}
