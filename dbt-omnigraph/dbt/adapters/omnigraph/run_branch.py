@@ -94,7 +94,7 @@ class RunBranch:
             self._settle_run(self._name, ended)
         elif ended is None and self._name is None and self._retrying:
             self._publish_again()
-        elif ended is None and self._last_line is not None:
+        if ended is None and self._last_line is not None:
             logger.info(self._last_line)
             self._last_line = None
 
