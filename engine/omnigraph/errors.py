@@ -409,9 +409,10 @@ class MergeConflict(Conflict):
         self.counts = dict(counts)
         total = sum(counts.values())
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        first = "; ".join(str(conflict["message"]) for conflict in self.conflicts[:3])
         super().__init__(
             f"{source} cannot be merged into {target}: "
-            f"{total} conflict{'' if total == 1 else 's'} ({kinds})",
+            f"{total} conflict{'' if total == 1 else 's'} ({kinds}): {first}",
             hint=hint,
             details={"merge_conflicts": self.conflicts, "conflict_counts": self.counts},
         )

@@ -37,13 +37,13 @@ def type_of(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
             return pa.int64()
         case exp.Lower() | exp.Upper() | exp.Concat() | exp.Trim() | exp.Substring():
             return pa.string()
-        case exp.Sum() | exp.Min() | exp.Max() | exp.Coalesce() | exp.Abs():
+        case exp.Sum() | exp.Min() | exp.Max() | exp.Coalesce() | exp.Abs() | exp.Nullif():
             return type_of(expression.this, scope)
         case exp.Avg() | exp.Stddev() | exp.Sqrt() | exp.Ln() | exp.Exp():
             return pa.float64()
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
             return _arithmetic_type(expression, scope)
-        case exp.CurrentDate():
+        case exp.CurrentDate() | exp.Date():
             return pa.date32()
         case exp.CurrentTimestamp():
             return pa.timestamp("us", "UTC")

@@ -13,13 +13,16 @@ _CUTTING_DIALECTS = ("spark", "tsql")
 """Here a cast to an integer cuts the fraction off, as the engine's does; elsewhere it rounds."""
 _SUNDAY_IS_ONE = ("mysql", "spark", "bigquery", "tsql")
 """Here days of the week are counted from 1, elsewhere from 0; both begin with Sunday."""
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 
 
 def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Casts round, lists have as many elements as they are long, weeks begin where they do."""
+    """Casts round, dates become times, lists are as long as they are, weeks begin where they do."""
     if scope.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
+    for node in tree.find_all(exp.Coalesce, *_COMPARISONS):
+        _dates_as_times(node, scope)
     for length in list(tree.find_all(exp.Length)):
         found = type_of(length.this, scope)
         if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
@@ -32,6 +35,16 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
             if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
                 cast.set("this", exp.Round(this=cast.this.copy()))
     return tree
+
+
+def _dates_as_times(node: exp.Expr, scope: Scope) -> None:
+    """A date beside a time is a time, in microseconds: nanoseconds end in the year 2262."""
+    sides = [node.this, *(node.expressions or [node.args.get("expression")])]
+    types = [type_of(side, scope) if side is not None else None for side in sides]
+    if any(type_ is not None and pa.types.is_timestamp(type_) for type_ in types):
+        for side, type_ in zip(sides, types, strict=True):
+            if type_ == pa.date32():
+                side.replace(exp.cast(side.copy(), exp.DataType.Type.TIMESTAMP))
 
 
 def _count_days_from_one(tree: exp.Expr) -> None:

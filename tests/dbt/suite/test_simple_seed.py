@@ -6,7 +6,7 @@ from pathlib import Path
 from shutil import copyfile
 
 import pytest
-from dbt.tests.adapter.simple_seed import seeds, test_seed, test_seed_type_override
+from dbt.tests.adapter.simple_seed import fixtures, seeds, test_seed, test_seed_type_override
 from dbt.tests.fixtures.project import TestProjInfo as Project
 from dbt.tests.util import run_dbt
 
@@ -74,4 +74,7 @@ class TestEmptySeed(test_seed.TestEmptySeed):
 
 
 class TestSimpleSeedColumnOverride(test_seed_type_override.TestSimpleSeedColumnOverride):
-    pass
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        text = fixtures.properties__schema_yml
+        return {"schema.yml": text.replace("timestamp without time zone", "timestamp")}

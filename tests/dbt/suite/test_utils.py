@@ -219,9 +219,9 @@ class TestCurrentTimestamps(test_timestamps.TestCurrentTimestamps):
     @pytest.fixture(scope="class")
     def expected_schema(self) -> dict[str, str]:
         return {
-            "current_timestamp": "TIMESTAMPTZ",
-            "current_timestamp_in_utc_backcompat": "TIMESTAMP",
-            "current_timestamp_backcompat": "TIMESTAMP",
+            "current_timestamp": "timestamptz",
+            "current_timestamp_in_utc_backcompat": "timestamp",
+            "current_timestamp_backcompat": "timestamp",
         }
 
 

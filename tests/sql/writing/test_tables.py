@@ -326,3 +326,11 @@ def test_a_view_may_count_with_a_recursive_with(session: Session) -> None:
 def test_texts_of_times_are_read_as_postgres_reads_them(session: Session) -> None:
     assert session.rows("SELECT TIMESTAMP '2020-01-01 00:00:00-0'") == [(datetime(2020, 1, 1),)]
     assert session.rows("SELECT CAST('09/30/2023' AS DATE)") == [(date(2023, 9, 30),)]
+
+
+def test_the_end_of_time_may_be_a_date_beside_times(session: Session) -> None:
+    session.run("CREATE TABLE t AS SELECT TIMESTAMP '2020-01-01 00:00:00' AS a")
+    end = "coalesce(nullif(a, a), date('9999-12-31'))"
+    assert session.rows(f"SELECT {end} FROM t") == [(datetime(9999, 12, 31),)]
+    session.run(f"UPDATE t SET a = {end}")
+    assert session.rows("SELECT count(*) FROM t WHERE a = date('9999-12-31')") == [(1,)]

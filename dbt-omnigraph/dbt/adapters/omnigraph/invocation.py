@@ -7,11 +7,14 @@ calls `cleanup_connections`. A test per minor version of dbt pins both.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+
+from dbt.adapters.omnigraph.relation import EDGES, NODES
 
 WRITING = frozenset({"run", "build", "seed", "snapshot", "test", "clone"})
 """Commands whose statements may change the graph; `retry` repeats one of them."""
@@ -42,19 +45,17 @@ class Ended:
     done: frozenset[str]
     """The nodes with a result: not all that were selected, after an interruption."""
 
-    def fail(self, message: str, named: str | None) -> None:
-        """Turn a result into an error, so that dbt's exit code and artifacts say what happened.
+    def fail(self, message: str) -> None:
+        """Turn results into errors, so that dbt's exit code and artifacts say what happened.
 
-        The result of the model that the message is about, where there is one, so that `dbt retry`
-        runs it again.
+        Those of the models that the message names, so that `dbt retry` runs them again; the last
+        one, if it names none.
         """
         results = self.task.node_results
-        at = next(
-            (i for i, result in enumerate(results) if named and _relation(result) == named),
-            len(results) - 1,
-        )
-        status = type(results[at].status)("error")
-        results[at] = replace(results[at], status=status, message=message)
+        named = [at for at, result in enumerate(results) if _is_named(result, message)]
+        for at in named or [len(results) - 1]:
+            status = type(results[at].status)("error")
+            results[at] = replace(results[at], status=status, message=message)
 
 
 def ended_task() -> Ended | None:
@@ -83,7 +84,10 @@ def _judged(task: Any, interrupted: bool) -> Ended:  # noqa: ANN401
     )
 
 
-def _relation(result: Any) -> str | None:  # noqa: ANN401
+def _is_named(result: Any, message: str) -> bool:  # noqa: ANN401
     node = getattr(result, "node", None)
     schema, alias = getattr(node, "schema", None), getattr(node, "alias", None)
-    return f"{schema}.{alias}" if schema and alias else None
+    if not schema or not alias:
+        return False
+    name = alias if schema in (NODES, EDGES) else f"{schema}.{alias}"
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", message) is not None

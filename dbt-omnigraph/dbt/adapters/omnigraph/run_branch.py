@@ -7,7 +7,6 @@ anything else the target is as it was, and the branch is kept and named.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ class RunBranch:
             self._settle_run(self._name, ended)
         elif ended is None and self._name is None and self._retrying:
             self._publish_again()
-        elif ended is None and self._last_line is not None:
+        if ended is None and self._last_line is not None:
             logger.info(self._last_line)
             self._last_line = None
 
@@ -106,14 +105,14 @@ class RunBranch:
         elif never_ran:
             what = f"{len(never_ran)} selected nodes never ran ({', '.join(never_ran[:3])})"
             self._keep(Kept(name, self.target, False, never_ran), what)
-            ended.fail(what, None)
+            ended.fail(what)
         else:
             try:
                 self._publish(name)
             except adbc_driver_manager.Error as error:
                 what = f"publishing {name} to {self.target} failed: {spoken(error)}"
                 self._keep(Kept(name, self.target, True, ()), what)
-                ended.fail(what, _conflicting_table(str(error)))
+                ended.fail(what)
 
     def _publish_again(self) -> None:
         """A retry with nothing left to run: what failed the last time was the publish."""
@@ -149,7 +148,7 @@ class RunBranch:
 
     @property
     def _folder(self) -> Path:
-        return Path(self._config.project_root) / self._config.target_path
+        return Path(self._config.project_root, self._config.target_path)
 
     def _run(self, sql: str) -> None:
         handle = self._pool.open(self.target)
@@ -165,9 +164,3 @@ def _quoted(name: str) -> str:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _conflicting_table(message: str) -> str | None:
-    """The table that a conflict names, as schema.name."""
-    found = re.search(r"table:([^\s,;:'\"]+\.[^\s,;:'\"]+)", message)
-    return found[1] if found else None

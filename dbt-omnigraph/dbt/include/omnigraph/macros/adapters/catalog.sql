@@ -55,7 +55,7 @@
   {%- endcall %}
   {% set columns = [] %}
   {% for row in load_result('get_columns_in_relation').table %}
-    {% do columns.append(api.Column(row[0], row[1])) %}
+    {% do columns.append(api.Column(row[0], row[1] | lower)) %}
   {% endfor %}
   {{ return(columns) }}
 {%- endmacro %}
