@@ -33,7 +33,7 @@ def test_the_shop_is_cleaned_and_published_at_once(tmp_path: Path) -> None:
         timeout=500,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    report = json.loads(done.stdout.strip().splitlines()[-1])
+    report = json.loads(done.stdout)
     snapshot = graph.snapshot()
     assert report["graph_commit_id"] == snapshot.commit
     assert snapshot.version == 2
