@@ -55,7 +55,8 @@ def served(root: Path) -> Iterator[str]:
     )
     try:
         assert server.stdout is not None
-        yield json.loads(server.stdout.readline())["uri"]
+        document = "".join(iter(server.stdout.readline, "}\n")) + "}"
+        yield json.loads(document)["uri"]
     finally:
         server.terminate()
         server.wait()
