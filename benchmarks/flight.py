@@ -72,7 +72,8 @@ def measured(system: System, line: Line, clients: int, seconds: float) -> Measur
 
 
 def _ask(uri: str, texts: Sequence[str], seconds: float) -> tuple[list[float], int]:
-    times, size, until = [], 0, time.perf_counter() + seconds
+    times: list[float] = []
+    size, until = 0, time.perf_counter() + seconds
     with fl.connect(uri) as client:
         while not times or time.perf_counter() < until:
             began = time.perf_counter()
@@ -90,7 +91,8 @@ def in_process(graph: omnigraph.Graph, line: Line, seconds: float) -> Measured:
         return int(result.read_all().nbytes)
 
     answer(0)  # to warm up
-    times, size, until = [], 0, time.perf_counter() + seconds
+    times: list[float] = []
+    size, until = 0, time.perf_counter() + seconds
     while not times or time.perf_counter() < until:
         began = time.perf_counter()
         size += answer(len(times))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
+import psutil  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.flight as fl
 import pyarrow.parquet as pq

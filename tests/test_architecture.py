@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "engine" / "omnigraph"
 SQL = ROOT / "sql_bridge" / "omnigraph_sql"
+FLIGHT = ROOT / "flight_server" / "omnigraph_flight"
 
 FORBIDDEN = {
     "schema": {"lance", "datafusion", "obstore", "omnigraph.storage", "omnigraph.loading"},
@@ -95,6 +96,30 @@ def test_sql_knows_neither_transport_nor_lance() -> None:
     assert wrong == []
 
 
+def test_the_server_knows_no_engine_underneath() -> None:
+    forbidden = ("lance", "obstore", "datafusion", "sqlglot", "adbc_driver_flightsql")
+    wrong = [
+        (path.name, name)
+        for path in sorted(FLIGHT.rglob("*.py"))
+        for name in imports(path)
+        if any(within(name, package) for package in forbidden)
+    ]
+    assert wrong == []
+
+
+def test_errors_become_flight_statuses_in_one_place() -> None:
+    wrong = [
+        path.name
+        for path in sorted(FLIGHT.rglob("*.py"))
+        if path.name != "statuses.py"
+        and any(
+            isinstance(node, ast.Raise) and "fl.Flight" in ast.unparse(node)
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
+    ]
+    assert wrong == []
+
+
 def test_passes_of_sql_are_one_function_in_a_file_of_its_name() -> None:
     for path in sorted((SQL / "rewriting").glob("*.py")):
         tree = ast.parse(path.read_text())
@@ -103,7 +128,11 @@ def test_passes_of_sql_are_one_function_in_a_file_of_its_name() -> None:
 
 
 def test_every_package_says_what_it_promises() -> None:
-    found = [*ENGINE.glob("*/__init__.py"), *SQL.rglob("__init__.py")]
+    found = [
+        *ENGINE.glob("*/__init__.py"),
+        *SQL.rglob("__init__.py"),
+        *FLIGHT.rglob("__init__.py"),
+    ]
     for package in sorted(path.parent for path in found):
         doc = ast.get_docstring(ast.parse((package / "__init__.py").read_text()))
         assert doc, package.name
@@ -113,7 +142,7 @@ def test_every_package_says_what_it_promises() -> None:
 def test_modules_stay_readable() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for path in [*ENGINE.rglob("*.py"), *SQL.rglob("*.py")]
+        for path in [*ENGINE.rglob("*.py"), *SQL.rglob("*.py"), *FLIGHT.rglob("*.py")]
         if (lines := len(path.read_text().splitlines())) > 500
     }
     assert long == {}

@@ -81,6 +81,8 @@ def _no_substrait(service: Service, request: Request, body: bytes) -> list[bytes
 
 
 def _begin_transaction(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+    if body:  # it says nothing, but what is sent must be sound
+        decode_command(body)
     transaction = request.session.begin(request.settings)
     return [wrapped("ActionBeginTransactionResult", transaction_id=transaction.id.encode())]
 

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
+from omnigraph.exec import loaded, sorting
 from omnigraph.exec.context import ExecContext, Mode
 from omnigraph.exec.run import run_read
 from omnigraph.query import CompiledQuery, coerce_params, compile_query
@@ -138,6 +139,19 @@ def check_scene(graph: RandomGraph, texts: Sequence[RandomQuery]) -> None:
 @given(scenes())
 def test_reads_agree(scene: tuple[RandomGraph, list[RandomQuery]]) -> None:
     check_scene(*scene)
+
+
+@pytest.mark.slow
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(st.one_of(scenes(), ranked_scenes()))
+def test_reads_agree_where_everything_is_large(
+    scene: tuple[RandomGraph, list[RandomQuery]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "SORTED_IN_MEMORY", 0)
+        patch.setattr(loaded, "SPARED_FROM", 1)
+        patch.setattr(loaded, "SPARSE", 1)
+        check_scene(*scene)
 
 
 @pytest.mark.slow

@@ -148,6 +148,7 @@ def agree(spark: SparkSession, stored: Graph, graph: RandomGraph, text: RandomQu
     query = compile_query(text.source, catalog)
     plan, values = query.ir, coerce_params(query, text.params)
     assert isinstance(plan, ReadPlan)
+    note(compile_read(plan, values, datetime.now(UTC)).sql)
     plain = plain_graph(catalog, graph.records)
     found = [comparable(row) for row in run(spark, stored, plan, values)]
     if plan.order:
@@ -171,7 +172,6 @@ def run(
 ) -> list[tuple[Any, ...]]:
     """The compiled query over tables in memory: the data source has tests of its own."""
     made = compile_read(plan, params, datetime.now(UTC))
-    note(made.sql)
     known = {} if frames is None else frames
     for view, (kind, type_name, columns) in made.views.items():
         key = (stored.uri, f"{kind}:{type_name}")

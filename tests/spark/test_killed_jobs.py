@@ -41,20 +41,19 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A job in a process group of its own, which is gone afterwards."""
     folder = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    job = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "spark.jobs", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         env=environment,
         start_new_session=True,
-    )
-    try:
-        yield job
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
+    ) as job:
+        try:
+            yield job
+        finally:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
 
 
 def answer(*arguments: str) -> dict[str, Any]:

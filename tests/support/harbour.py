@@ -192,7 +192,7 @@ def change(identity: str, how: Callable[[Type], Type | None]) -> Callable[[State
         state = state.with_type(identity, after)
         kept = {
             key: {
-                name: image.get(name, _filled(after, name))
+                name: image[name] if name in image else _filled(after, name)
                 for name in (*after.props, *(("src", "dst") if after.ends else ()))
             }
             for key, image in state.of(identity).items()

@@ -101,6 +101,10 @@ def merge_states(
             if dict(kept.of(identity)) != dict(base.of(identity)):
                 conflicts.append(("schema_conflict", name, None))
     types = {i: _type(body) for i, body in merged.items()}
+    if not conflicts:
+        for identity, type_ in types.items():
+            if any(_dropped_but_changed(identity, type_, base, s) for s in (source, target)):
+                conflicts.append(("schema_conflict", type_.name, None))
     for type_ in types.values() if not conflicts else ():
         lost = [rule for rule in type_.rules if rule[1] not in type_.props]
         if lost or any(end not in types for end in type_.ends or ()):
@@ -113,6 +117,19 @@ def merge_states(
     if not conflicts:
         conflicts = broken_rules(result_state)
     return (None, sorted(conflicts, key=str)) if conflicts else (result_state, [])
+
+
+def _dropped_but_changed(identity: str, merged: Type, base: State, kept: State) -> bool:
+    """Whether a side gave entities new values of a property that the merge drops."""
+    if identity not in base.types or identity not in kept.types:
+        return False
+    dropped = base.types[identity].props.keys() & kept.types[identity].props - merged.props.keys()
+    rows = [
+        (base.of(identity)[key], row)
+        for key, row in kept.of(identity).items()
+        if key in base.of(identity)
+    ]
+    return any(old.get(prop) != new.get(prop) for prop in dropped for old, new in rows)
 
 
 def _three_way(old: Any, theirs: Any, ours: Any, clash: list[bool]) -> Any:  # noqa: ANN401

@@ -20,12 +20,15 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.fragments import (
     RowSet,
     all_rows,
+    common_rows,
     differing_rows,
     read_rows,
     with_blobs,
 )
 from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.tables import Tables
+
+ADDRESS = pa.field("_rowaddr", pa.uint64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +74,42 @@ def table_changes(
     before: TableImage | None,
     after: TableImage | None,
     today: GraphType | None = None,
+    *,
+    addresses: bool = False,
+    among: RowSet | None = None,
 ) -> Iterator[Changes]:
     """The entities that differ between two versions of a table; none stands for no table.
 
     Many come in several parts, each with greater ids than the one before it; no change in none.
-    `today` gives properties that it still has their names.
+    `today` gives properties that it still has their names. With `addresses`, rows also say where
+    they are, in `_rowaddr`. With `among`, rows before that are not among these are not looked at:
+    what became of their entities is not told, or told as inserted.
     """
     if before is None and after is None:
         return
     layout = lay_out(before.type if before else None, after.type if after else None, today)
     old, new = _candidates(tables, layout, before, after)
+    if among is not None and old is not None:
+        old = common_rows(tables, old, among)
     left = _side(tables, layout, old, after=False)
     right = _side(tables, layout, new, after=True)
-    for rows_before, rows_after in by_ranges(layout.schema, left, right):
+    schema = layout.schema.append(ADDRESS) if addresses else layout.schema
+    for rows_before, rows_after in by_ranges(schema, left, right):
         changes = compared(layout, rows_before, rows_after)
         if changes.count:
             yield changes
 
 
 def compared(layout: Layout, before: pa.Table, after: pa.Table) -> Changes:
-    """What became of some entities, given their rows of both sides in the layout's columns."""
+    """What became of some entities, given their rows of both sides in the layout's columns.
+
+    Other columns are carried along, and not compared.
+    """
+    compared_columns = layout.schema.names
     places = pc.index_in(after.column("id"), before.column("id"))
     met, places = places.is_valid(), places.drop_null()
     stayed, arrived = before.take(places), after.filter(met)
-    changed = pa.array(differing(stayed, arrived))
+    changed = pa.array(differing(stayed.select(compared_columns), arrived.select(compared_columns)))
     gone = np.ones(before.num_rows, np.bool_)
     gone[places.to_numpy()] = False
     updated = arrived.filter(changed)
@@ -112,6 +127,13 @@ def compared(layout: Layout, before: pa.Table, after: pa.Table) -> Changes:
 def _by_id(rows: pa.Table) -> pa.Array:
     """Where the rows are in the order of their ids; one array sorts faster than its chunks."""
     return pc.sort_indices(rows.column("id").combine_chunks())
+
+
+def touched_rows(tables: Tables, before: TableImage, after: TableImage) -> RowSet:
+    """The rows of a version that a later one may have changed or taken out."""
+    rows, _ = _candidates(tables, lay_out(before.type, after.type), before, after)
+    assert rows is not None
+    return rows
 
 
 def _candidates(
@@ -147,12 +169,13 @@ class _Side:
         if self._set is None:
             return
         names = [self._stored[name] for name in schema.names if name in self._stored]
-        for batch in read_rows(self._tables, self._set, names):
+        addressed = ADDRESS in schema
+        for batch in read_rows(self._tables, self._set, names, addresses=addressed):
             columns = [self._column(batch, field) for field in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-        stored = self._stored.get(field.name)
+        stored = field.name if field == ADDRESS else self._stored.get(field.name)
         if stored is None:
             return pa.nulls(batch.num_rows, field.type)
         column = batch.column(stored)

@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.branching.conflicts import Conflicts, EntityConflict, OnConflict
+from omnigraph.branching.differences import touched_rows
 from omnigraph.branching.held import HeldRows
 from omnigraph.branching.images import Mask, differing
 from omnigraph.branching.lifted import LiftedChanges, lifted_changes, rows_with_ids
 from omnigraph.branching.sides import TypeSides
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, GraphType
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.tables import Tables
 
 Granularity = Literal["entity", "property"]
@@ -43,6 +45,12 @@ class Taken:
     buffer: HeldRows
     inserted: int = 0
     updated: int = 0
+    replaced_ids: pa.StringArray = field(default_factory=lambda: _NO_IDS)
+    """Entities that get new values or go: those that the target has not touched since the base,"""
+    replaced_at: Addresses = field(default_factory=lambda: NO_ADDRESSES)
+    """where the base has them,"""
+    sought: pa.StringArray = field(default_factory=lambda: _NO_IDS)
+    """and the others, which have to be looked for."""
     removed: pa.StringArray = field(default_factory=lambda: _NO_IDS)
     touched: pa.StringArray = field(default_factory=lambda: _NO_IDS)
     replaced: bool = False
@@ -65,18 +73,24 @@ class Taken:
         self.inserted += rows.num_rows
         self.buffer.append(rows)
 
-    def update(self, before: pa.Table, after: pa.Table) -> None:
-        """Entities that get new values, and what they are in the target."""
+    def update(self, before: pa.Table, after: pa.Table, at: Addresses | None = None) -> None:
+        """Entities that get new values, what they are in the target, and where in the base."""
         self.updated += after.num_rows
         self.buffer.append(after)
-        self._touch(before)
+        self._touch(before, at)
 
-    def remove(self, rows: pa.Table) -> None:
-        """Entities that go, as they are in the target."""
+    def remove(self, rows: pa.Table, at: Addresses | None = None) -> None:
+        """Entities that go, as they are in the target, and where in the base."""
         self.removed = pa.concat_arrays([self.removed, rows.column("id").combine_chunks()])
-        self._touch(rows)
+        self._touch(rows, at)
 
-    def _touch(self, rows: pa.Table) -> None:
+    def _touch(self, rows: pa.Table, at: Addresses | None) -> None:
+        ids = rows.column("id").combine_chunks()
+        if at is None:
+            self.sought = pa.concat_arrays([self.sought, ids])
+        else:
+            self.replaced_ids = pa.concat_arrays([self.replaced_ids, ids])
+            self.replaced_at = np.concatenate([self.replaced_at, at])
         if isinstance(self.type, EdgeType) and not self.type.cardinality.is_free:
             sources = rows.column("src").combine_chunks().unique()
             self.touched = pa.concat_arrays([self.touched, sources])
@@ -89,8 +103,8 @@ def changes_of_source(tables: Tables, sides: TypeSides) -> Taken:
     before = sides.base.image if sides.base else None
     for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
         taken.insert(changes.inserted)
-        taken.update(changes.updated_before, changes.updated_after)
-        taken.remove(changes.deleted)
+        taken.update(changes.updated_before, changes.updated_after, changes.updated_at)
+        taken.remove(changes.deleted, changes.deleted_at)
     taken.buffer.finish()
     return taken
 
@@ -132,11 +146,17 @@ class _Merge:
         self.inserted, self.updated, self.deleted = self._changes_of_target(sides)
 
     def _changes_of_target(self, sides: TypeSides) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Ids that the target inserted, updated and deleted since the base."""
+        """Ids that the target inserted, updated and deleted since the base.
+
+        Told rightly for those that the source touched too; others are not read where they were.
+        """
         found: tuple[list[pa.Array], ...] = ([], [], [])
         before = sides.base.image if sides.base else None
+        among = None
+        if before is not None and sides.source is not None:
+            among = touched_rows(self.tables, before, sides.source.image)
         if sides.target_moved:
-            for changes in lifted_changes(self.tables, before, self.target, self.type):
+            for changes in lifted_changes(self.tables, before, self.target, self.type, among):
                 parts = (changes.inserted, changes.updated_after, changes.deleted)
                 for ids, rows in zip(found, parts, strict=True):
                     ids.append(rows.column("id").combine_chunks())
@@ -152,7 +172,11 @@ class _Merge:
         again = pc.is_in(changes.updated_after.column("id"), self.updated)
         gone = pc.is_in(changes.updated_after.column("id"), self.deleted)
         alone = pc.invert(pc.or_(again, gone))
-        self.taken.update(changes.updated_before.filter(alone), changes.updated_after.filter(alone))
+        self.taken.update(
+            changes.updated_before.filter(alone),
+            changes.updated_after.filter(alone),
+            changes.updated_at[_mask(alone)],
+        )
         self._both(
             changes.updated_before.filter(again),
             changes.updated_after.filter(again),
@@ -161,8 +185,10 @@ class _Merge:
         if self._decided("delete_vs_update", changes.updated_after.filter(gone)):
             self.taken.insert(changes.updated_after.filter(gone))
 
-        going, met = _split(changes.deleted, self.updated)
-        self.taken.remove(_split(going, self.deleted)[0])
+        met = changes.deleted.filter(pc.is_in(changes.deleted.column("id"), self.updated))
+        touched = pa.concat_arrays([self.updated, self.deleted])
+        alone = pc.invert(pc.is_in(changes.deleted.column("id"), touched))
+        self.taken.remove(changes.deleted.filter(alone), changes.deleted_at[_mask(alone)])
         if met.num_rows and self._decided("delete_vs_update", met):
             self.taken.remove(self._ours(met))
 
@@ -190,6 +216,12 @@ class _Merge:
         if self.decisions.on_conflict == "fail":
             self.conflicts.add_entities(self.type, kind, rows.column("id").combine_chunks())
         return self.decisions.on_conflict == "theirs"
+
+
+def _mask(values: pa.ChunkedArray) -> Mask:
+    """Truth values for numpy."""
+    found: Mask = values.to_numpy()
+    return found
 
 
 def _split(rows: pa.Table, ids: pa.StringArray) -> tuple[pa.Table, pa.Table]:

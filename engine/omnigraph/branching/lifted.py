@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.branching.differences import Changes, TableImage, table_changes
+from omnigraph.branching.differences import ADDRESS, Changes, TableImage, table_changes
 from omnigraph.branching.images import differing
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.addresses import Addresses
 from omnigraph.storage.fragments import RowSet, read_rows
 from omnigraph.storage.schema_apply import evolved_column
 from omnigraph.storage.tables import Tables
@@ -29,13 +30,23 @@ class LiftedChanges:
     deleted: pa.Table
     updated_before: pa.Table
     updated_after: pa.Table
+    updated_at: Addresses
+    deleted_at: Addresses
+    """Where the earlier side has the rows that were updated and deleted."""
 
 
 def lifted_changes(
-    tables: Tables, before: TableImage | None, after: TableImage, merged: GraphType
+    tables: Tables,
+    before: TableImage | None,
+    after: TableImage,
+    merged: GraphType,
+    among: RowSet | None = None,
 ) -> Iterator[LiftedChanges]:
-    """What became of a type since the base, as the merged declaration sees it."""
-    for changes in table_changes(tables, before, after):
+    """What became of a type since the base, as the merged declaration sees it.
+
+    With `among`, only what became of these rows of the base is told rightly.
+    """
+    for changes in table_changes(tables, before, after, addresses=True, among=among):
         yield _lifted(changes, before.type if before else None, after.type, merged)
 
 
@@ -51,10 +62,17 @@ def _lifted(
         return lift(rows, earlier, after, merged)
 
     old, new = sooner(changes.updated_before), later(changes.updated_after)
+    at = _addresses(changes.updated_before)
     if earlier is not merged or after is not merged:
-        changed = pa.array(differing(old, new))
-        old, new = old.filter(changed), new.filter(changed)
-    return LiftedChanges(later(changes.inserted), sooner(changes.deleted), old, new)
+        changed = differing(old, new)
+        old, new, at = old.filter(pa.array(changed)), new.filter(pa.array(changed)), at[changed]
+    deleted_at = _addresses(changes.deleted)
+    return LiftedChanges(later(changes.inserted), sooner(changes.deleted), old, new, at, deleted_at)
+
+
+def _addresses(rows: pa.Table) -> Addresses:
+    found: Addresses = rows.column(ADDRESS.name).to_numpy()
+    return found
 
 
 def lift(rows: pa.Table, declared: GraphType, named: GraphType, merged: GraphType) -> pa.Table:

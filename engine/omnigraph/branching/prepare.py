@@ -9,19 +9,18 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.branching.base import merge_base
 from omnigraph.branching.conflicts import Conflicts, of_schema
+from omnigraph.branching.dropped import dropped_and_changed
 from omnigraph.branching.entities import Decisions, merge_entities
 from omnigraph.branching.integrity import Piece, check_integrity
-from omnigraph.branching.lifted import lifted_changes
 from omnigraph.branching.sides import TypeSides, type_sides
 from omnigraph.branching.wholes import WholeChanges, merge_wholes
 from omnigraph.errors import Corruption
 from omnigraph.schema.merge import MergedSchema, SchemaConflict, SchemaVersion, merge_schemas
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.merge_bases import merge_base
 from omnigraph.storage.moments import DEFERRED_CHECKS
 from omnigraph.storage.plan import UNIFIED
-from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import Commit, Head, SchemaRecord, schema_record
 
 Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
@@ -82,7 +81,7 @@ def prepare(
         if each.merged is not None and not _disputed(each, schema.conflicts)
     }
     if not forward and not schema.conflicts:
-        for conflict in _dropped_and_changed(store.tables, sides):
+        for conflict in dropped_and_changed(store.tables, sides):
             conflicts.add(of_schema(conflict))
     wholes = merge_wholes(
         (ancestor.tables, ancestor.definitions),
@@ -163,19 +162,3 @@ def _disputed(sides: TypeSides, conflicts: Collection[SchemaConflict]) -> bool:
     disputed = {conflict.entity.partition(".")[0] for conflict in conflicts}
     named = {s.type.table_key for s in (sides.base, sides.source, sides.target) if s}
     return bool(disputed & named)
-
-
-def _dropped_and_changed(tables: Tables, sides: Collection[TypeSides]) -> list[SchemaConflict]:
-    """Types that one side dropped while the other went on changing their entities."""
-    found = []
-    for each in sides:
-        other = each.source or each.target
-        if each.merged is not None or each.base is None or other is None:
-            continue
-        moved = each.source_moved if each.source else each.target_moved
-        if moved and any(lifted_changes(tables, each.base.image, other.image, each.base.type)):
-            entity = other.type.table_key
-            gone, kept = ("target", "source") if each.source else ("source", "target")
-            message = f"{entity} was dropped on the {gone}; its entities changed on the {kept}"
-            found.append(SchemaConflict(entity, message))
-    return found

@@ -7,14 +7,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+import pyarrow as pa
+
 from omnigraph.branching.integrity import Piece
 from omnigraph.branching.sides import version_of
 from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.addresses import NO_ADDRESSES
 from omnigraph.storage.buffers import RowBuffer
+from omnigraph.storage.fragments import still_there
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.registration import register, unregister
 from omnigraph.storage.schema_apply import evolved_version
-from omnigraph.storage.taking import take_over
+from omnigraph.storage.taking import Leaving, take_over
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Head, TablePointer
 
@@ -64,8 +69,21 @@ class Stage:
         )
         for rows in piece.rows_taken.buffer.scan(table_schema(type_).names):
             arriving.append(rows)
-        version = take_over(tables, base, type_, arriving, piece.rows_taken.removed)
+        gone = self._gone(piece, base)
+        version = take_over(tables, base, type_, arriving, gone)
         return replace(pointer, lance=version.lance, rows=piece.view.rows)
+
+    def _gone(self, piece: Piece, version: TableVersion) -> Leaving:
+        """What leaves the target's table: found by address where it is as it was in the base."""
+        taken, base = piece.rows_taken, piece.sides.base
+        assert taken is not None
+        if base is None:
+            return Leaving(NO_ADDRESSES, pa.concat_arrays([taken.sought, taken.replaced_ids]))
+        places, known = still_there(
+            self._store.tables, version_of(base.pointer), version, taken.replaced_at
+        )
+        others = taken.replaced_ids.filter(pa.array(~known))
+        return Leaving(places[known], pa.concat_arrays([taken.sought, others]))
 
     def _register(self) -> None:
         with self._lock:

@@ -43,7 +43,10 @@ Side = tuple[Pointers, DefinitionHashes]
 
 
 def merge_wholes(base: Side, source: Side, target: Side, on_conflict: OnConflict) -> WholeChanges:
-    """Changed on one side, taken; changed alike on both, one; else a conflict, unless decided."""
+    """Changed on one side, taken; changed alike on both, one; else a conflict, unless decided.
+
+    A SQL schema that one side dropped stays while something of the other is in it.
+    """
     sides = [_by_name(*side) for side in (base, source, target)]
     tables: dict[str, TablePointer | None] = {}
     definitions: dict[str, str | None] = {}
@@ -62,7 +65,28 @@ def merge_wholes(base: Side, source: Side, target: Side, on_conflict: OnConflict
                 definitions[key] = wanted
         if _address(theirs.pointer) != _address(ours.pointer):
             tables[PLAIN + name[1]] = theirs.pointer
+    definitions = _schemas_in_use(definitions, tables, source, target)
     return WholeChanges(tables, definitions, tuple(conflicts))
+
+
+def _schemas_in_use(
+    definitions: dict[str, str | None],
+    tables: Mapping[str, TablePointer | None],
+    source: Side,
+    target: Side,
+) -> dict[str, str | None]:
+    """The same changes, but for SQL schemas that one side dropped and the other has things in."""
+    after = dict(target[1]) | definitions
+    holding = {key for key, text in after.items() if text}
+    holding |= {key for key, pointer in (dict(target[0]) | dict(tables)).items() if pointer}
+    used = {
+        f"schema:{key.partition(':')[2].rpartition('.')[0]}"
+        for key in holding
+        if key.startswith((PLAIN, "view:"))
+    }
+    kept = {key: text for key, text in definitions.items() if text or key not in used}
+    back = {key: source[1][key] for key in used if key in source[1] and key not in target[1]}
+    return kept | back
 
 
 def _by_name(pointers: Pointers, definitions: DefinitionHashes) -> dict[tuple[str, str], Whole]:

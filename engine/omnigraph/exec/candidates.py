@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.exec.arrays import Handles, Mask
@@ -12,7 +13,7 @@ from omnigraph.exec.evaluate import Evaluator, exact_values
 from omnigraph.exec.plan import key_values
 from omnigraph.exec.pushdown import pushed
 from omnigraph.exec.rows import Rows
-from omnigraph.exec.view import EntitySet
+from omnigraph.exec.view import Entities, EntitySet
 from omnigraph.query.expressions import Compare, Condition
 from omnigraph.query.ir import VariableInfo
 from omnigraph.schema.arrow import arrow_type
@@ -39,15 +40,10 @@ class Candidates:
             return entities.all()
         rest = list(self.tests)
         found = self._by_key(entities, rest)
-        if found is None:
-            condition = pushed(entities.source, self.tests, self.evaluator.constant)
-            found = entities.where(condition) if condition is not None else None
-        if found is None:
-            everything = entities.all()
-            return everything[self._test_rows(everything, self.tests)]
-        if rest and len(found):
-            found = found[self._test_rows(found, rest)]
-        return found
+        if found is not None:
+            return self._passing(found, rest)
+        selected = self._selected(entities)
+        return self._passing(entities.all(), self.tests) if selected is None else selected
 
     def test(self, handles: Handles) -> Mask:
         """Which of some entities pass."""
@@ -62,8 +58,24 @@ class Candidates:
         """Which entities pass, by handle."""
         if self._mask is None:
             entities = self.evaluator.view.entities(self.info)
-            self._mask = entities.by_handle(self._test_rows(entities.all(), self.tests))
+            selected = self._selected(entities) if isinstance(entities, Entities) else None
+            if selected is None:
+                self._mask = entities.by_handle(self._test_rows(entities.all(), self.tests))
+            else:
+                self._mask = np.zeros(entities.size, np.bool_)
+                self._mask[selected] = True
         return self._mask
+
+    def _selected(self, entities: EntitySet) -> Handles | None:
+        """Every entity that passes, if the table itself evaluates some of the conditions."""
+        condition = pushed(entities.source, self.tests, self.evaluator.constant)
+        if condition is None:
+            return None
+        found = entities.where(condition.sql, condition.columns)
+        return None if found is None else self._passing(found, condition.rest)
+
+    def _passing(self, handles: Handles, tests: Sequence[Condition]) -> Handles:
+        return handles[self._test_rows(handles, tests)] if tests and len(handles) else handles
 
     def _test_rows(self, handles: Handles, tests: Sequence[Condition]) -> Mask:
         return self.evaluator.test_all(tests, Rows({self.name: handles}, len(handles)))

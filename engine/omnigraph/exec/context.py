@@ -218,6 +218,11 @@ class ExecContext:
         caches: tuple[BoundedCache[Hashable, Any], ...] = (self._spaces, self._adjacency)
         return any(cache.get(source.version) is not None for cache in caches)
 
+    def spares_ids(self, source: TableSource) -> bool:
+        """Whether the ids of a node table are many and have not been read."""
+        unread = self._spaces.get(source.version) is None
+        return unread and self.columns.spares(self.table(source), "id")
+
     def adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
         """The adjacency of an edge table version between two node tables."""
         found = self._adjacency.get(edge.version)

@@ -14,6 +14,7 @@ from omnigraph.exec.context import ExecContext
 from omnigraph.exec.evaluate import Evaluator, is_constant
 from omnigraph.exec.plan import Check, Close, Hop, MatchPlan, Negate, Start, Step, key_values
 from omnigraph.exec.probe import ProbedView
+from omnigraph.exec.pushdown import pushable
 from omnigraph.exec.route import Route, choose_route
 from omnigraph.exec.trace import Trace, rows_shown
 from omnigraph.exec.view import View
@@ -59,12 +60,36 @@ def explain(
     view = View(snapshot, context or ExecContext())
     steps = run.match_plan(view, plan)
     route = choose_route(view, plan, steps)
+    pushes = dict(_pushes(view, route, steps))
     trace = Trace() if analyze else None
     footer: list[str] = []
     if trace is not None:
         footer = [_analyzed(view, route, plan, coerce_params(query, params), trace)]
     head = f"read {query.name}: {route.way} ({route.why})"
-    return "\n".join([head, *_result(view, route, plan), *_match(view, steps, trace, 1), *footer])
+    body = _match(view, steps, pushes, trace, 1)
+    return "\n".join([head, *_result(view, route, plan), *body, *footer])
+
+
+def _pushes(
+    view: View, route: Route, plan: MatchPlan
+) -> Iterator[tuple[str, tuple[Condition, ...]]]:
+    """The conditions that tables will evaluate, by the variable they are about."""
+    for step in plan.steps:
+        if isinstance(step, Negate):
+            yield from _pushes(view, route, step.plan)
+        if not isinstance(step, Start) or _keyed(view, plan, step):
+            continue
+        source = view.source("node", plan.variables[step.variable].type_name)
+        table, columns = view.context.table(source.table), view.context.columns
+        found = {c: pushable(source, c) for c in plan.tests.get(step.variable, ())}
+        pushed = {condition: name for condition, name in found.items() if name is not None}
+        if route.way == "indexed" or all(columns.spares(table, n) for n in pushed.values()):
+            yield step.variable, tuple(pushed)
+
+
+def _keyed(view: View, plan: MatchPlan, step: Start) -> bool:
+    type_ = view.snapshot.catalog.node(plan.variables[step.variable].type_name)
+    return any(key_values(test, type_) is not None for test in plan.tests.get(step.variable, ()))
 
 
 def _analyzed(
@@ -101,22 +126,29 @@ def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
     yield "  match"
 
 
-def _match(view: View, plan: MatchPlan, trace: Trace | None, depth: int) -> Iterator[str]:
+def _match(
+    view: View,
+    plan: MatchPlan,
+    pushes: Mapping[str, tuple[Condition, ...]],
+    trace: Trace | None,
+    depth: int,
+) -> Iterator[str]:
     for step in plan.steps:
         cost = f"  [{trace.of(step)}]" if trace is not None else ""
         yield "  " * (depth + 1) + _step(view, plan, step) + cost
+        if isinstance(step, Start) and pushes.get(step.variable):
+            pushed = " and ".join(shown(c) for c in pushes[step.variable])
+            yield "  " * (depth + 2) + f"pushed into the table: {pushed}"
         if isinstance(step, Negate):
-            yield from _match(view, step.plan, trace, depth + 1)
+            yield from _match(view, step.plan, pushes, trace, depth + 1)
 
 
 def _step(view: View, plan: MatchPlan, step: Step) -> str:
     match step:
         case Start():
             info = plan.variables[step.variable]
-            type_ = view.snapshot.catalog.node(info.type_name)
             tests = plan.tests.get(step.variable, ())
-            keyed = any(key_values(test, type_) is not None for test in tests)
-            how = "look up by key" if keyed else "scan"
+            how = "look up by key" if _keyed(view, plan, step) else "scan"
             return f"{how} ${step.variable}: {info.type_name}{_where(tests)}{_about(step)}"
         case Hop():
             tests = plan.tests.get(step.variable, ())

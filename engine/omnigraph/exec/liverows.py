@@ -6,6 +6,8 @@ of the same files with fewer deletions holds every row that is still there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from omnigraph.exec.arrays import AnyArray
@@ -36,20 +38,29 @@ class LiveRows:
         return self._offsets.get(fragment.key)
 
     def positions(
-        self, source: TableSource, fragments: tuple[Fragment, ...], rows: list[tuple[int, int]]
+        self, source: TableSource, fragments: tuple[Fragment, ...], addresses: AnyArray
     ) -> AnyArray:
-        """The positions in the table of rows given by place of fragment and offset in it."""
-        starts = np.cumsum([0, *(fragment.rows for fragment in fragments)])
-        found = [
-            starts[place]
-            + (
-                offset
-                if fragments[place].rows == fragments[place].physical
-                else np.searchsorted(self.offsets(source, place, fragments[place]), offset)
+        """The positions in the table of rows at addresses."""
+        ids = source.fragment_ids()
+        by_id = np.argsort(ids)
+        places = by_id[np.searchsorted(ids[by_id], addresses >> 32)]
+        found = addresses & 0xFFFFFFFF
+        for place, rows in _thinned(fragments, places):
+            found[rows] = np.searchsorted(
+                self.offsets(source, place, fragments[place]), found[rows]
             )
-            for place, offset in rows
-        ]
-        return np.array(found, np.int64)
+        return np.asarray(_starts(fragments)[places] + found)
+
+    def addresses(
+        self, source: TableSource, fragments: tuple[Fragment, ...], positions: AnyArray
+    ) -> AnyArray:
+        """The addresses of rows at positions in the table."""
+        starts = _starts(fragments)
+        places = np.searchsorted(starts, positions, "right") - 1
+        offsets = positions - starts[places]
+        for place, rows in _thinned(fragments, places):
+            offsets[rows] = self.offsets(source, place, fragments[place])[offsets[rows]]
+        return np.asarray(source.fragment_ids()[places] << 32 | offsets)
 
     def within(
         self, source: TableSource, place: int, fragment: Fragment, older: Fragment
@@ -67,3 +78,15 @@ class LiveRows:
         if not inside.all() or not np.array_equal(before[places], now):
             return None
         return places
+
+
+def _starts(fragments: tuple[Fragment, ...]) -> AnyArray:
+    """The position of the first row of each fragment."""
+    return np.cumsum([0, *(fragment.rows for fragment in fragments[:-1])])
+
+
+def _thinned(fragments: tuple[Fragment, ...], places: AnyArray) -> Iterator[tuple[int, AnyArray]]:
+    """Those fragments that lost rows, each with which of the given rows are in it."""
+    for place in np.unique(places).tolist():
+        if fragments[place].rows != fragments[place].physical:
+            yield place, np.flatnonzero(places == place)

@@ -15,6 +15,14 @@ from omnigraph.exec.liverows import LiveRows
 from omnigraph.exec.source import Fragment, TableSource
 from omnigraph.storage.caches import BoundedCache
 
+SPARED_FROM = 200_000
+"""Reading fewer rows of a column takes about as long as finding some of them."""
+SPARSE = 100
+"""At most one row in so many is fetched by itself."""
+PATIENCE = 8
+"""After so many fetches, loading the column has been worth it; a scan counts as several."""
+SCAN = 4
+
 
 class ColumnCache:
     """Columns of table versions and of their fragments, within one byte budget.
@@ -29,7 +37,20 @@ class ColumnCache:
         self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
         self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
         self._derived: BoundedCache[tuple[str, int, str], object] = BoundedCache(budget)
+        self._spared: BoundedCache[tuple[str, int, str], int] = BoundedCache(1 << 16)
         self._lock = threading.RLock()
+
+    def spares(self, table: LoadedTable, name: str) -> bool:
+        """Whether a column is large, not in memory, and not asked for often enough to load it."""
+        key = (*table.key, name)
+        if table.rows < SPARED_FROM or self._whole.get(key) is not None:
+            return False
+        unread = sum(f.rows for f in table.fragments if self._last.get((f.files, name)) is None)
+        return unread >= SPARED_FROM and (self._spared.get(key) or 0) < PATIENCE
+
+    def count_spared(self, table: LoadedTable, name: str, times: int = 1) -> None:
+        key = (*table.key, name)
+        self._spared.put(key, (self._spared.get(key) or 0) + times)
 
     def whole(self, table: LoadedTable, name: str) -> pa.Array:
         """One column of a version, all positions."""
@@ -70,7 +91,7 @@ class ColumnCache:
         return None if places is None else take(older[1], places)
 
     def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> pa.Array:
-        type_ = chunks[0].type if chunks else table.stored_type(name)
+        type_ = chunks[0].type if chunks else table.source.stored_type(name)
         whole = one_array(chunks, type_)
         self._whole.put((*table.key, name), whole, whole.nbytes + 64)
         start = 0
@@ -105,13 +126,30 @@ class LoadedTable:
     def key(self) -> tuple[str, int]:
         return self.source.version.location, self.source.version.lance
 
-    def stored_type(self, name: str) -> pa.DataType:
-        return self.source.tables.open(self.source.version).schema.field(name).type
-
     def locate(self, ids: Sequence[str]) -> AnyArray:
         """The positions of the rows with these (distinct) ids, found by index."""
-        rows = self.source.locate(ids)
-        return self.columns.live.positions(self.source, self.fragments, rows)
+        found = self.source.locate(ids)
+        return self.columns.live.positions(self.source, self.fragments, found)
+
+    def where(self, condition: str, names: Sequence[str]) -> AnyArray | None:
+        """The positions of the rows that satisfy a condition on some columns, ascending.
+
+        The table evaluates it, unless one of the columns is in memory or ought to be: then none.
+        """
+        if not all(self.columns.spares(self, name) for name in names):
+            return None
+        for name in names:
+            self.columns.count_spared(self, name, 1 if self.source.has_index(name) else SCAN)
+        found = self.source.addresses_where(condition)
+        return np.sort(self.columns.live.positions(self.source, self.fragments, found))
+
+    def at(self, name: str, positions: AnyArray) -> pa.Array:
+        """A stored column at positions: fetched from the table if they are few of many."""
+        if len(positions) * SPARSE > self.rows or not self.columns.spares(self, name):
+            return take(self.column(name), positions)
+        self.columns.count_spared(self, name)
+        rows = self.columns.live.addresses(self.source, self.fragments, positions)
+        return self.source.read_at(name, rows)
 
     def column(self, name: str) -> pa.Array:
         """A stored column, in position order."""

@@ -125,7 +125,7 @@ class Probed(EntitySet):
         rows = self._view.look_up(self.source, "id", list(dict.fromkeys(ids)), ["id"])
         return np.array([self.number(row["id"]) for row in rows], np.int32)
 
-    def where(self, condition: str) -> Handles:
+    def where(self, condition: str, columns: Sequence[str]) -> Handles:
         rows = self._view.select(self.source, condition, ["id"])
         return np.array([self.number(row["id"]) for row in rows], np.int32)
 

@@ -13,7 +13,7 @@ from omnigraph.exec.aggregate import Grouper
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.match import Matcher
-from omnigraph.exec.order import Sorter, SortKey, sorted_places
+from omnigraph.exec.order import SortKey, sorted_places
 from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
 from omnigraph.exec.probe import ProbedView, TooWide
 from omnigraph.exec.rank import Ranker
@@ -21,13 +21,14 @@ from omnigraph.exec.result import QueryResult
 from omnigraph.exec.route import choose_route, probed_tables
 from omnigraph.exec.rows import CHUNK, Rows
 from omnigraph.exec.scores import Scores
+from omnigraph.exec.sorting import first_rows, in_order
 from omnigraph.exec.tree import PatternTree, tree_of
 from omnigraph.exec.view import View
 from omnigraph.exec.walks import Walks
 from omnigraph.query.arrow import result_schema
 from omnigraph.query.compile import CompiledQuery
 from omnigraph.query.expressions import Aggregate, Expr, ranked_variable
-from omnigraph.query.ir import ReadPlan
+from omnigraph.query.ir import Pattern, ReadPlan
 from omnigraph.query.params import coerce_params
 from omnigraph.storage.snapshot import Snapshot
 
@@ -85,10 +86,16 @@ def _routed(
 def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The result of a read, evaluated over one view."""
     evaluator.variables.update(plan.pattern.variables)
+    evaluator.view.numbered = _follows_edges(plan.pattern)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
     evaluator.scores = Scores(evaluator, plan.pattern.variables)
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
+
+
+def _follows_edges(pattern: Pattern) -> bool:
+    inner = (negation.pattern for negation in pattern.negations)
+    return bool(pattern.expands) or any(map(_follows_edges, inner))
 
 
 def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
@@ -138,7 +145,7 @@ def used(expr: Expr) -> frozenset[str]:
 def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
     rows = Matcher(evaluator, match_plan(evaluator.view, plan)).run()
     if not plan.order and plan.rank is None:
-        return rows if plan.limit is None else _first(rows, plan.limit)
+        return rows if plan.limit is None else first_rows(rows, plan.limit)
     keys = []
     for key in plan.order:
         expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
@@ -152,24 +159,11 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
     ties = [
         (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
     ]
-    sorter = Sorter(keys, ties, plan.limit)
-    for part in rows:
-        sorter.add(part)
-    return sorter.finish().chunks()
+    return in_order(rows, keys, ties, plan.limit)
 
 
 def _column_of(evaluator: Evaluator, expr: Expr) -> Any:  # noqa: ANN401
     return lambda rows: evaluator.column(expr, rows)
-
-
-def _first(rows: Iterator[Rows], limit: int) -> Iterator[Rows]:
-    left = limit
-    while left > 0:
-        part = next(rows, None)
-        if part is None:
-            return
-        yield part if part.count <= left else part.slice(0, left)
-        left -= part.count
 
 
 def _projected(

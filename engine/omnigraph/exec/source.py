@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.exec.arrays import one_array
+from omnigraph.exec.arrays import one_array, take
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.reading import TableVersion, drain
@@ -68,12 +68,26 @@ class TableSource:
         addresses = drain(reader, self.version).column("_rowaddr").to_numpy()
         return np.sort((addresses & np.uint64(0xFFFFFFFF)).astype(np.int64))
 
-    def locate(self, ids: Sequence[str]) -> list[tuple[int, int]]:
-        """Where rows with these ids are, by index: the place of the fragment, and offset in it."""
-        found = self.tables.locate(self.version, pa.array(ids, pa.string()))
+    def fragment_ids(self) -> npt.NDArray[np.int64]:
+        """The upper half of the addresses of each fragment's rows, by the fragment's place."""
         fragments = self.tables.open(self.version).get_fragments()
-        places = {fragment.fragment_id: place for place, fragment in enumerate(fragments)}
-        return [(places[a >> 32], a & 0xFFFFFFFF) for a in found.addresses.tolist()]
+        return np.array([fragment.fragment_id for fragment in fragments], np.int64)
+
+    def locate(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The addresses of the rows with these ids, found by index."""
+        found = self.tables.locate(self.version, pa.array(ids, pa.string()))
+        return found.addresses.astype(np.int64)
+
+    def addresses_where(self, condition: str) -> npt.NDArray[np.int64]:
+        """The addresses of rows that satisfy a condition; reads only the columns it is about."""
+        found = self.tables.read(self.version, columns=[], condition=condition, addresses=True)
+        return np.asarray(found.column("_rowaddr").to_numpy(), np.int64)
+
+    def read_at(self, column: str, addresses: npt.NDArray[np.int64]) -> pa.Array:
+        """One column of the rows at addresses, in their order."""
+        distinct, which = np.unique(addresses, return_inverse=True)
+        found = self.tables.take(self.version, distinct.astype(np.uint64), [column]).column(0)
+        return take(one_array(found.chunks, found.type), which)
 
     def read_fragments(
         self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]
@@ -94,6 +108,9 @@ class TableSource:
                 start += count
             result.append(parts)
         return result
+
+    def stored_type(self, column: str) -> pa.DataType:
+        return self.tables.open(self.version).schema.field(column).type
 
     def has_index(self, column: str) -> bool:
         """Whether rows can be found by a column without reading all of them."""

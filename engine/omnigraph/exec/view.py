@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.exec.adjacency import Adjacency, Way
-from omnigraph.exec.arrays import AnyArray, Handles, Mask, take
+from omnigraph.exec.arrays import AnyArray, Handles, Mask, truth
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.loaded import LoadedTable
 from omnigraph.exec.source import TypeSource, type_source
@@ -60,9 +61,9 @@ class EntitySet(ABC):
     def find(self, ids: Iterable[str]) -> Handles:
         """The entities that have one of the ids, each once."""
 
-    def where(self, condition: str) -> Handles | None:
-        """The entities a condition of the table selects; none if columns are read anyway."""
-        return None
+    @abstractmethod
+    def where(self, condition: str, columns: Sequence[str]) -> Handles | None:
+        """The entities a condition on stored columns selects; none if these are in memory."""
 
     @abstractmethod
     def ids(self, handles: Handles) -> pa.Array: ...
@@ -123,11 +124,22 @@ class Entities(EntitySet):
         return values
 
     def ids(self, handles: Handles) -> pa.Array:
-        return self._at(self._stored("id"), handles)
+        return self._at("id", handles)
+
+    def where(self, condition: str, columns: Sequence[str]) -> Handles | None:
+        try:
+            found = self.table.where(condition, columns)
+        except StorageError as error:
+            raise self.source.explained(error) from error
+        return None if found is None else self._placed(found)
+
+    def _placed(self, positions: AnyArray) -> Handles:
+        """The entities whose rows are at positions."""
+        return positions
 
     def values(self, name: str, handles: Handles) -> pa.Array:
         """A property of some entities."""
-        found = self._at(self._stored(self.source.stored(name)), handles)
+        found = self._at(self.source.stored(name), handles)
         target = self.source.target(name)
         return found if found.type == target else found.cast(target)
 
@@ -185,10 +197,13 @@ class Entities(EntitySet):
         except StorageError as error:
             raise self.source.explained(error) from error
 
-    def _at(self, column: pa.Array, handles: Handles) -> pa.Array:
+    def _at(self, name: str, handles: Handles) -> pa.Array:
         if handles is self._all:
-            return column
-        return take(column, self.positions(handles))
+            return self._stored(name)
+        try:
+            return self.table.at(name, self.positions(handles))
+        except StorageError as error:
+            raise self.source.explained(error) from error
 
 
 class Nodes(Entities):
@@ -205,6 +220,9 @@ class Nodes(Entities):
 
     def positions(self, handles: Handles) -> Handles:
         return self.space.positions(handles)
+
+    def _placed(self, positions: AnyArray) -> Handles:
+        return self.space.at(positions)
 
     def by_handle(self, mask: Mask) -> Mask:
         return self.space.by_dense(mask, False)
@@ -225,8 +243,25 @@ class Nodes(Entities):
         return self.space.present(self.space.dictionary.find_each(wanted))
 
 
+class Unnumbered(Entities):
+    """Nodes of a read that follows no edges: positions will do as handles, and no ids are read."""
+
+    def find(self, ids: Iterable[str]) -> Handles:
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > PROBE_LIMIT:
+            known = pa.array(wanted, pa.string())
+            return np.flatnonzero(truth(pc.is_in(self._stored("id"), value_set=known)))
+        try:
+            return self.table.locate(wanted)
+        except StorageError as error:
+            raise self.source.explained(error) from error
+
+
 class View:
     """The types of one snapshot, opened when first asked for. Lives for one run."""
+
+    numbered = True
+    """Whether nodes have their dense ids, which edges lead from and to."""
 
     def __init__(self, snapshot: Snapshot, context: ExecContext) -> None:
         self.snapshot = snapshot
@@ -260,7 +295,10 @@ class View:
         if found is None:
             source = self.source("node", type_name)
             try:
-                found = Nodes(source, self.context.space(source.table))
+                if self.numbered or not self.context.spares_ids(source.table):
+                    found = Nodes(source, self.context.space(source.table))
+                else:
+                    found = Unnumbered(source, self.context.table(source.table))
             except StorageError as error:
                 raise source.explained(error) from error
             self._entities["node", type_name] = found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,21 @@ import pyarrow.compute as pc
 
 Addresses = npt.NDArray[np.uint64]
 NO_ADDRESSES: Addresses = np.empty(0, np.uint64)
+OFFSETS = np.uint64(0xFFFFFFFF)
+"""The part of an address that says which row of its fragment it is."""
+
+
+def distinct(*addresses: npt.NDArray[np.unsignedinteger[Any]]) -> Addresses:
+    """Addresses put together in order, each once; much faster than numpy's hashing `unique`."""
+    ordered = np.sort(np.concatenate([NO_ADDRESSES, *addresses]))
+    first: npt.NDArray[np.bool_] = np.diff(ordered, prepend=ordered[:1] + np.uint64(1)) != 0
+    found: Addresses = ordered[first]
+    return found
 
 
 def split_by_fragment(addresses: Addresses) -> Iterator[tuple[int, Addresses]]:
     """Addresses grouped by the fragment they are in."""
-    ordered = np.unique(addresses)
+    ordered = distinct(addresses)
     if not len(ordered):
         return
     owners = (ordered >> np.uint64(32)).astype(np.int64)

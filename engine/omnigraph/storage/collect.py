@@ -19,11 +19,12 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.durations import parse_duration
-from omnigraph.errors import StorageError
+from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.branches import TTL_UNTIL
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.layout import MANIFEST, TABLE_FOLDERS
 from omnigraph.storage.manifest import KEPT_VERSIONS, ManifestView, Swap, version_of
+from omnigraph.storage.merge_bases import needed_bases
 from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.retention import Retention, readable_commits
 from omnigraph.storage.store import StoredFile
@@ -116,7 +117,8 @@ def collect(
     """Delete what no branch and no tag needs.
 
     On each branch the newest `keep` commits stay readable, and every state it had within
-    `keep_for`; all of its past when neither is given.
+    `keep_for`; all of its past when neither is given. The commits at which two branches parted
+    are kept for merging them, even where they cannot be read any more.
     """
     retention = Retention(keep, None if keep_for is None else parse_duration(keep_for))
     store.ready_to_write()
@@ -133,7 +135,12 @@ def collect(
     kept = list(readable_commits(heads, read_tags(view), commits))
     registered = [parse_registration(row) for row in view.rows("transaction")]
     spared = {location for row in registered for location in row.locations}
-    needed = _needed(store, _reachable(heads, kept), on_progress)
+    needed = _needed(
+        store,
+        _versions([*heads, *kept]),
+        _versions(needed_bases(heads, commits)),
+        on_progress,
+    )
     needed_by_manifest = _manifest_files(view)
     oldest = view.version - KEPT_VERSIONS
     garbage = [
@@ -210,25 +217,36 @@ def _raise_epoch(
     return raised[-1][1], view
 
 
-def _reachable(heads: Iterable[Head], commits: Iterable[Commit]) -> set[TableVersion]:
-    maps = [head.tables for head in heads] + [commit.tables for commit in commits]
+def _versions(states: Iterable[Head | Commit]) -> set[TableVersion]:
     return {
         TableVersion(pointer.location, pointer.lance)
-        for pointers in maps
-        for pointer in pointers.values()
+        for state in states
+        for pointer in state.tables.values()
     }
 
 
 def _needed(
-    store: GraphStore, versions: set[TableVersion], on_progress: Progress | None
+    store: GraphStore,
+    readable: set[TableVersion],
+    bases: set[TableVersion],
+    on_progress: Progress | None,
 ) -> set[str]:
-    """Names of everything that some reachable version refers to, as prefixes of paths."""
+    """Names of everything that some version refers to, as prefixes of paths."""
+
+    def files(version: TableVersion) -> set[str]:
+        try:
+            return store.tables.files(version)
+        except Corruption:
+            if version in readable:
+                raise
+            return set()  # a base that was given up before bases were kept
+
     needed: set[str] = set()
-    in_order = sorted(versions, key=lambda v: (v.location, v.lance))
-    for done, files in enumerate(store.workers.map(store.tables.files, in_order), 1):
-        needed |= files
+    in_order = sorted(readable | bases, key=lambda v: (v.location, v.lance))
+    for done, found in enumerate(store.workers.map(files, in_order), 1):
+        needed |= found
         if on_progress:
-            on_progress(done, len(versions))
+            on_progress(done, len(in_order))
     return needed
 
 

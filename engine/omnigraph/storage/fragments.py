@@ -7,8 +7,9 @@ only the rows that are live in one version alone can differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 
-from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.addresses import (
+    NO_ADDRESSES,
+    OFFSETS,
+    Addresses,
+    address_condition,
+    split_by_fragment,
+)
 from omnigraph.storage.reading import TableVersion, guarded, read_error
 from omnigraph.storage.tables import Tables
 
-OFFSETS = np.uint64(0xFFFFFFFF)
-"""The part of an address that says which row of its fragment it is."""
 TAKE_ROWS = 4096
 """Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""
 BATCH_ROWS = 8192
@@ -58,9 +63,52 @@ def differing_rows(
         old_gone.append(_addresses(mine, np.flatnonzero(live & ~live_after)))
         new_gone.append(_addresses(others, np.flatnonzero(live_after & ~live)))
     return (
-        _row_set(before, [f for files, f in old.items() if files not in new], old_gone, old),
-        _row_set(after, [f for files, f in new.items() if files not in old], new_gone, new),
+        _row_set(
+            before, [f for files, f in old.items() if files not in new], old_gone, old.values()
+        ),
+        _row_set(
+            after, [f for files, f in new.items() if files not in old], new_gone, new.values()
+        ),
     )
+
+
+def common_rows(tables: Tables, one: RowSet, other: RowSet) -> RowSet:
+    """The rows that two sets of rows of one version share."""
+    fragments = {f.fragment_id: f for f in tables.open(one.version).get_fragments()}
+    whole = [fragments[i] for i in one.fragments if i in other.fragments]
+    return _row_set(
+        one.version,
+        whole,
+        [
+            np.intersect1d(one.addresses, other.addresses, assume_unique=True),
+            _within(one.addresses, other.fragments),
+            _within(other.addresses, one.fragments),
+        ],
+        fragments.values(),
+    )
+
+
+def _within(addresses: Addresses, fragments: Sequence[int]) -> Addresses:
+    return addresses[np.isin(addresses >> np.uint64(32), np.array(fragments, np.uint64))]
+
+
+def still_there(
+    tables: Tables, before: TableVersion, after: TableVersion, addresses: Addresses
+) -> tuple[Addresses, npt.NDArray[np.bool_]]:
+    """Where a version has the rows that another one has at some addresses, and for which it is
+    known; rows that were written again in between are not."""
+    places, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
+    if before.location != after.location:
+        return places, known
+    today = _by_files(tables.open(after))
+    owners = addresses >> np.uint64(32)
+    for files, fragment in _by_files(tables.open(before)).items():
+        members = np.flatnonzero(owners == fragment.fragment_id)
+        if len(members) and files in today:
+            offsets = addresses[members] & OFFSETS
+            known[members] = _live(tables, after, today[files])[offsets]
+            places[members] = _addresses(today[files], offsets)
+    return places, known
 
 
 def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
@@ -76,22 +124,24 @@ def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
 
 def all_rows(tables: Tables, version: TableVersion) -> RowSet:
     """Every row of a version."""
-    return _row_set(version, tables.open(version).get_fragments(), [], {})
+    return _row_set(version, tables.open(version).get_fragments(), [], [])
 
 
-def read_rows(tables: Tables, rows: RowSet, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_rows(
+    tables: Tables, rows: RowSet, columns: Sequence[str], *, addresses: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Some columns of a set of rows, in no particular order; Blobs come as their bytes."""
-    return _selected(tables, rows, columns, "all_binary")
+    return _selected(tables, rows, columns, "all_binary", addresses)
 
 
 def _selected(
-    tables: Tables, rows: RowSet, columns: Sequence[str], blobs: str
+    tables: Tables, rows: RowSet, columns: Sequence[str], blobs: str, addressed: bool = False
 ) -> Iterator[pa.RecordBatch]:
     per_row = rows.bytes // max(rows.rows, 1)
     batch_rows = min(max(BATCH_BYTES // max(per_row, 1), 1), BATCH_ROWS)
 
     def scan(
-        fragments: list[LanceFragment], condition: str | None = None, addresses: bool = False
+        fragments: list[LanceFragment], condition: str | None = None, addresses: bool = addressed
     ) -> Iterator[pa.RecordBatch]:
         try:
             reader = dataset.scanner(
@@ -113,8 +163,7 @@ def _selected(
         found = dataset.get_fragment(fragment_id)
         fragment = [found]
         if len(addresses) <= TAKE_ROWS:
-            listed = ", ".join(map(str, addresses.tolist()))
-            yield from scan(fragment, f"_rowaddr IN ({listed})")
+            yield from scan(fragment, address_condition(addresses))
             continue
         wanted = np.zeros(found.physical_rows, np.bool_)
         wanted[addresses & OFFSETS] = True
@@ -122,7 +171,7 @@ def _selected(
             places = batch.column("_rowaddr").to_numpy() & OFFSETS
             kept = batch.filter(pa.array(wanted[places]))
             if kept.num_rows:
-                yield kept.select(list(columns))
+                yield kept if addressed else kept.select(list(columns))
 
 
 def _by_files(dataset: LanceDataset) -> dict[_Files, LanceFragment]:
@@ -141,20 +190,11 @@ def _deletions(fragment: LanceFragment) -> str | None:
 def _live(tables: Tables, version: TableVersion, fragment: LanceFragment) -> npt.NDArray[np.bool_]:
     """Which rows of a fragment are live; reads its deletion file at most."""
     live = np.ones(fragment.physical_rows, np.bool_)
-    if fragment.metadata.deletion_file is None:
-        return live
-    live[:] = False
-    reader = (
-        tables.open(version)
-        .scanner(columns=[], fragments=[fragment], with_row_address=True)
-        .to_reader()
-    )
-    for batch in guarded(reader, version):
-        live[batch.column("_rowaddr").to_numpy() & OFFSETS] = True
+    live[tables.deleted(version, fragment)] = False
     return live
 
 
-def _addresses(fragment: LanceFragment, offsets: npt.NDArray[np.intp]) -> Addresses:
+def _addresses(fragment: LanceFragment, offsets: npt.NDArray[np.integer[Any]]) -> Addresses:
     return offsets.astype(np.uint64) | np.uint64(fragment.fragment_id << 32)
 
 
@@ -162,10 +202,10 @@ def _row_set(
     version: TableVersion,
     whole: Sequence[LanceFragment],
     single: Sequence[Addresses],
-    by_files: dict[_Files, LanceFragment],
+    among: Iterable[LanceFragment],
 ) -> RowSet:
     addresses = np.concatenate([NO_ADDRESSES, *single])
-    known = {fragment.fragment_id: fragment for fragment in by_files.values()}
+    known = {fragment.fragment_id: fragment for fragment in among}
     partial = sum(
         _bytes(known[i]) * len(rows) // max(known[i].physical_rows, 1)
         for i, rows in split_by_fragment(addresses)

@@ -22,6 +22,7 @@ from omnigraph.storage.addresses import (
     NO_ADDRESSES,
     Addresses,
     address_condition,
+    distinct,
     with_addresses,
     with_offsets,
 )
@@ -200,7 +201,7 @@ class Lookup:
             return fragment.delete(address_condition(addresses))
         earlier = probe.dataset.get_fragment(fragment.fragment_id)
         try:
-            left = earlier.delete(address_condition(np.union1d(probe.gone, addresses)))
+            left = earlier.delete(address_condition(distinct(probe.gone, addresses)))
         except OSError:
             self._forget(version, "id", [fragment])
             return fragment.delete(address_condition(addresses))

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.plain_checks import check_required
@@ -83,7 +82,7 @@ def begin(
 
 def exchange(tables: Tables, state: PlainStaged, gone: Addresses, buffer: RowBuffer) -> PlainStaged:
     """Rows taken out at addresses of the state's version and others added, in one new version."""
-    gone = np.unique(gone)
+    gone = distinct(gone)
     buffer.finish()
     added = buffer.rows
     if not added and not len(gone):

@@ -21,7 +21,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.keys import key_text
 from omnigraph.storage import violations
-from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
+from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
@@ -203,7 +203,7 @@ def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
             found = tables.locate(state.version, chunk.column("id").combine_chunks())
             if operation.mode == "insert" and len(found.ids):
                 raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
-            gone = np.union1d(gone, found.addresses)
+            gone = distinct(gone, found.addresses)
     touched = _sources(tables, state, gone)
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows

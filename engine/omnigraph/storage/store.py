@@ -1,7 +1,8 @@
 """The door to the object store under a graph: raw files, never tables.
 
-Lance reads and writes tables itself; this module lists and deletes files for the collector, probes
-what the store promises, and turns the AWS environment into the options both need.
+Lance reads and writes tables itself; this module lists and deletes files for the collector, reads
+and writes deletion files, probes what the store promises, and turns the AWS environment into the
+options both need.
 """
 
 from __future__ import annotations
@@ -81,6 +82,16 @@ class RawStore:
             return None
         except BaseError as error:
             raise StorageError(f"cannot read {path!r} below {self.root}: {error}") from error
+
+    def write(self, path: str, contents: bytes) -> None:
+        """Make a new file."""
+        try:
+            obstore.put(self._store, path, contents, mode="create")
+        except (BaseError, OSError) as error:
+            raise StorageError(
+                f"cannot write {path!r} below {self.root}: {error}",
+                hint="Check that the store is writable and has room; nothing was changed.",
+            ) from error
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; one that is already gone is no error."""

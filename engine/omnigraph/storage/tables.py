@@ -6,24 +6,36 @@ A table version is a detached Lance version: durable and addressable by number, 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import lance
 import numpy as np
 import pyarrow as pa
-from lance import LanceDataset, LanceOperation
-from lance.fragment import FragmentMetadata, write_fragments
+from lance import LanceDataset, LanceFragment, LanceOperation
+from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.arrow import BLOB_METADATA
-from omnigraph.storage.addresses import NO_ADDRESSES, Addresses, split_by_fragment
+from omnigraph.storage.addresses import (
+    NO_ADDRESSES,
+    OFFSETS,
+    Addresses,
+    distinct,
+    split_by_fragment,
+)
 from omnigraph.storage.alignment import aligned
 from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.deletion_files import Offsets, read_offsets, write_offsets
 from omnigraph.storage.folding import choose_fold
 from omnigraph.storage.lookup import Found, Lookup, without
 from omnigraph.storage.reading import SCAN_ROWS, TableVersion, drain, read_error
+from omnigraph.storage.store import RawStore
 
+MARKED_BY_LANCE = 256
+"""Up to so many rows of a fragment are taken out by a condition that lists them."""
 HANDLE_CACHE = 512
 
 
@@ -36,6 +48,7 @@ class Tables:
         self._session = session
         self._handles: BoundedCache[TableVersion, LanceDataset] = BoundedCache(HANDLE_CACHE)
         self._lookup = Lookup()
+        self._raw = RawStore(root, options)
 
     # ------------------------------------------------------------------ opening
 
@@ -136,7 +149,7 @@ class Tables:
     def take(self, version: TableVersion, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
         """Some columns of the rows at known addresses, in address order."""
         dataset = self.open(version)
-        ordered = np.unique(addresses).tolist()
+        ordered = distinct(addresses).tolist()
         try:
             return dataset._take_rows(ordered, columns=list(columns))
         except (OSError, pa.ArrowException) as error:
@@ -175,6 +188,17 @@ class Tables:
     def set_covered(self, version: TableVersion, column: str, fragments: set[int]) -> None:
         """Remember which fragments an index of the column covers."""
         self._lookup.set_covered(version, self.open(version), column, fragments)
+
+    def deleted(self, version: TableVersion, fragment: LanceFragment) -> Offsets:
+        """The offsets of a fragment's deleted rows, ascending."""
+        marked = fragment.metadata.deletion_file
+        if marked is None:
+            return np.empty(0, np.uint32)
+        path = f"{version.location}/{marked.path(fragment.fragment_id)}"
+        stored = self._raw.read(path)
+        if stored is None:
+            raise read_error(version, FileNotFoundError(f"{path} was not found"))
+        return read_offsets(stored, marked.file_type)
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""
@@ -232,7 +256,7 @@ class Tables:
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
             else:
-                updated.append(self._lookup.shrink(base, by_id[fragment_id], addresses))
+                updated.append(self._shrunk(base, by_id[fragment_id], addresses))
         new = list(fragments)
         whole: pa.Table | None = None
         if rows is not None:
@@ -255,6 +279,19 @@ class Tables:
         if whole is not None and len(new) == 1:
             self._lookup.remember_written(base.location, new[0], whole)
         return result
+
+    def _shrunk(
+        self, base: TableVersion, fragment: LanceFragment, addresses: Addresses
+    ) -> FragmentMetadata:
+        """A fragment without the rows at some addresses, but not without all."""
+        if len(addresses) <= MARKED_BY_LANCE:
+            return self._lookup.shrink(base, fragment, addresses)
+        gone = distinct(self.deleted(base, fragment), addresses & OFFSETS).astype(np.uint32)
+        contents, file_type = write_offsets(gone)
+        unique = secrets.randbits(63)
+        marked = DeletionFile(self.open(base).version, unique, file_type, len(gone), None)
+        self._raw.write(f"{base.location}/{marked.path(fragment.fragment_id)}", contents)
+        return replace(fragment.metadata, deletion_file=marked)
 
     def replace(
         self, base: TableVersion, schema: pa.Schema, fragments: Sequence[FragmentMetadata]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.addresses import NO_ADDRESSES
+from omnigraph.storage.addresses import Addresses, distinct
 from omnigraph.storage.buffers import RowBuffer
 from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
@@ -14,26 +15,30 @@ from omnigraph.storage.reading import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables import Tables
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Rows that leave a table: some are known by their place, others by their (distinct) ids."""
+
+    addresses: Addresses
+    ids: pa.StringArray
+
+
 def take_over(
     tables: Tables,
     base: TableVersion,
     type_: GraphType,
     arriving: RowBuffer,
-    removed: pa.StringArray,
+    leaving: Leaving,
 ) -> TableVersion:
-    """The version after: rows that arrive replace those of the same id, others are taken out.
-
-    Ids among the arriving rows are distinct; none of them is removed.
-    """
+    """The version after: some rows arrive and some leave, among them all that are replaced."""
     arriving.finish()
-    if not arriving.rows and not len(removed):
+    if not arriving.rows and not len(leaving.addresses) and not len(leaving.ids):
         return base
-    if arriving.rows + len(removed) <= PROBE_LIMIT:
-        base = ready_for_probes(tables, base, type_)
-    gone = tables.locate(base, removed).addresses if len(removed) else NO_ADDRESSES
-    for rows in arriving.scan(["id"]):
-        found = tables.locate(base, rows.column("id").combine_chunks())
-        gone = np.union1d(gone, found.addresses)
+    gone = leaving.addresses
+    if len(leaving.ids):
+        if len(leaving.ids) <= PROBE_LIMIT:
+            base = ready_for_probes(tables, base, type_)
+        gone = distinct(gone, tables.locate(base, leaving.ids).addresses)
     if arriving.spilled:
         version = tables.next(base, fragments=arriving.fragments, gone=gone)
     else:

@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from omnigraph.branching.base import merge_base
 from omnigraph.errors import Corruption
+from omnigraph.storage.merge_bases import merge_base
 
 Dag = dict[str, tuple[str, ...]]
 

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
+from omnigraph.errors import MergeConflict
 from omnigraph.schema import compile_schema, fingerprint
 from omnigraph.schema.merge import MergedSchema, SchemaVersion, merge_schemas
 from support.boats import conflicts_of, merged, put
 from support.graphs import BOATS, boats, contents, ids, rows
 
+NO_FLAG = BOATS.replace("flag: String?", "")
 TONS = BOATS.replace("crew: I32?", "crew: I32?  tons: I32?")
 PORT = BOATS + "\nnode Port { name: String @key }\nedge At: Boat -> Port"
 
@@ -118,6 +120,37 @@ def test_a_type_dropped_here_and_untouched_there(graph: Graph) -> None:
     put(graph, "main", "Dot")
     assert merged(graph).tables["edge:Meets"].way == "dropped"
     assert list(contents(graph)) == ["node:Boat", "edge:Tows"]
+    assert graph.verify().ok
+
+
+@pytest.mark.parametrize("dropped_on", ["wip", "main"])
+def test_a_property_dropped_here_while_its_values_changed_there(
+    graph: Graph, dropped_on: str
+) -> None:
+    other = "wip" if dropped_on == "main" else "main"
+    put(graph, dropped_on, "Eel", crew=1)
+    graph.apply_schema(NO_FLAG, branch=dropped_on)
+    put(graph, other, "Ada", flag="BE")
+    with pytest.raises(MergeConflict) as caught:
+        graph.merge("wip", on_conflict="theirs")
+    (conflict,) = caught.value.conflicts
+    assert (conflict["kind"], conflict["entity"]) == ("schema_conflict", "node:Boat.flag")
+    assert f"changed on the {'source' if other == 'wip' else 'target'}" in conflict["message"]
+
+
+@pytest.mark.parametrize("dropped_on", ["wip", "main"])
+def test_a_property_dropped_here_goes_with_what_the_other_side_did_besides(
+    graph: Graph, dropped_on: str
+) -> None:
+    other = "wip" if dropped_on == "main" else "main"
+    put(graph, dropped_on, "Eel", crew=1)
+    graph.apply_schema(NO_FLAG, branch=dropped_on)
+    put(graph, other, "Ada", crew=7)
+    put(graph, other, "Dot", flag="NL")
+    assert merged(graph).outcome == "merged"
+    assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Dot", "Eel"]
+    ada = graph.snapshot("main").get("Boat", "Ada")
+    assert ada is not None and ada["crew"] == 7 and "flag" not in ada
     assert graph.verify().ok
 
 

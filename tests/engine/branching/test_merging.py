@@ -16,7 +16,7 @@ from omnigraph import Graph
 from omnigraph.branching import conflicts as conflicts_module
 from omnigraph.branching import held
 from omnigraph.errors import InvalidInput, MergeConflict, NotFound, PublishContention, Reclaimed
-from omnigraph.storage import buffers
+from omnigraph.storage import buffers, collect
 from omnigraph.storage.branches import create_branch
 from omnigraph.storage.definitions import define
 from omnigraph.storage.publish import Publisher
@@ -257,6 +257,33 @@ def test_a_table_and_a_view_of_one_name_conflict(graph: Graph) -> None:
     assert ("table_conflict", "a.one", None) in conflicts_of(graph)
 
 
+@pytest.mark.parametrize("dropped_on", ["wip", "main"])
+@pytest.mark.parametrize("what", ["table", "view"])
+def test_a_sql_schema_stays_while_one_side_has_something_in_it(
+    graph: Graph, dropped_on: str, what: str
+) -> None:
+    other = "wip" if dropped_on == "main" else "main"
+    with graph.transaction() as txn:
+        txn.plain.define(define("schema", "a", {"owner": None}))
+        txn.plain.define(define("schema", "b", {"owner": None}))
+    graph.delete_branch("wip")
+    graph.create_branch("wip")
+    if what == "table":
+        numbers(graph, other, "a.one", 1)
+    else:
+        with graph.transaction(other) as txn:
+            txn.plain.define(define("view", "a.one", {"sql": "SELECT 1"}))
+    with graph.transaction(dropped_on) as txn:
+        txn.plain.undefine("schema", "a")
+        txn.plain.undefine("schema", "b")
+    merged(graph)
+    kept = {key for key in store_of(graph).head("main").definitions if key.startswith("schema:")}
+    assert kept == {"schema:a"}
+    if what == "table":
+        assert read_numbers(graph, "a.one") == [1]
+    assert graph.verify().ok
+
+
 # --------------------------------------------------------------------------- unchecked sources
 
 
@@ -449,15 +476,49 @@ def test_a_collection_in_between(graph: Graph, monkeypatch: pytest.MonkeyPatch, 
     assert store_of(graph).publisher.view.rows("transaction") == []
 
 
-def test_a_base_whose_data_was_given_up_is_said_so(graph: Graph) -> None:
+def overwritten_on_both(graph: Graph) -> None:
+    """Nothing of the base is among the files of either branch."""
     for branch in ("wip", "main"):
         for n in range(3):
             put(graph, branch, f"{branch}-{n}")
-    with graph.transaction() as txn:
-        txn.overwrite("Boat", [{"name": n} for n in ("Ada", "Bly", "Cap")])
-    with graph.transaction("wip") as txn:
-        txn.overwrite("Boat", [{"name": n} for n in ("Ada", "Bly", "Cap")])
+        with graph.transaction(branch) as txn:
+            txn.overwrite("Boat", [{"name": n} for n in ("Ada", "Bly", "Cap", branch)])
+
+
+def test_a_collection_keeps_what_merges_start_from(graph: Graph) -> None:
+    graph.create_branch("other", "wip")
+    put(graph, "other", "Oar")
+    overwritten_on_both(graph)
+    for _ in range(2):
+        graph.collect(keep=1)
+    start = graph.commits()[-1]
+    with pytest.raises(Reclaimed):
+        graph.snapshot(f"main@{start.id}")
+    assert graph.merge("other").outcome == "merged"
+    assert graph.merge("wip").outcome == "merged"
+    assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Oar", "main", "wip"]
+    assert graph.verify().ok
+
+
+def test_a_base_is_kept_no_longer_than_both_branches_live(graph: Graph) -> None:
+    overwritten_on_both(graph)
     graph.collect(keep=1)
+    before = graph.collect(keep=1, dry_run=True).files
+    graph.delete_branch("wip")
+    freed = graph.collect(keep=1).tables["node:Boat"]
+    assert (before, freed.files > 0) == (0, True)
+    assert graph.verify().ok
+
+
+def test_a_base_whose_data_was_given_up_is_said_so(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Collections of earlier releases did not keep bases."""
+    overwritten_on_both(graph)
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "needed_bases", lambda heads, commits: [])
+        graph.collect(keep=1)
+    assert graph.collect(keep=1).spared_transactions == 0
     with pytest.raises(Reclaimed):
         graph.merge("wip")
     with pytest.raises(Reclaimed):

@@ -12,7 +12,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest

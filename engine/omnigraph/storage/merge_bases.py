@@ -1,13 +1,20 @@
-"""Where two histories parted: the base of a merge."""
+"""Where histories parted: the base of a merge, and the bases that merges to come may need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from omnigraph.errors import Corruption
+from omnigraph.storage.moments import PURGED
+from omnigraph.storage.values import MAIN, Commit, Head
 
 Parents = Mapping[str, Sequence[str]]
 """The parents of every commit: the head it was built on and, of a merge, the merged one."""
+
+PAIRED_BRANCHES = 256
+"""With more branches than this, collections keep the bases of each with main alone."""
 
 
 def merge_base(parents: Parents, source: str, target: str, version: Callable[[str], int]) -> str:
@@ -57,3 +64,24 @@ class _Walk:
                     reached.append(parent)
         self.frontier = reached
         return bool(reached)
+
+
+def needed_bases(heads: Sequence[Head], commits: Mapping[str, Commit]) -> Iterator[Commit]:
+    """The commits from which every two branches would be merged, with the tables to keep.
+
+    As many as branches were forked at different commits, unless they were merged crosswise. What
+    one of the two branches purged is not kept for the other.
+    """
+    parents = {commit.id: commit.parents for commit in commits.values()}
+    for one, other in combinations(heads, 2):
+        if len(heads) > PAIRED_BRANCHES and MAIN not in (one.branch, other.branch):
+            continue
+        found = merge_base(parents, one.commit, other.commit, lambda c: commits[c].version)
+        base = commits[found]
+        purged = [head.properties.get(PURGED, {}) for head in (one, other)]
+        tables = {
+            key: pointer
+            for key, pointer in base.tables.items()
+            if all(base.version >= each.get(str(pointer.identity), 0) for each in purged)
+        }
+        yield replace(base, tables=tables)

@@ -1,0 +1,49 @@
+"""The example runs from raw data to answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "shop"
+COMMAND = "from omnigraph_spark.cli import pipeline; pipeline(prog_name='omnigraph pipeline')"
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+
+def test_the_shop_is_cleaned_and_published_at_once(tmp_path: Path) -> None:
+    generate = [sys.executable, str(EXAMPLE / "generate.py"), str(tmp_path / "raw"), "2000"]
+    subprocess.run(generate, check=True, capture_output=True, timeout=60)
+    shutil.copy(EXAMPLE / "shop.yaml", tmp_path)
+    graph = omnigraph.init(tmp_path / "shop.omni", EXAMPLE / "schema.pg")
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "run", str(tmp_path / "shop.yaml"), "--json"]
+        + ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout.strip().splitlines()[-1])
+    snapshot = graph.snapshot()
+    assert report["graph_commit_id"] == snapshot.commit
+    assert snapshot.version == 2
+    assert report["dropped"] == {"node:Customer": {"has an address": 1}}
+    assert report["quarantined"]["node:Customer"] == {"has a name": 4}
+    assert snapshot.count("Customer") == 196
+    assert snapshot.count("Product") == 40
+    assert snapshot.count("Bought") == report["rows"]["edge:Bought"] > 300
+    assert snapshot.plain_table("quarantine.customer").rows == 4
+    queries = (EXAMPLE / "shop.gq").read_text("utf-8")
+    assert len(graph.query(queries, "best").rows()) == 5
+    assert len(graph.query(queries, "also", {"sku": "sku-001"}).rows()) == 5
+    assert graph.verify().ok
