@@ -8,20 +8,21 @@ server's processes used, per answer. In process is the SQL facade without a serv
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import json
 import shutil
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-
-import pyarrow.flight as fl
 
 import benchmarks
 import omnigraph
 import omnigraph_sql
-from benchmarks.flight_systems import POINTS, SERVERS, System, make_data, query
+from benchmarks.flight_systems import POINTS, SERVERS, System, make_data
 from benchmarks.table import Cell, show
 
 HOME = Path(benchmarks.__file__).resolve().parents[1] / "build" / "bench" / "flight"
@@ -59,27 +60,42 @@ def lines(points: str, rows: Callable[[int], str], sizes: Sequence[int]) -> list
 
 def measured(system: System, line: Line, clients: int, seconds: float) -> Measured:
     """Ask with several clients at once for some seconds."""
-    before = system.cpu()
-    with multiprocessing.get_context("spawn").Pool(clients) as pool:
-        pool.starmap(_ask, [(system.uri, line.texts[:1], 0.0)] * clients)  # warm, and all there
-        before = system.cpu()
-        began = time.perf_counter()
-        every = pool.starmap(_ask, [(system.uri, line.texts, seconds)] * clients)
-        took = time.perf_counter() - began
-    times = [each for answers, _ in every for each in answers]
-    size = sum(size for _, size in every)
-    return _summary(times, size, took, system.cpu() - before)
+    asked = json.dumps({"uri": system.uri, "texts": line.texts, "seconds": seconds})
+    with ExitStack() as running:
+        every = [running.enter_context(_client()) for _ in range(clients)]
+        for each in every:
+            _tell(each, asked)
+        if any(_answer(each) != "ready" for each in every):
+            raise RuntimeError(f"{system.name} does not answer {line.texts[0]!r}")
+        before, began = system.cpu(), time.perf_counter()
+        for each in every:
+            _tell(each, "go")
+        told = [json.loads(_answer(each)) for each in every]
+        took, cpu = time.perf_counter() - began, system.cpu() - before
+    times = [each for answers in told for each in answers["times"]]
+    return _summary(times, sum(answers["bytes"] for answers in told), took, cpu)
 
 
-def _ask(uri: str, texts: Sequence[str], seconds: float) -> tuple[list[float], int]:
-    times: list[float] = []
-    size, until = 0, time.perf_counter() + seconds
-    with fl.connect(uri) as client:
-        while not times or time.perf_counter() < until:
-            began = time.perf_counter()
-            size += query(client, texts[len(times) % len(texts)]).nbytes
-            times.append(time.perf_counter() - began)
-    return times, size
+def _client() -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchmarks.flight_client"]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def _tell(client: subprocess.Popen[str], text: str) -> None:
+    assert client.stdin is not None
+    client.stdin.write(text + "\n")
+    client.stdin.flush()
+
+
+def _answer(client: subprocess.Popen[str]) -> str:
+    assert client.stdout is not None
+    return client.stdout.readline().strip()
 
 
 def in_process(graph: omnigraph.Graph, line: Line, seconds: float) -> Measured:
@@ -131,8 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for clients in options.clients:
                     try:
                         cell: Measured | str = measured(system, line, clients, options.seconds)
-                    except fl.FlightError as error:
-                        cell = str(error).split("\n")[0][:60]
+                    except RuntimeError:
+                        cell = "cannot"
                     found.setdefault((line.name, clients), {})[name] = cell
     for name in alone:
         rows = [_row("in process", 1, alone[name])]

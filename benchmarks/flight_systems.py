@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pyarrow as pa
-import pyarrow.flight as fl
 import pyarrow.parquet as pq
 
 import omnigraph
 import omnigraph_sql
-from omnigraph_flight.messages import wrapped
 from support.processes import LOOPBACK, free_ports, running
 
 POINTS = 1_000_000
@@ -40,15 +38,6 @@ class System:
         """Seconds of CPU that the server and its children have used."""
         every = [self.process, *self.process.children(recursive=True)]
         return sum(sum(each.cpu_times()[:2]) for each in every)
-
-
-def query(client: fl.FlightClient, sql: str) -> pa.Table:
-    """A query by a bare Flight client."""
-    descriptor = fl.FlightDescriptor.for_command(wrapped("CommandStatementQuery", query=sql))
-    info = client.get_flight_info(descriptor)
-    return pa.concat_tables(
-        client.do_get(endpoint.ticket).read_all() for endpoint in info.endpoints
-    )
 
 
 def make_data(folder: Path, sizes: list[int]) -> omnigraph.Graph:

@@ -95,7 +95,7 @@ def serve(
     config_file: str | None,
     **flags: Any,  # noqa: ANN401
 ) -> None:
-    """Serve graphs over Arrow Flight SQL, to ADBC, JDBC, BI tools, dbt and Spark.
+    """Serve graphs over Arrow Flight SQL.
 
     Without URI the graph is where --store says. It ends on Ctrl-C or SIGTERM, when running
     statements are done.

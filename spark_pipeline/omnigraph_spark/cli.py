@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @group("pipeline", example="omnigraph pipeline run people.yaml")
 def pipeline() -> None:
-    """Bring raw data into a graph with Spark: sources, transforms, expectations, one publish."""
+    """Bring raw data into a graph with Spark, in one publish."""
 
 
 @command(

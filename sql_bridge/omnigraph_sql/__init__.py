@@ -6,7 +6,21 @@ rewrites, DataFusion runs. May import `omnigraph`; knows nothing of transport.
 
 from __future__ import annotations
 
-from omnigraph_sql.connection import Connection, connect
-from omnigraph_sql.statement import Statement
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph_sql.connection import Connection, connect
+    from omnigraph_sql.statement import Statement
 
 __all__ = ["Connection", "Statement", "connect"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import at the first use of a name: `omnigraph --help` does not wait for it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "statement" if name == "Statement" else "connection"
+    value = getattr(import_module(f"omnigraph_sql.{home}"), name)
+    globals()[name] = value
+    return value

@@ -57,7 +57,7 @@ def sql(
     form: str,
     actor: str | None,
 ) -> None:
-    """Run SQL: write the rows of its last statement, or how many rows it changed.
+    """Run SQL: its rows, or how many rows it changed.
 
     Every branch is a catalog, nodes and edges are schemas. Several statements are separated by
     semicolons. --json is --format json.

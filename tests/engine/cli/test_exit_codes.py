@@ -96,7 +96,7 @@ def test_what_is_damaged_is_a_storage_error(cli: Cli) -> None:
 def test_the_unexpected_is_short_unless_asked_for(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Graph) -> None:
+    def fail(_: Graph, *, hidden: bool) -> None:
         raise RuntimeError("boom \x1b[31m")
 
     monkeypatch.setattr(Graph, "branches", fail)
@@ -107,7 +107,7 @@ def test_the_unexpected_is_short_unless_asked_for(
     assert "OMNIGRAPH_DEBUG=1" in outcome.err
     assert cli("branch", "list", "--json").error["code"] == "unexpected"
 
-    def fail_plainly(_: Graph) -> None:
+    def fail_plainly(_: Graph, *, hidden: bool) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr(Graph, "branches", fail_plainly)
@@ -118,7 +118,7 @@ def test_the_unexpected_is_short_unless_asked_for(
 
 
 def test_an_interruption_is_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(_: Graph) -> None:
+    def interrupt(_: Graph, *, hidden: bool) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Graph, "branches", interrupt)

@@ -90,4 +90,4 @@ def _is_named(result: Any, message: str) -> bool:  # noqa: ANN401
     if not schema or not alias:
         return False
     name = alias if schema in (NODES, EDGES) else f"{schema}.{alias}"
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", message) is not None
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", message) is not None
