@@ -37,7 +37,7 @@ demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph in one publish
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/shop/run.sh
 
 test: $(STAMP) lint ## lint, then every test
-	$(PYTEST) -n $(JOBS) --dist loadgroup -m "not cluster and not dbt"
+	$(PYTEST) -n $(JOBS) --dist loadgroup -m "not soak and not cluster and not dbt"
 
 test-spark: $(STAMP) ## all tests of Spark, with clusters whose executors and drivers are killed
 	$(PYTEST) tests/spark tests/engine/test_bulk_jobs.py
