@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -95,13 +94,12 @@ def _writes(spark: SparkSession, folder: Path, rows: int, rounds: int) -> dict[s
 
     def to_graph() -> None:
         frame.write.format("omnigraph").options(uri=str(graph), node="Reading").mode(
-            "append"
+            "overwrite"
         ).save()
 
+    omnigraph.init(graph, SCHEMA)
     taken: dict[str, list[float]] = {"Parquet": [], "OmniGraph, storage": []}
     for _ in range(rounds):
-        shutil.rmtree(graph, ignore_errors=True)
-        omnigraph.init(graph, SCHEMA)
         taken["OmniGraph, storage"].append(seconds(to_graph))
         taken["Parquet"].append(
             seconds(lambda: frame.write.mode("overwrite").parquet(str(parquet)))
