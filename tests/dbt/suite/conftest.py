@@ -48,15 +48,10 @@ def dbt_profile_target(omnigraph_target: dict[str, Any]) -> dict[str, Any]:
     return omnigraph_target
 
 
-SLICE = "test_basic.py"
-"""The family that `make test` runs too."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """dbt and its suite warn about themselves; that is theirs to mend."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
-            if item.path.name != SLICE:
-                item.add_marker(pytest.mark.dbt)
+            item.add_marker(pytest.mark.dbt)

@@ -85,7 +85,7 @@ def test_every_pair_with(harbour: Harbour, theirs: Operation) -> None:
     assert differences(harbour, theirs, OPERATIONS, "fail") == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("side", ["ours", "theirs"])
 @pytest.mark.parametrize("theirs", ROWS, ids=lambda operation: operation.name)
 def test_every_pair_decided_beforehand_with(harbour: Harbour, theirs: Operation, side: str) -> None:
