@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph.exec.adjacency import Way
+from omnigraph.exec.hops import DEEP
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
     Bm25,
@@ -204,7 +205,8 @@ class _Planner:
     def _hop(self, expand: Expand, origin: str, variable: str, way: Way) -> Hop:
         edges = self.view.count("edge", expand.edge_type)
         fan = edges / max(self._rows_of(origin), 1) * (2 if way == "undirected" else 1)
-        reached = min(fan ** max(expand.max_hops, 1), self._rows_of(variable) or 1)
+        hops = min(max(expand.max_hops, 1), DEEP)
+        reached = min(fan**hops, self._rows_of(variable) or 1)
         share = self._estimate(variable) / max(self._rows_of(variable), 1)
         return Hop(expand, origin, variable, way, self.rows * reached * share)
 
