@@ -51,8 +51,7 @@ def reachable(
     if marked:
         per_block = max(1, BLOCK // max(csr.rows or 1, len(csr.targets) // STEP))
     waiting = [
-        (start, min(start + per_block, len(sources)))
-        for start in range(0, len(sources), per_block)
+        (start, min(start + per_block, len(sources))) for start in range(0, len(sources), per_block)
     ][::-1]
     while waiting:
         start, stop = waiting.pop()

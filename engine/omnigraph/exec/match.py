@@ -13,7 +13,9 @@ from omnigraph.exec.hops import Reached, reachable
 from omnigraph.exec.plan import BACK, ROW, Check, Close, Hop, MatchPlan, Negate, Start, Step
 from omnigraph.exec.rows import CHUNK, Rows
 from omnigraph.exec.scores import scoped
-from omnigraph.exec.view import Neighbours
+from omnigraph.exec.value_index import ValueIndex
+from omnigraph.exec.view import EntitySet, Neighbours
+from omnigraph.query.expressions import PropertyRef
 from omnigraph.query.ir import Expand
 
 
@@ -31,6 +33,7 @@ class Matcher:
             for name, info in plan.variables.items()
         }
         self._inner: dict[int, Matcher] = {}
+        self._by_value: dict[PropertyRef, ValueIndex] = {}
 
     def run(self, given: Rows | None = None) -> Iterator[Rows]:
         """Every match, or every match of given rows."""
@@ -71,6 +74,9 @@ class Matcher:
                     yield rows.take(~self._matched(step, rows)).keep(step.keep)
 
     def _start(self, step: Start, rows: Rows) -> Iterator[Rows]:
+        if step.equal is not None:
+            yield from self._start_equal(step, step.equal, rows)
+            return
         found = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
             columns = {step.variable: found} if step.variable in step.keep else {}
@@ -84,6 +90,27 @@ class Matcher:
                 if step.variable in step.keep:
                     crossed = crossed.add(**{step.variable: np.tile(some, part.count)})
                 yield crossed
+
+    def _start_equal(
+        self, step: Start, equal: tuple[PropertyRef, PropertyRef], rows: Rows
+    ) -> Iterator[Rows]:
+        own, other = equal
+        index = self._by_value.get(own)
+        if index is None:
+            handles = self.candidates[step.variable].handles()
+            index = ValueIndex(self._entities(own), own.property, handles)
+            self._by_value[own] = index
+        starts, counts = index.find(self._entities(other), other.property, rows[other.variable])
+        kept = rows.keep(step.keep)
+        for start, stop in split_by_sum(counts, CHUNK):
+            columns = kept.slice(start, stop).take(repeated(counts[start:stop])).columns
+            if step.variable in step.keep:
+                entries = spread(starts[start:stop], counts[start:stop])
+                columns = {**columns, step.variable: index.handles[entries]}
+            yield Rows(columns, int(counts[start:stop].sum()))
+
+    def _entities(self, ref: PropertyRef) -> EntitySet:
+        return self.view.entities(self.evaluator.variables[ref.variable])
 
     def _hop(self, step: Hop, rows: Rows) -> Iterator[Rows]:
         expand = step.expand
