@@ -34,6 +34,7 @@ class Matcher:
         }
         self._inner: dict[int, Matcher] = {}
         self._by_value: dict[PropertyRef, ValueIndex] = {}
+        self._joined: dict[PropertyRef, Handles] = {}
 
     def run(self, given: Rows | None = None) -> Iterator[Rows]:
         """Every match, or every match of given rows."""
@@ -95,19 +96,33 @@ class Matcher:
         self, step: Start, equal: tuple[PropertyRef, PropertyRef], rows: Rows
     ) -> Iterator[Rows]:
         own, other = equal
-        index = self._by_value.get(own)
+        first = own not in self._joined
+        if first:
+            self._joined[own] = self.candidates[step.variable].handles()
+        handles, given = self._joined[own], rows[other.variable]
+        kept, index = rows.keep(step.keep), self._by_value.get(own)
+        if first and len(given) < len(handles):
+            # The first few rows are looked for by the many; if more come, it pays to turn round.
+            found = ValueIndex(self._entities(other), other.property, given)
+            starts, counts = found.find(self._entities(own), own.property, handles)
+            for start, stop in split_by_sum(counts, CHUNK):
+                some = counts[start:stop]
+                part = kept.take(found.places[spread(starts[start:stop], some)])
+                yield self._started(step, part, np.repeat(handles[start:stop], some))
+            return
         if index is None:
-            handles = self.candidates[step.variable].handles()
             index = ValueIndex(self._entities(own), own.property, handles)
             self._by_value[own] = index
-        starts, counts = index.find(self._entities(other), other.property, rows[other.variable])
-        kept = rows.keep(step.keep)
+        starts, counts = index.find(self._entities(other), other.property, given)
         for start, stop in split_by_sum(counts, CHUNK):
-            columns = kept.slice(start, stop).take(repeated(counts[start:stop])).columns
-            if step.variable in step.keep:
-                entries = spread(starts[start:stop], counts[start:stop])
-                columns = {**columns, step.variable: index.handles[entries]}
-            yield Rows(columns, int(counts[start:stop].sum()))
+            some = counts[start:stop]
+            entries = index.places[spread(starts[start:stop], some)]
+            part = kept.slice(start, stop).take(repeated(some))
+            yield self._started(step, part, handles[entries])
+
+    def _started(self, step: Start, part: Rows, handles: Handles) -> Rows:
+        columns = {step.variable: handles} if step.variable in step.keep else {}
+        return Rows({**part.columns, **columns}, len(handles))
 
     def _entities(self, ref: PropertyRef) -> EntitySet:
         return self.view.entities(self.evaluator.variables[ref.variable])

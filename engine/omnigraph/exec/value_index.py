@@ -14,7 +14,7 @@ _UNKNOWN = -2
 
 
 class ValueIndex:
-    """Some entities by the value of a property, to be found by values of one other property.
+    """Given entities by the value of a property, to be found by values of one other property.
 
     Values are compared once for every two that differ, not once for every row: rows go by the
     small numbers that stand for values.
@@ -22,17 +22,17 @@ class ValueIndex:
 
     def __init__(self, entities: EntitySet, name: str, handles: Handles) -> None:
         codes = entities.group_codes(name, handles)
-        order = np.argsort(codes, kind="stable")
-        self.handles = handles[order]
-        """The entities, those of one value next to each other."""
-        codes, self._starts, self._counts = np.unique(
-            codes[order], return_index=True, return_counts=True
-        )
-        self._values = entities.decoded(name, codes)
+        self.places = np.argsort(codes, kind="stable")
+        """Where the entities are among those given, those of one value next to each other."""
+        counts = np.bincount(codes)
+        present = np.flatnonzero(counts)
+        self._counts = counts[present]
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._values = entities.decoded(name, present)
         self._places: Ints = np.empty(0, np.int64)
 
     def find(self, entities: EntitySet, name: str, handles: Handles) -> tuple[Ints, Ints]:
-        """For each of some other entities, where the equal ones start in `handles`, and how many.
+        """For each of some other entities, where the equal ones start in `places`, and how many.
 
         A null equals nothing.
         """

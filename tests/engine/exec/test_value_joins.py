@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.exec import match, rows
 from omnigraph.exec.context import ExecContext, Mode
 from omnigraph.graph import Graph
 
@@ -76,6 +77,24 @@ def test_values_of_all_types_join_where_they_are_equal(
         body = f"match {{ $a: A  $b: B  {filter_} }} return {{ $a.k, $b.k }}"
         found = values(read(graph, body, context=ExecContext(mode=mode)))
         assert sorted(found) == expected
+
+
+@pytest.mark.parametrize(("few", "many"), [(40, 5), (5, 40)])
+def test_rows_that_come_in_parts_join_like_rows_that_come_at_once(
+    tmp_path: Path, few: int, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match, "CHUNK", 4)
+    monkeypatch.setattr(rows, "CHUNK", 4)
+    schema = "node A { k: I64 @key v: I64? }\nnode B { k: I64 @key v: I64? }\nedge E: A -> A"
+    graph = omnigraph.init(str(tmp_path), schema)
+    with graph.transaction() as txn:
+        txn.insert("A", [{"k": n, "v": n % 3 or None} for n in range(few)])
+        txn.insert("B", [{"k": n, "v": n % 4} for n in range(many)])
+        txn.insert("E", [{"src": str(n), "dst": str((n + 1) % few)} for n in range(few)])
+    body = "match { $a: A  $a e $c  $b: B  $c.v = $b.v } return { $a.k, $b.k }"
+    ends = {n: (n + 1) % few for n in range(few)}
+    expected = [(a, b) for a, c in ends.items() for b in range(many) if c % 3 and c % 3 == b % 4]
+    assert sorted(values(read(graph, body))) == sorted(expected)
 
 
 def test_a_join_stands_among_other_clauses(graph: Graph) -> None:
