@@ -62,6 +62,8 @@ def compare_constant(op: Comparison, left: pa.Array, value: Any) -> Mask:  # noq
         with np.errstate(invalid="ignore"):
             found = number_test(op, _numbers(left), value)
         return found & _valid(left) if left.null_count else found
+    if op == "=" and pa.types.is_boolean(left.type):
+        return truth(left if value else pc.invert(left))
     return truth(_ARROW[op](left, pa.scalar(value, left.type)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -64,8 +63,9 @@ class Evaluator:
 
     def within(self, variables: Mapping[str, VariableInfo]) -> Evaluator:
         """The same for a block with these variables: what a name means ends with its block."""
-        inner = copy(self)
+        inner = Evaluator(self.view, self.params, self.now)
         inner.variables = {**self.variables, **variables}
+        inner.trace, inner._text = self.trace, self._text
         return inner
 
     # ------------------------------------------------------------------ values

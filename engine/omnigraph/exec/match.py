@@ -148,6 +148,13 @@ class Matcher:
     def _one_hop(self, step: Hop, csr: Neighbours, origins: Handles, kept: Rows) -> Iterator[Rows]:
         edge = step.expand.edge
         new: dict[str, Handles] = {}
+        found = self.candidates[step.variable]
+        if not found.tests and not {step.variable, edge} & step.keep:
+            # Nobody asks where the edges lead, only how many there are.
+            counts = csr.degree(origins)
+            columns = kept.take(repeated(counts)).columns if kept.columns else {}
+            yield Rows(columns, int(counts.sum()))
+            return
         if edge is not None and edge in step.keep:
             entries, counts = csr.entries(origins)
             assert csr.edges is not None
@@ -156,7 +163,6 @@ class Matcher:
         else:
             targets, counts = csr.expand(origins)
         owners = repeated(counts) if kept.columns else None
-        found = self.candidates[step.variable]
         if found.tests:
             passed = found.test(targets)
             targets = targets[passed]

@@ -14,7 +14,7 @@ from omnigraph.exec.context import ExecContext
 from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.match import Matcher
 from omnigraph.exec.order import SortKey, sorted_places
-from omnigraph.exec.plan import MatchPlan, plan_match, variables_of
+from omnigraph.exec.plan import MatchPlan, Start, plan_match, variables_of
 from omnigraph.exec.probe import ProbedView, TooWide
 from omnigraph.exec.rank import Ranker
 from omnigraph.exec.result import QueryResult
@@ -27,13 +27,15 @@ from omnigraph.exec.view import View
 from omnigraph.exec.walks import Walks
 from omnigraph.query.arrow import result_schema
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.expressions import Aggregate, Expr, ranked_variable
+from omnigraph.query.expressions import Aggregate, Expr, NodeRef, ranked_variable
 from omnigraph.query.ir import Pattern, ReadPlan
 from omnigraph.query.params import coerce_params
 from omnigraph.storage.snapshot import Snapshot
 
 MANY_ROWS = 20_000
 """From about this many matches on, aggregates are pushed along the pattern where that works."""
+ONE_HOP = 10
+"""How many times as many, where one hop leads from nodes that a condition selects."""
 
 
 def run_read(
@@ -117,7 +119,12 @@ def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
 
 def sums_along(view: View, plan: ReadPlan) -> PatternTree | None:
     """The same, if there are so many matches that making none of them pays."""
-    return pattern_tree(view, plan) if match_plan(view, plan).rows > MANY_ROWS else None
+    match = match_plan(view, plan)
+    many = MANY_ROWS
+    start = match.steps[0] if len(match.steps) == 2 else None
+    if isinstance(start, Start) and match.tests.get(start.variable):
+        many *= ONE_HOP  # from few nodes: there is nothing to sum up along the way
+    return pattern_tree(view, plan) if match.rows > many else None
 
 
 def needed_variables(plan: ReadPlan) -> frozenset[str]:
@@ -134,8 +141,10 @@ def needed_variables(plan: ReadPlan) -> frozenset[str]:
 
 
 def used(expr: Expr) -> frozenset[str]:
-    """The variables of an expression, aggregates included."""
-    return variables_of(expr.argument if isinstance(expr, Aggregate) else expr)
+    """The variables whose values an expression needs; counting nodes is counting rows."""
+    if isinstance(expr, Aggregate):
+        return frozenset() if isinstance(expr.argument, NodeRef) else variables_of(expr.argument)
+    return variables_of(expr)
 
 
 # --------------------------------------------------------------------------- rows

@@ -25,6 +25,7 @@ class NodeSpace:
         self.size = dictionary.size
         self.rows = len(dense)
         ordered = bool(np.array_equal(dense, np.arange(self.rows, dtype=dense.dtype)))
+        self._all = dense
         self._dense: AnyArray | None = None if ordered else dense
         self._positions: AnyArray | None = None
         if not ordered:
@@ -38,7 +39,7 @@ class NodeSpace:
 
     def all(self) -> Handles:
         """Every node, in position order."""
-        return np.arange(self.rows, dtype=np.int32) if self._dense is None else self._dense
+        return self._all
 
     def at(self, positions: AnyArray) -> Handles:
         """The nodes whose rows are at positions."""
