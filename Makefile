@@ -30,8 +30,9 @@ $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.t
 	  -e engine -e sql_bridge -e flight_server -e spark_pipeline -e dbt-omnigraph
 	@touch $(STAMP)
 
-demo: $(STAMP) ## create a small graph, load it, branch it, show the result
+demo: $(STAMP) ## a graph loaded, branched, asked, merged and served; one built by dbt, read by Spark
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/run.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/dbt/run.sh
 
 demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph in one publish
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/shop/run.sh
