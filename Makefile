@@ -24,6 +24,9 @@ $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.t
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy python3-venv; \
 	     else echo "Install the package python3-venv, then try again."; exit 1; fi
+	@command -v java >/dev/null \
+	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy openjdk-17-jre-headless; \
+	     else echo "Spark needs Java 17: install openjdk-17-jre-headless, then try again."; exit 1; fi
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt -r requirements-dev.txt \

@@ -19,6 +19,7 @@ def local_spark() -> SparkSession:
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
@@ -35,9 +36,7 @@ def main(graph: str) -> None:
     spark = local_spark()
     with Server(Config(graphs={"people": graph}, port=0)) as server:
         print(f"serving {graph} at {server.uri}")
-        source = spark.read.format("omnigraph").option("uri", server.uri)
-        jobs = source.option("query", JOBS).load()
-        print(f"{jobs.rdd.getNumPartitions()} partition(s) of one snapshot, over ADBC")
+        jobs = spark.read.format("omnigraph").options(uri=server.uri, query=JOBS).load()
         jobs.groupBy("company").count().orderBy("company").show()
     spark.stop()
 
