@@ -43,6 +43,8 @@ class Scope:
     """The type of each column, by folded name; for typing parameters."""
     sources: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns by folded alias."""
+    registered: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns by the name under which the engine knows a table."""
     target: pa.Schema | None = None
     """The columns of the table that a statement inserts into."""
     tables: list[ReadableTable] = field(default_factory=list)

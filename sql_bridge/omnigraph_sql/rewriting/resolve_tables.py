@@ -54,6 +54,7 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
     if not isinstance(rows, ReadableTable):
         scope.cacheable = False
         scope.lent.append(scope.engine.lend(rows))
+        scope.registered[scope.lent[-1]] = rows.schema
         return exp.Table(this=quoted(scope.lent[-1]))
     scope.tables.append(rows)
     addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
@@ -64,6 +65,7 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
         table = exp.Table(this=quoted(scope.engine.table(rows, addresses=addresses)))
     if addresses:
         scope.know_fields([pa.field(ADDRESS, pa.uint64())])
+    scope.registered[table.name] = rows.schema
     return _renamed(table, rows, addresses) if rows.renamed else table
 
 
