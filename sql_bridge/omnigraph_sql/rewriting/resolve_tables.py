@@ -26,7 +26,11 @@ def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
 
 def _resolve(table: exp.Table, scope: Scope) -> None:
     parts = [Name(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    relation = find_relation(scope.pins, scope.schema, parts)
+    given = scope.given.get(parts[0].text) if len(parts) == 1 else None
+    if given is not None:
+        relation = Relation(parts[0].text, given)
+    else:
+        relation = find_relation(scope.pins, scope.schema, parts)
     alias = _alias(table, relation.name)
     replacement = _source(relation, alias.name, scope)
     replacement.set("alias", alias)
