@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-spark test test-dbt test-quick test-spark lint format bench bench-cost bench-load \
-  bench-query bench-merge bench-sql bench-spark bench-flight test-clients soak clean
+  bench-query bench-merge bench-sql bench-spark bench-flight test-clients client-matrix soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,13 +54,26 @@ test-quick: $(STAMP) ## only the quick tests
 	$(PYTEST) -n $(JOBS) -m "not slow and not soak and not cluster and not dbt" -q
 
 CLIENTS := build/clients
-test-clients: $(STAMP) ## the Flight SQL server with clients of other makers (installs them)
-	mkdir -p $(CLIENTS)
+RUN_CLIENTS := OMNIGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(PYTEST) -m clients tests/flight/other_clients
+test-clients: $(CLIENTS)/.ready ## the Flight SQL server with clients of other makers (installs them)
+	$(RUN_CLIENTS)
+
+client-matrix: $(CLIENTS)/.ready ## the same, and write what was seen into docs/flight.md
+	OMNIGRAPH_WRITE_MATRIX=1 $(RUN_CLIENTS)
+
+# Java's client comes with a server on PyPI, whose jars are taken out of its wheel.
+JAVA_CLIENT := deephaven-server==42.7
+$(CLIENTS)/.ready: $(STAMP) tests/flight/other_clients/requirements.txt tests/flight/other_clients/package.json
+	mkdir -p $(CLIENTS)/java
 	test -d $(CLIENTS)/python || $(PYTHON) -m venv $(CLIENTS)/python
 	$(CLIENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -r tests/flight/other_clients/requirements.txt
+	$(CLIENTS)/python/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+	  -d $(CLIENTS) $(JAVA_CLIENT)
+	$(PYTHON) -m zipfile -e $(CLIENTS)/deephaven_server-*.whl $(CLIENTS)/java
+	rm $(CLIENTS)/deephaven_server-*.whl
 	cp tests/flight/other_clients/package.json $(CLIENTS)/ && cd $(CLIENTS) && npm install --no-audit
-	OMNIGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(PYTEST) -m clients tests/flight/other_clients
+	@touch $@
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
