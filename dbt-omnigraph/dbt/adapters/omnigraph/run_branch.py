@@ -103,9 +103,8 @@ class RunBranch:
         if not ended.passed:
             self._keep(Kept(name, self.target, False, never_ran), "The run did not succeed")
         elif never_ran:
-            what = f"{len(never_ran)} selected nodes never ran ({', '.join(never_ran[:3])})"
-            self._keep(Kept(name, self.target, False, never_ran), what)
-            ended.fail(what)
+            self._keep(Kept(name, self.target, False, never_ran), _incomplete(never_ran))
+            ended.fail(_incomplete(never_ran))
         else:
             try:
                 self._publish(name)
@@ -117,9 +116,13 @@ class RunBranch:
     def _publish_again(self) -> None:
         """A retry with nothing left to run: what failed the last time was the publish."""
         waiting = kept.recall(self._folder, self.target)
-        if waiting is None or not waiting.passed or self._settled:
+        if waiting is None or self._settled:
             return
         self._settled = True
+        if waiting.never_ran:
+            raise DbtRuntimeError(f"{waiting.branch}: {_incomplete(waiting.never_ran)}")
+        if not waiting.passed:
+            return
         try:
             self._publish(waiting.branch)
         except adbc_driver_manager.Error as error:
@@ -140,7 +143,7 @@ class RunBranch:
         self._last_line = (
             f"{' '.join(what.split())}; {self.target} is unchanged. "
             f"The branch {branch.branch} is kept for {self._credentials.branch_ttl}: "
-            f"`dbt retry` goes on with it, "
+            f"{'' if branch.never_ran else '`dbt retry` goes on with it, '}"
             f"`{operation}publish {named}` publishes it as it is, "
             f"`{operation}drop_branch {named}` drops it; to inspect it, "
             f'query "{branch.branch}".<schema>.<table>.'
@@ -156,6 +159,15 @@ class RunBranch:
             handle.cursor().execute(sql)
         finally:
             handle.close()
+
+
+def _incomplete(never_ran: tuple[str, ...]) -> str:
+    """Why a branch is not published: dbt itself forgets what it never came to."""
+    named = ", ".join(never_ran[:3]) + (", …" if len(never_ran) > 3 else "")
+    return (
+        f"{len(never_ran)} selected nodes never ran ({named}), and a retry does not know them: "
+        "start the command again"
+    )
 
 
 def _quoted(name: str) -> str:
