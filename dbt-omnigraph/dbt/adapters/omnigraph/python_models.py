@@ -43,7 +43,7 @@ class ModelRun:
 
     session: Any
     place: Place
-    branch: str
+    handle: Handle
     rows: list[int]
     """How many rows each write had."""
 
@@ -51,7 +51,7 @@ class ModelRun:
         """A relation of the branch, as SQL names it."""
         # A plain name may be split by the server; anything else is a query to it.
         named = {"table": relation} if relation.count(".") == 1 else {"query": _all_of(relation)}
-        options = {**_options(self.place), **named, "at": self.branch}
+        options = {**_options(self.place), **named, "at": self.handle.branch}
         return self.session.read.format("omnigraph").options(**options).load()
 
     def write(self, schema: str, table: str, made: object) -> None:
@@ -61,10 +61,20 @@ class ModelRun:
         frame = spark_frame(self.session, made)
         options = _options(self.place)
         with omnigraph_spark.graph_write(
-            self.session, options.pop("uri"), self.branch, actor="dbt", options=options
+            self.session, options.pop("uri"), self.handle.branch, actor="dbt", options=options
         ) as writing:
             writing.table(f"{schema}.{table}", frame, mode="overwrite")
         self.rows.append(sum(writing.rows.values()))
+        if self.rows[-1] == 0:
+            self._make_empty(schema, table, frame)
+
+    def _make_empty(self, schema: str, table: str, frame: Any) -> None:  # noqa: ANN401
+        """No task had rows, so that none has made the table."""
+        from omnigraph_spark.sparktypes import arrow_schema
+
+        columns = arrow_schema(frame.schema).empty_table()
+        self.handle.cursor().execute(f'create schema if not exists "{schema}"')
+        self.handle.cursor().adbc_ingest(table, columns, mode="replace", db_schema_name=schema)
 
 
 class SparkModel(PythonJobHelper):
@@ -86,13 +96,14 @@ class SparkModel(PythonJobHelper):
     def submit(self, compiled_code: str) -> int:
         """Run the model and give back how many rows it has written."""
         session = spark_session(self._credentials)
-        run = ModelRun(session, self._place, self._handle.branch, [])
+        run = ModelRun(session, self._place, self._handle, [])
         scope: dict[str, Any] = {"__name__": f"dbt_model_{self._name}", "spark": session}
         tag = f"dbt-{uuid.uuid4()}"
         session.addTag(tag)
         self._handle.on_cancel = lambda: session.interruptTag(tag)
         try:
-            exec(compile(compiled_code, self._file, "exec"), scope)
+            # Without what macros put before it, lines count as in the model's file.
+            exec(compile(compiled_code.lstrip(), self._file, "exec"), scope)
             scope["materialize"](run)
         except Exception as error:  # noqa: BLE001 - whatever the code of a user raises
             raise DbtRuntimeError(_told(error, self._file)) from error

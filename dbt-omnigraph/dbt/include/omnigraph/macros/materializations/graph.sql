@@ -13,7 +13,7 @@
   {% if model['language'] == 'python' %}
     {% set staged = omnigraph__staged_relation(this) %}
     {% call statement('staged', language='python') -%}
-      {{ create_table_as(True, staged, model['compiled_code'], 'python') }}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
     {%- endcall %}
   {% endif %}
   {{ return(omnigraph__graph_model('node', staged)) }}
@@ -26,7 +26,7 @@
   {% if model['language'] == 'python' %}
     {% set staged = omnigraph__staged_relation(this) %}
     {% call statement('staged', language='python') -%}
-      {{ create_table_as(True, staged, model['compiled_code'], 'python') }}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
     {%- endcall %}
   {% endif %}
   {{ return(omnigraph__graph_model('edge', staged)) }}

@@ -15,7 +15,7 @@
   {% if model['language'] == 'python' %}
     {% set staged = omnigraph__staged_relation(target) %}
     {% call statement('staged', language='python') -%}
-      {{ create_table_as(True, staged, model['compiled_code'], 'python') }}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
     {%- endcall %}
   {% elif not rebuild %}
     {% set staged = make_temp_relation(target) %}

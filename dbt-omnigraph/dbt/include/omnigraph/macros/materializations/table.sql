@@ -8,7 +8,7 @@
     {{ adapter.drop_relation(existing) }}
   {% endif %}
   {% call statement('main', language=model['language']) -%}
-    {{ create_table_as(False, target, model['compiled_code'], model['language']) }}
+    {{ create_table_as(False, target, compiled_code, model['language']) }}
   {%- endcall %}
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}
