@@ -49,7 +49,7 @@ def test_an_interrupt_stops_the_statements_and_keeps_the_branch(
     retried = built.dbt("retry")
     assert retried.code != 0, retried.output
     assert rows(TABLES) == []
-    assert "never ran (model.project.z)" in retried.output
+    assert "model.project.z" in retried.output
     assert "start the command again" in retried.output
 
     assert built.dbt("run").code == 0
@@ -63,6 +63,10 @@ def test_fail_fast_publishes_nothing(project: Projects, rows: Read, branches: Br
     assert rows(TABLES) == []
     (kept,) = branches()
     assert kept in run.last_line
+    built.write({"models/b.sql": "select 1 as n"})
+    retried = built.dbt("retry")
+    assert retried.code == 0, retried.output
+    assert len(rows(TABLES)) == 3
 
 
 @pytest.mark.parametrize("hook", ["on-run-start", "on-run-end"])

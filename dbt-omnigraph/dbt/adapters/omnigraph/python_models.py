@@ -19,6 +19,7 @@ from typing import Any
 from dbt.adapters.base import PythonJobHelper
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.omnigraph.column import sql_type
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.pool import Handle, Place
 
@@ -72,9 +73,9 @@ class ModelRun:
         """No task had rows, so that none has made the table."""
         from omnigraph_spark.sparktypes import arrow_schema
 
-        columns = arrow_schema(frame.schema).empty_table()
+        columns = ", ".join(f'"{c.name}" {sql_type(c.type)}' for c in arrow_schema(frame.schema))
         self.handle.cursor().execute(f'create schema if not exists "{schema}"')
-        self.handle.cursor().adbc_ingest(table, columns, mode="replace", db_schema_name=schema)
+        self.handle.cursor().execute(f'create or replace table "{schema}"."{table}" ({columns})')
 
 
 class SparkModel(PythonJobHelper):

@@ -37,6 +37,14 @@ class RunBranch:
         self._resumed: Kept | None = None
         self._settled = False
         self._last_line: str | None = None
+        if self._retrying and credentials.publish == "on_success":
+            self._refuse_what_a_retry_cannot_complete()
+
+    def _refuse_what_a_retry_cannot_complete(self) -> None:
+        """After an interruption dbt's results lack the nodes that it never came to."""
+        waiting = kept.recall(self._folder, self.target)
+        if waiting is not None and waiting.never_ran:
+            raise DbtRuntimeError(f"{waiting.branch}: {_incomplete(waiting.never_ran)}")
 
     @property
     def target(self) -> str:
@@ -116,13 +124,9 @@ class RunBranch:
     def _publish_again(self) -> None:
         """A retry with nothing left to run: what failed the last time was the publish."""
         waiting = kept.recall(self._folder, self.target)
-        if waiting is None or self._settled:
+        if waiting is None or not waiting.passed or self._settled:
             return
         self._settled = True
-        if waiting.never_ran:
-            raise DbtRuntimeError(f"{waiting.branch}: {_incomplete(waiting.never_ran)}")
-        if not waiting.passed:
-            return
         try:
             self._publish(waiting.branch)
         except adbc_driver_manager.Error as error:
