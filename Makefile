@@ -33,7 +33,7 @@ $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.t
 demo: $(STAMP) ## create a small graph, load it, branch it, show the result
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/run.sh
 
-demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph in one publish
+demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph, to dbt models, to answers
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/shop/run.sh
 
 test: $(STAMP) lint ## lint, then every test
