@@ -38,7 +38,7 @@ demo: $(STAMP) ## a graph loaded, branched, asked, merged and served; one built 
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/run.sh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/dbt/run.sh
 
-demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph in one publish
+demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph, to dbt models, to answers
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/shop/run.sh
 
 test: $(STAMP) lint ## lint, then every test
