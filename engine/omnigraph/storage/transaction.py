@@ -40,7 +40,7 @@ from omnigraph.storage.cascade import cascade, gone_for_good
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.moments import DEFERRED_CHECKS, present
+from omnigraph.storage.moments import DEFERRED_CHECKS, commit_token, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
@@ -87,7 +87,7 @@ class WriteTxn:
         self._store = store
         self._actor = actor
         self._message = message
-        self._if_commit = if_commit
+        self._if_commit = commit_token(if_commit) if if_commit is not None else None
         self._expected = dict(expected_table_versions or {})
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
