@@ -103,6 +103,7 @@ def plan_query(
         values=values,
         given=given or {},
         first_column=lambda query: _first_column(connection, query, pins),
+        column_names=lambda query: list(plan_query(connection, query, pins).schema.names),
     )
     engine = connection.engine
     try:

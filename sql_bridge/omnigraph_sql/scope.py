@@ -58,6 +58,8 @@ class Scope:
     """Rows under names that no table can have."""
     first_column: Callable[[exp.Expr], list[Any]] = _nothing
     """Runs a query at the same moments, for arguments of table functions."""
+    column_names: Callable[[exp.Expr], list[str]] = _nothing
+    """What the columns of a query are called, at the same moments."""
     values: Mapping[str, pa.Scalar] | None = None
     """The values of parameters, where there are any yet."""
     calls_with_parameters: bool = False
