@@ -67,6 +67,11 @@ class Scope:
     expansions: int = 0
     cacheable: bool = True
 
+    @property
+    def lent_rows(self) -> bool:
+        """Whether rows that are no table's are read, too."""
+        return len(self.lent) > (self.part is not None)
+
     def know(self, alias: str, schema: pa.Schema) -> None:
         """Remember the columns of a source."""
         self.sources[alias.casefold()] = schema

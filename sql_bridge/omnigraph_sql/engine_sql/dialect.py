@@ -97,7 +97,7 @@ class DataFusion(Dialect):
         def is_sql(self, expression: exp.Is) -> str:
             # The engine loses track of whether its own IS TRUE can be null.
             wanted = expression.expression
-            if not isinstance(wanted, exp.Boolean):
+            if not isinstance(wanted, exp.Boolean) or expression.args.get("negate"):
                 return super().is_sql(expression)
             known = (
                 f"coalesce({self.sql(expression, 'this')}, {'false' if wanted.this else 'true'})"
