@@ -95,6 +95,11 @@ class Statement:
         snapshot = self._moments().snapshot()
         return f"{snapshot.branch}@{snapshot.commit}"
 
+    @property
+    def is_scan(self) -> bool:
+        """Whether parts of one table give parts of its result."""
+        return self._sliced() is not None
+
     def slices(self, at_most: int) -> int:
         """Into how many slices its result can be read in parallel; 1 where it cannot."""
         table = self._sliced()
