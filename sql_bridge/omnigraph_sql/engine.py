@@ -18,6 +18,7 @@ from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
 from omnigraph_sql.functions import register_functions
+from omnigraph_sql.json_functions import register_json_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
@@ -45,6 +46,7 @@ class Engine:
         runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(_memory())
         self.context = SessionContext(SessionConfig(_SETTINGS), runtime)
         register_functions(self.context)
+        register_json_functions(self.context)
         self._lock = threading.Lock()
         self._tables: OrderedDict[str, None] = OrderedDict()
         self._numbers = itertools.count(1)
