@@ -143,6 +143,7 @@ def _run_once(
     try:
         with (
             service.admission.turn(user),
+            service.measured("read", asked.settings.graph),
             service.calls.running(first.call, user, request.context, place.connection.cancel),
         ):
             with place.lock, place.pinned(ready.snapshot):

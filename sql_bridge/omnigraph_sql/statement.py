@@ -132,9 +132,12 @@ class Statement:
             self._pins = self.connection.pins()
         pins = self._moments()
         planned = self._planned or self.connection.remembered(self._key())
-        if planned is None or not planned.lasting or not pins.still_at(planned.moments):
+        found = planned is not None and planned.lasting and pins.still_at(planned.moments)
+        if planned is None or not found:
             planned = plan_query(self.connection, self._tree, pins, prefix=self._prefix)
             self.connection.remember(self._key(), planned)
+        if self._planned is None:
+            self.connection.engine.count_plan(found)
         self._planned = planned
         return planned
 
