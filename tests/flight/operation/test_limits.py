@@ -45,9 +45,7 @@ def test_what_cannot_go_to_disk_is_refused_and_the_server_goes_on(serve: Serve) 
         "ON a.n = b.n WHERE b.t <> ''"
     )
     with fl.connect(serve(limits=Limits(memory_bytes=8_000_000)).uri) as client:
-        with pytest.raises(
-            (pa.ArrowException, fl.FlightError), match="needs more memory"
-        ):
+        with pytest.raises((pa.ArrowException, fl.FlightError), match="needs more memory"):
             query(client, joined)
         assert query(client, "SELECT 1 AS n").to_pydict() == {"n": [1]}
 
