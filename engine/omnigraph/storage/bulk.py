@@ -28,6 +28,7 @@ from omnigraph.storage.plain_tables import PREFIX
 from omnigraph.storage.plan import applied
 from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.slices import door
+from omnigraph.storage.surveys import Survey
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import Commit
 
@@ -194,6 +195,7 @@ def finish(
     actor: str | None = None,
     message: str | None = None,
     once: tuple[str, int] | None = None,
+    survey: Survey | None = None,
 ) -> Commit | None:
     """Validate what the files hold and publish all of it in one commit; none if it is nothing."""
     txn = WriteTxn(
@@ -204,6 +206,7 @@ def finish(
         once=once,
         registered=job.id,
         commit_when_empty=once is not None,
+        survey=survey,
     )
     try:
         _require_same(txn, job)

@@ -59,6 +59,8 @@ from omnigraph.storage.staging import (
     with_given_ids,
     writing,
 )
+from omnigraph.storage.surveyed import Surveyed
+from omnigraph.storage.surveys import Survey
 from omnigraph.storage.table_views import StoredTable
 from omnigraph.storage.validation import FinalImage, validate
 from omnigraph.storage.value_checks import check_values
@@ -81,8 +83,12 @@ class WriteTxn:
         commit_when_empty: bool = False,
         once: tuple[str, int] | None = None,
         registered: str | None = None,
+        survey: Survey | None = None,
     ) -> None:
-        """`registered` is the id of a transaction that another process registered as this one."""
+        """`registered` is the id of a transaction that another process registered as this one.
+
+        A survey looks for what breaks a constraint where rows are too many for this machine.
+        """
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -93,6 +99,7 @@ class WriteTxn:
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
         self._once = once
+        self._survey = survey
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
@@ -272,7 +279,7 @@ class WriteTxn:
         done = work.applied(table_key)
         for operation in operations[done:]:
             before = len(state.removed)
-            state = stage(self._store.tables, state, [operation])
+            state = stage(self._store.tables, state, [operation], self._survey)
             if isinstance(operation, Remove) and operation.cascade and state.type.kind == "node":
                 # Only nodes that were there take edges along.
                 work.cascades.setdefault(table_key, []).append(state.removed.slice(before))
@@ -388,8 +395,7 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
-            validate(FinalImage(self.catalog, touched, self._final), deferred=deferred)
+            self._validate(touched)
             work.validated = True
             touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
@@ -410,6 +416,15 @@ class WriteTxn:
             registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
+
+    def _validate(self, touched: Mapping[str, Staged]) -> None:
+        deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
+        image = FinalImage(self.catalog, touched, self._final)
+        if self._survey is None:
+            validate(image, deferred=deferred)
+        else:
+            found = Surveyed(image, touched, lambda key: self._final(key).version, self._survey)
+            found.validate(deferred=deferred)
 
     def _check_values(self) -> None:
         """Values of all tables come before what has to be looked up in any (loading.md §5)."""
