@@ -52,6 +52,11 @@ class Statement:
         return not isinstance(self._tree, exp.Query | exp.Describe) and not self._returns
 
     @property
+    def changes(self) -> bool:
+        """Whether it changes something, also if it gives the changed rows."""
+        return self.is_update or self._returns
+
+    @property
     def result_schema(self) -> pa.Schema | None:
         """The columns of its rows, without running it; none for an update."""
         if self.is_update:
