@@ -88,7 +88,9 @@ def place_of(options: Mapping[str, str]) -> Place:
         options.get("token"),
         options.get("user"),
         options.get("password"),
-        *(_pem(options, f"tls.{name}") for name in ("roots", "cert", "key")),
+        _pem(options, "tls.roots"),
+        _pem(options, "tls.cert"),
+        _pem(options, "tls.key"),
         options.get("tls.skip_verify", "false").lower() == "true",
         options.get("graph"),
     )
