@@ -27,6 +27,8 @@ class Limits:
     """The longest text of a statement."""
     result_bytes: int = 0
     """The most that one result may send; 0 is no limit."""
+    kept_bytes: int = 16 * 1024**3
+    """The most that is kept of one result that was run once to be read in slices."""
     ingest_bytes: int = 0
     """The most that one upload may bring; 0 is no limit."""
     batch_bytes: int = 3 * 1024 * 1024

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
+from omnigraph.storage.store import storage_options
+from omnigraph_flight.results import Results
 
 
 class Graphs:
@@ -43,3 +45,7 @@ class Graphs:
             if name not in self._open:
                 self._open[name] = omnigraph.open(uri)
             return self._open[name]
+
+    def results(self, name: str) -> Results:
+        """Where results of a graph's statements are kept, to be read in slices."""
+        return Results(self.graph(name).uri, storage_options())

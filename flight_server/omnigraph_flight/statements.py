@@ -48,6 +48,10 @@ class Statement(Protocol):
     def pinned(self) -> str:
         """The moment it reads."""
 
+    @property
+    def is_scan(self) -> bool:
+        """Whether parts of one table give parts of its result."""
+
     def slices(self, at_most: int) -> int:
         """Into how many slices its result can be read in parallel."""
 
@@ -105,6 +109,10 @@ class SqlStatement:
     def pinned(self) -> str:
         return self._statement.pinned()
 
+    @property
+    def is_scan(self) -> bool:
+        return self._statement.is_scan
+
     def slices(self, at_most: int) -> int:
         return self._statement.slices(at_most)
 
@@ -159,6 +167,10 @@ class GqStatement:
 
     def pinned(self) -> str:
         return self._moment
+
+    @property
+    def is_scan(self) -> bool:
+        return False
 
     def slices(self, at_most: int) -> int:  # noqa: ARG002
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.engine_sql import to_engine
 from omnigraph_sql.failures import engine_failures
@@ -88,6 +89,7 @@ def plan_query(
     part: slice | None = None,
     prefix: str = "",
     values: Bound | None = None,
+    given: Mapping[str, ComputedRows] | None = None,
 ) -> Planned:
     """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed."""
     scope = Scope(
@@ -99,6 +101,7 @@ def plan_query(
         addresses_of=addresses_of,
         part=part,
         values=values,
+        given=given or {},
         first_column=lambda query: _first_column(connection, query, pins),
     )
     engine = connection.engine

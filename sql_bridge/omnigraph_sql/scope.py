@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.pins import Pins
 
@@ -43,6 +44,8 @@ class Scope:
     """The type of each column, by folded name; for typing parameters."""
     sources: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns by folded alias."""
+    registered: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns by the name under which the engine knows a table."""
     target: pa.Schema | None = None
     """The columns of the table that a statement inserts into."""
     tables: list[ReadableTable] = field(default_factory=list)
@@ -51,6 +54,8 @@ class Scope:
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where the engine knows better."""
+    given: Mapping[str, ComputedRows] = field(default_factory=dict)
+    """Rows under names that no table can have."""
     first_column: Callable[[exp.Expr], list[Any]] = _nothing
     """Runs a query at the same moments, for arguments of table functions."""
     values: Mapping[str, pa.Scalar] | None = None

@@ -51,6 +51,11 @@ class Script:
         """The moment that the last statement reads."""
         return self._statements[-1].pinned()
 
+    @property
+    def is_scan(self) -> bool:
+        """Never: all of it must run."""
+        return False
+
     def slices(self, at_most: int) -> int:
         """The answer is read whole."""
         return 1

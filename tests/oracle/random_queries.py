@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 
 from oracle.random_graphs import VALUES, RandomGraph, RandomProperty, RandomType
 
-NUMBERS = {"I32", "I64", "U32", "F64", "F32"}
+NUMBERS = {"I32", "I64", "U32", "U64", "F64", "F32"}
 TEXTS = {"String", "enum(x, y, z)", "text"}
-LISTS = {"[String]": "String", "[I64]": "I64"}
+LISTS = {
+    "[String]": "String",
+    "[I64]": "I64",
+    "[U64]": "U64",
+    "[F32]": "F32",
+    "[Bool]": "Bool",
+    "[Date]": "Date",
+    "[DateTime]": "DateTime",
+}
+LARGEST_SENT = 2**63 - 1
 OPERATORS = ["=", "!=", "<", "<=", ">", ">="]
 MAX_NODES, MAX_INNER = 4, 2
 
@@ -71,9 +80,17 @@ def rankings(draw: st.DrawFn, graph: RandomGraph) -> RandomQuery:
     scope = Scope(graph)
     ranked = scope.bind(graph.nodes[0])
     match = [f"${ranked}: {graph.nodes[0].name}", *_clauses(draw, scope, draw(st.integers(0, 2)))]
+    if draw(st.booleans()):
+        match.append(_search(draw, ranked))
     call = _ranking(draw, ranked)
+    rest = [e for e, t in _items(scope) if t in NUMBERS | TEXTS and "$" in e]
+    keys = [call, *(draw(st.lists(st.sampled_from(rest), max_size=1)) if rest else [])]
+    columns = [f"${name}" for name in scope.nodes]
+    if draw(st.booleans()):
+        columns.append(f"{call} as score")
     limit = draw(st.integers(0, 6))
-    return _query(scope, match, f"return {{ ${ranked} }} order {{ {call} }} limit {limit}")
+    tail = f"return {{ {', '.join(columns)} }} order {{ {', '.join(keys)} }} limit {limit}"
+    return _query(scope, match, tail)
 
 
 def _query(scope: Scope, match: Sequence[str], tail: str) -> RandomQuery:
@@ -145,6 +162,9 @@ def _traversal(draw: st.DrawFn, scope: Scope, *, closing: bool) -> str | None:
             right = scope.bind(other)
         else:
             return None
+        if right not in ends and draw(st.integers(0, 3)) == 0:
+            del scope.nodes[right]
+            right = "_"
         if draw(st.booleans()):
             left, right = right, left
     word = edge.name.lower()
@@ -222,7 +242,10 @@ def _value(draw: st.DrawFn, scope: Scope, type_: str, *, numbers_mix: bool = Fal
     kind = type_
     if type_ in NUMBERS and numbers_mix:
         kind = draw(st.sampled_from(sorted(NUMBERS)))
-    value = draw(st.sampled_from(VALUES[kind]))
+    values = VALUES[kind]
+    if kind == "U64":  # neither a literal nor a parameter goes further
+        values = [value for value in values if value <= LARGEST_SENT]
+    value = draw(st.sampled_from(values))
     # A literal that is no value of its enum is refused; a parameter may be anything.
     written = kind not in ("F64", "F32") or abs(value) < 1e20
     if written and draw(st.booleans()):
@@ -294,6 +317,13 @@ def _order(draw: st.DrawFn, sortable: Sequence[tuple[str, str]]) -> str:
     if draw(st.integers(0, 2)) == 0:
         text += f" limit {draw(st.integers(0, 5))}"
     return text
+
+
+def _search(draw: st.DrawFn, name: str) -> str:
+    words = draw(st.sampled_from(["kites", "marsh", "red festival", "the", "brid", ""]))
+    call = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
+    found = f'{call}(${name}.body, "{words}")'
+    return f"not {{ {found} }}" if draw(st.booleans()) else found
 
 
 def _ranking(draw: st.DrawFn, ranked: str) -> str:

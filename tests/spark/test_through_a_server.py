@@ -48,6 +48,16 @@ def write(rows: DataFrame, server: Server, save: str = "append", **options: str)
     rows.write.format("omnigraph").options(uri=server.uri, **options).mode(save).save()
 
 
+def test_reading_needs_no_setting_of_spark(spark: SparkSession, server: Server) -> None:
+    pushdown = "spark.sql.python.filterPushdown.enabled"
+    before = spark.conf.get(pushdown)
+    spark.conf.set(pushdown, "false")
+    try:
+        assert read(spark, server, table="nodes.Thing").where("i < 3").count() == 15
+    finally:
+        spark.conf.set(pushdown, str(before))
+
+
 def test_a_table_is_read_in_partitions_of_one_snapshot(
     spark: SparkSession, server: Server, graph: Graph
 ) -> None:

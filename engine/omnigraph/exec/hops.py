@@ -15,6 +15,9 @@ BLOCK = 1 << 24
 SMALL = 1 << 20
 """Marks for this many pairs cost next to nothing."""
 
+DEEP = 16
+"""More hops than this make no difference to an estimate, and would leave what a float can hold."""
+
 
 def reachable(
     csr: Neighbours, sources: Handles, low: int, high: int, *, from_target: bool
@@ -42,7 +45,7 @@ def reachable(
 
 def _sparse(csr: Neighbours, size: int, sources: int, high: int) -> bool:
     """Whether a search meets so few of the pairs there can be that marks would be wasted."""
-    reached = sources * (1 + len(csr.targets) / max(size, 1)) ** high
+    reached = sources * (1 + len(csr.targets) / max(size, 1)) ** min(high, DEEP)
     return sources * size > SMALL and 16 * reached < sources * size
 
 

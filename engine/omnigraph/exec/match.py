@@ -12,18 +12,20 @@ from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.hops import reachable
 from omnigraph.exec.plan import BACK, ROW, Check, Close, Hop, MatchPlan, Negate, Start, Step
 from omnigraph.exec.rows import CHUNK, Rows
+from omnigraph.exec.scores import scoped
 from omnigraph.exec.view import Neighbours
 from omnigraph.query.ir import Expand
 
 
 class Matcher:
-    """Runs one plan. Rows come out in chunks, in no particular order."""
+    """Runs one plan with an evaluator that knows its variables. Rows come out in chunks, in no
+    particular order.
+    """
 
     def __init__(self, evaluator: Evaluator, plan: MatchPlan) -> None:
         self.evaluator = evaluator
         self.view = evaluator.view
         self.plan = plan
-        evaluator.variables.update(plan.variables)
         self.candidates = {
             name: Candidates(evaluator, name, info, plan.tests.get(name, ()))
             for name, info in plan.variables.items()
@@ -215,7 +217,9 @@ class Matcher:
     def _matched(self, step: Negate, rows: Rows) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
-            inner = self._inner[id(step)] = Matcher(self.evaluator, step.plan)
+            inner = self._inner[id(step)] = Matcher(
+                scoped(self.evaluator, step.plan.variables), step.plan
+            )
         given = rows.keep(step.correlated)
         if len(given.columns) == 1:
             ((name, column),) = given.columns.items()

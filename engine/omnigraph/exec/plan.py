@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph.exec.adjacency import Way
+from omnigraph.exec.hops import DEEP
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
+    Aggregate,
     Bm25,
     Compare,
     Condition,
@@ -204,7 +206,8 @@ class _Planner:
     def _hop(self, expand: Expand, origin: str, variable: str, way: Way) -> Hop:
         edges = self.view.count("edge", expand.edge_type)
         fan = edges / max(self._rows_of(origin), 1) * (2 if way == "undirected" else 1)
-        reached = min(fan ** max(expand.max_hops, 1), self._rows_of(variable) or 1)
+        hops = min(max(expand.max_hops, 1), DEEP)
+        reached = min(fan**hops, self._rows_of(variable) or 1)
         share = self._estimate(variable) / max(self._rows_of(variable), 1)
         return Hop(expand, origin, variable, way, self.rows * reached * share)
 
@@ -270,12 +273,29 @@ def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
             return variables_of(expr.text) | variables_of(expr.prefix)
         case Membership():
             return variables_of(expr.list) | variables_of(expr.item)
-        case TextMatch() | Nearest() | Bm25():
+        case TextMatch():
+            return variables_of(expr.field) | variables_of(expr.query)
+        case Nearest() | Bm25():
             return variables_of(expr.field)
         case Rrf():
             return variables_of(expr.first)
         case _:
             return frozenset()
+
+
+def searches(expr: Condition | Expr) -> bool:
+    """Whether a search or ranking call is part of an expression."""
+    match expr:
+        case TextMatch() | Nearest() | Bm25() | Rrf():
+            return True
+        case Compare():
+            return searches(expr.left) or searches(expr.right)
+        case Membership():
+            return searches(expr.item)
+        case Aggregate():
+            return searches(expr.argument)
+        case _:
+            return False
 
 
 def key_values(condition: Condition, type_: NodeType) -> Expr | None:

@@ -88,6 +88,22 @@ def common_rows(tables: Tables, one: RowSet, other: RowSet) -> RowSet:
     )
 
 
+def parted(tables: Tables, rows: RowSet, others: RowSet) -> tuple[RowSet, Addresses]:
+    """A set of rows of a version in two: the single rows that another set does not have, and the
+    rest, which are whole fragments and what both sets share."""
+    shared = common_rows(tables, rows, others)
+    alone = np.setdiff1d(rows.addresses, shared.addresses, assume_unique=True)
+    fragments = {f.fragment_id: f for f in tables.open(rows.version).get_fragments()}
+    whole = [fragments[i] for i in rows.fragments]
+    rest = np.setdiff1d(rows.addresses, alone, assume_unique=True)
+    return _row_set(rows.version, whole, [rest], fragments.values()), alone
+
+
+def rows_at(tables: Tables, version: TableVersion, addresses: Addresses) -> RowSet:
+    """The rows of a version at some addresses."""
+    return _row_set(version, [], [addresses], tables.open(version).get_fragments())
+
+
 def _within(addresses: Addresses, fragments: Sequence[int]) -> Addresses:
     return addresses[np.isin(addresses >> np.uint64(32), np.array(fragments, np.uint64))]
 
@@ -109,6 +125,11 @@ def still_there(
             known[members] = _live(tables, after, today[files])[offsets]
             places[members] = _addresses(today[files], offsets)
     return places, known
+
+
+def whole_bytes(tables: Tables, version: TableVersion) -> int:
+    """About how much a version takes in the store."""
+    return sum(map(_bytes, tables.open(version).get_fragments()))
 
 
 def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:

@@ -88,15 +88,37 @@ class DataFusion(Dialect):
         def currenttimestamp_sql(self, expression: exp.CurrentTimestamp) -> str:
             return "arrow_cast(now(), 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
+        def is_sql(self, expression: exp.Is) -> str:
+            # The engine loses track of whether its own IS TRUE can be null.
+            wanted = expression.expression
+            if not isinstance(wanted, exp.Boolean):
+                return super().is_sql(expression)
+            known = (
+                f"coalesce({self.sql(expression, 'this')}, {'false' if wanted.this else 'true'})"
+            )
+            return known if wanted.this else f"(NOT {known})"
+
+        def in_sql(self, expression: exp.In) -> str:
+            # The engine takes a list with a null for one without when it simplifies.
+            values = [value for value in expression.expressions if not isinstance(value, exp.Null)]
+            if len(values) == len(expression.expressions):
+                return super().in_sql(expression)
+            unknown = "CAST(NULL AS BOOLEAN)"
+            if not values:
+                return unknown
+            rest = exp.In(this=expression.this.copy(), expressions=[v.copy() for v in values])
+            return f"({super().in_sql(rest)} OR {unknown})"
+
         def equalnull_sql(self, expression: exp.EqualNull) -> str:
             same = exp.NullSafeEQ(this=expression.this, expression=expression.expression)
             return self.sql(same)
 
         def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
-            return self.binary(expression, "IS NOT DISTINCT FROM")
+            # Unless it ends with a parenthesis, the engine reads `a … FROM b AND c` as `b AND c`.
+            return f"({self.binary(expression, 'IS NOT DISTINCT FROM')})"
 
         def nullsafeneq_sql(self, expression: exp.NullSafeNEQ) -> str:
-            return self.binary(expression, "IS DISTINCT FROM")
+            return f"({self.binary(expression, 'IS DISTINCT FROM')})"
 
         def decodecase_sql(self, expression: exp.DecodeCase) -> str:
             subject, *rest = expression.expressions
