@@ -166,6 +166,16 @@ def test_what_the_storage_refuses_a_server_refuses(case: str, graph: Graph, serv
     assert [branch.name for branch in graph.branches()] == ["main"]
 
 
+def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
+    graph: Graph, server: Server
+) -> None:
+    columns = arrow_schema(columns_of(PERSON))
+    begin(Place(server.uri), "main", [Target("node:Person", "append", columns)], None)
+    (left,) = [branch for branch in graph.branches() if branch.name != "main"]
+    assert left.owner == "spark"
+    assert left.expires is not None
+
+
 def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
     columns = arrow_schema(columns_of(PLAIN))
     with pytest.raises(InvalidInput, match="have no ids"):

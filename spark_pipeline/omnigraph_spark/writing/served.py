@@ -25,6 +25,8 @@ from omnigraph_spark.writing.jobs import Ending, Part
 
 STAGING = "public"
 """The schema of the tables of tasks."""
+KEPT = "1d"
+"""How long the branch of a job stays whose driver died: a collection takes it then."""
 _ORDER = ("node", "edge", "table")
 """Nodes go in before the edges between them."""
 
@@ -137,7 +139,8 @@ def begin_served(place: Place, branch: str, targets: Sequence[Target]) -> Served
     staging = f"spark/{uuid.uuid4().hex}"
     with asking(), connected(place, branch) as connection:
         goals = tuple(_goal(connection, target) for target in targets)
-        _run(connection, f"CREATE BRANCH {quoted(staging)} FROM {quoted(branch)}")
+        made = f"CREATE BRANCH {quoted(staging)} FROM {quoted(branch)}"
+        _run(connection, f"{made} WITH (ttl = {text_literal(KEPT)}, owner = 'spark')")
     return ServedJob(place, branch, staging, goals)
 
 
