@@ -35,6 +35,8 @@ class Project:
     """A project folder with its profile in it."""
 
     root: Path
+    python: str = sys.executable
+    """Runs the commands that get a process of their own."""
 
     def write(self, files: Mapping[str, str]) -> None:
         for name, text in files.items():
@@ -49,7 +51,7 @@ class Project:
     def start(self, *command: str) -> subprocess.Popen[str]:
         """A dbt command, running in a process of its own."""
         return subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "dbt.cli.main", *command, *self._place],
+            [self.python, "-W", "ignore", "-m", "dbt.cli.main", *command, *self._place],
             cwd=self.root,
             env={**os.environ, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,

@@ -24,6 +24,15 @@ def served_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.uri
 
 
+@pytest.fixture(scope="class")
+def logs_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where dbt logs: not in the repository, where the suite would put it."""
+    folder = str(tmp_path_factory.mktemp("logs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DBT_LOG_PATH", folder)
+        yield folder
+
+
 @pytest.fixture(scope="module")
 def test_data_dir(request: pytest.FixtureRequest) -> Path:
     """The suite's own files for a family of tests."""

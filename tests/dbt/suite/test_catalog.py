@@ -8,11 +8,16 @@ from dbt.tests.adapter.catalog import files, relation_types
 
 
 class TestCatalogRelationTypes(relation_types.CatalogRelationTypes):
-    """Without materialized views, which we do not have."""
+    """With a node type where others have a materialized view: the suite asks for own kinds."""
 
     @pytest.fixture(scope="class", autouse=True)
     def models(self) -> dict[str, str]:
-        return {"my_table.sql": files.MY_TABLE, "my_view.sql": files.MY_VIEW}
+        return {
+            "my_table.sql": files.MY_TABLE,
+            "my_view.sql": files.MY_VIEW,
+            "my_node.sql": "{{ config(materialized='node', type_name='Catalogued') }}\n"
+            "select id, value from {{ ref('my_seed') }}",
+        }
 
     @pytest.mark.parametrize(
         ("node_name", "relation_type"),
@@ -20,6 +25,7 @@ class TestCatalogRelationTypes(relation_types.CatalogRelationTypes):
             ("seed.test.my_seed", "BASE TABLE"),
             ("model.test.my_table", "BASE TABLE"),
             ("model.test.my_view", "VIEW"),
+            ("model.test.my_node", "NODE TABLE"),
         ],
     )
     def test_relation_types_populate_correctly(

@@ -115,6 +115,12 @@ class TestCurrentTimestamp(test_current_timestamp.TestCurrentTimestamp):
     pass
 
 
+class TestCurrentTimestampWithoutZone(test_current_timestamp.BaseCurrentTimestampNaive):
+    """Of the naive variant, what both promise: the type is the other one's."""
+
+    test_current_timestamp_type = None
+
+
 class TestDate(test_date.TestDate):
     pass
 

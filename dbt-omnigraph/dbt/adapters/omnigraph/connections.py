@@ -72,6 +72,23 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         except Exception as error:  # noqa: BLE001 - dbt reports every failure of a node in its words
             raise DbtRuntimeError(str(error)) from error
 
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, agate.Table]:
+        """Run a statement to its end: rows that nobody wants may still end in an error."""
+        from dbt_common.clients.agate_helper import empty_table
+
+        sql = self._add_query_comment(sql)
+        _, cursor = self.add_query(sql, auto_begin)
+        response = self.get_response(cursor)
+        with self.exception_handler(sql):
+            if fetch:
+                return response, self.get_result_from_cursor(cursor, limit)
+            if cursor.description is not None:
+                for _ in cursor.fetch_record_batch():
+                    pass
+        return response, empty_table()
+
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:  # noqa: ANN401
         rows = cursor.rowcount

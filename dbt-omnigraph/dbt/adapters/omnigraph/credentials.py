@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from dbt.adapters.contracts.connection import Credentials
@@ -34,6 +35,10 @@ class OmniGraphCredentials(Credentials):
     """The branch that `publish: manual` writes to; by default `dbt/<target>`."""
     branch_ttl: str = "7d"
     """How long the branch of a failed run is kept before a collection may drop it."""
+    spark_remote: str | None = None
+    """The Spark Connect server that runs Python models; by default Spark runs in this process."""
+    spark_config: dict[str, Any] | None = None
+    """Settings of the Spark session of Python models."""
 
     _ALIASES = {"branch": "database", "user": "username", "pass": "password"}
 
@@ -57,7 +62,23 @@ class OmniGraphCredentials(Credentials):
         return self.uri or str(self.path)
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return ("path", "uri", "graph", "database", "schema", "username", "publish", "run_branch")
+        return (
+            "path",
+            "uri",
+            "graph",
+            "database",
+            "schema",
+            "username",
+            "publish",
+            "run_branch",
+            "spark_remote",
+        )
+
+    def root_certificates(self) -> str | None:
+        """The certificates (PEM) that the server's one is checked against."""
+        if self.tls_root_certs is None:
+            return None
+        return Path(self.tls_root_certs).read_text(encoding="ascii")
 
     @classmethod
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:

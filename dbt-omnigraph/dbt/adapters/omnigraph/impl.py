@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base import BaseRelation, ConstraintSupport, available
+from dbt.adapters.base import BaseRelation, ConstraintSupport, PythonJobHelper, available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.sql import SQLAdapter
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
@@ -13,6 +15,8 @@ from dbt_common.contracts.metadata import CatalogTable
 from dbt.adapters.omnigraph.catalog import catalog_table
 from dbt.adapters.omnigraph.column import OmniGraphColumn
 from dbt.adapters.omnigraph.connections import OmniGraphConnectionManager
+from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
+from dbt.adapters.omnigraph.python_models import SparkModel
 from dbt.adapters.omnigraph.relation import OmniGraphRelation
 from dbt.adapters.omnigraph.seeds import arrow_table
 
@@ -92,6 +96,25 @@ class OmniGraphAdapter(SQLAdapter):
             "omnigraph__get_catalog_for_single_relation", kwargs={"relation": relation}
         )
         return catalog_table(rows)
+
+    # ------------------------------------------------------------------ Python models
+
+    @property
+    def default_python_submission_method(self) -> str:
+        return "spark"
+
+    @property
+    def python_submission_helpers(self) -> dict[str, Callable[..., PythonJobHelper]]:  # type: ignore[override]
+        return {"spark": self._spark_model}
+
+    def _spark_model(
+        self, parsed_model: Mapping[str, Any], credentials: OmniGraphCredentials
+    ) -> PythonJobHelper:
+        handle = self.connections.get_thread_connection().handle
+        return SparkModel(parsed_model, credentials, self.connections.pool.place(), handle)
+
+    def generate_python_submission_response(self, submission_result: int) -> AdapterResponse:
+        return AdapterResponse(_message=f"OK {submission_result}", rows_affected=submission_result)
 
     # ------------------------------------------------------------------ for macros
 

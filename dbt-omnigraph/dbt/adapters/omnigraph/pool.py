@@ -7,6 +7,8 @@ trips, so closing one only puts it back. The lock protects the idle lists.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import adbc_driver_flightsql.dbapi as flightsql
@@ -19,6 +21,14 @@ BRANCH_HEADER = "x-omnigraph-branch"
 GRAPH_HEADER = "x-omnigraph-graph"
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the graph answers, and what one has to say there."""
+
+    uri: str
+    credentials: OmniGraphCredentials
+
+
 class Handle:
     """One ADBC connection on one branch, as dbt has it in its hands."""
 
@@ -27,6 +37,8 @@ class Handle:
         self._pool = pool
         self._connection = connection
         self._cursor: Any = None
+        self.on_cancel: Callable[[], object] | None = None
+        """Stops work that is not a statement of this connection."""
         self.closed = False
 
     def cursor(self) -> Any:  # noqa: ANN401
@@ -36,7 +48,9 @@ class Handle:
         return self._cursor
 
     def cancel(self) -> None:
-        """Stop the running statement; from any thread."""
+        """Stop what runs; from any thread."""
+        if self.on_cancel is not None:
+            self.on_cancel()
         if self._cursor is not None:
             self._cursor.adbc_cancel()
 
@@ -75,6 +89,10 @@ class Pool:
             connection = idle.pop() if idle else None
         return Handle(self, branch, connection or self._connect(branch))
 
+    def place(self) -> Place:
+        """Where others find the graph that these connections are of."""
+        return Place(self._environment.address(), self._credentials)
+
     def put_back(self, branch: str, connection: Any) -> None:  # noqa: ANN401
         with self._lock:
             self._idle.setdefault(branch, []).append(connection)
@@ -110,9 +128,9 @@ def connection_options(credentials: OmniGraphCredentials, branch: str) -> dict[s
     if credentials.username:
         options["username"] = credentials.username
         options["password"] = credentials.password or ""
-    if credentials.tls_root_certs:
-        with open(credentials.tls_root_certs, encoding="ascii") as file:
-            options[DatabaseOptions.TLS_ROOT_CERTS.value] = file.read()
+    trusted = credentials.root_certificates()
+    if trusted is not None:
+        options[DatabaseOptions.TLS_ROOT_CERTS.value] = trusted
     if credentials.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
     return options

@@ -37,6 +37,14 @@ class RunBranch:
         self._resumed: Kept | None = None
         self._settled = False
         self._last_line: str | None = None
+        if self._retrying and credentials.publish == "on_success":
+            self._refuse_what_a_retry_cannot_complete()
+
+    def _refuse_what_a_retry_cannot_complete(self) -> None:
+        """After an interruption dbt's results lack the nodes that it never came to."""
+        waiting = kept.recall(self._folder, self.target)
+        if waiting is not None and waiting.never_ran:
+            raise DbtRuntimeError(f"{waiting.branch}: {_incomplete(waiting.never_ran)}")
 
     @property
     def target(self) -> str:
@@ -103,9 +111,8 @@ class RunBranch:
         if not ended.passed:
             self._keep(Kept(name, self.target, False, never_ran), "The run did not succeed")
         elif never_ran:
-            what = f"{len(never_ran)} selected nodes never ran ({', '.join(never_ran[:3])})"
-            self._keep(Kept(name, self.target, False, never_ran), what)
-            ended.fail(what)
+            self._keep(Kept(name, self.target, False, never_ran), _incomplete(never_ran))
+            ended.fail(_incomplete(never_ran))
         else:
             try:
                 self._publish(name)
@@ -140,7 +147,7 @@ class RunBranch:
         self._last_line = (
             f"{' '.join(what.split())}; {self.target} is unchanged. "
             f"The branch {branch.branch} is kept for {self._credentials.branch_ttl}: "
-            f"`dbt retry` goes on with it, "
+            f"{'' if branch.never_ran else '`dbt retry` goes on with it, '}"
             f"`{operation}publish {named}` publishes it as it is, "
             f"`{operation}drop_branch {named}` drops it; to inspect it, "
             f'query "{branch.branch}".<schema>.<table>.'
@@ -156,6 +163,15 @@ class RunBranch:
             handle.cursor().execute(sql)
         finally:
             handle.close()
+
+
+def _incomplete(never_ran: tuple[str, ...]) -> str:
+    """Why a branch is not published: dbt itself forgets what it never came to."""
+    named = ", ".join(never_ran[:3]) + (", …" if len(never_ran) > 3 else "")
+    return (
+        f"{len(never_ran)} selected nodes never ran ({named}), and a retry does not know them: "
+        "start the command again"
+    )
 
 
 def _quoted(name: str) -> str:

@@ -65,7 +65,12 @@
     '{{ information_schema.database }}' as table_database,
     t.table_schema as table_schema,
     t.table_name as table_name,
-    case when t.table_type = 'VIEW' then 'VIEW' else 'BASE TABLE' end as table_type,
+    case
+      when t.table_type = 'VIEW' then 'VIEW'
+      when t.table_schema = 'nodes' then 'NODE TABLE'
+      when t.table_schema = 'edges' then 'EDGE TABLE'
+      else 'BASE TABLE'
+    end as table_type,
     t.table_comment as table_comment,
     null as table_owner,
     c.column_name as column_name,

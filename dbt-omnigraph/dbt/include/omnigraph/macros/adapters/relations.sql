@@ -1,6 +1,10 @@
 {# Making, renaming and dropping relations. Every statement is one commit of the run's branch. #}
 
-{% macro omnigraph__create_table_as(temporary, relation, sql) -%}
+{% macro omnigraph__create_table_as(temporary, relation, compiled_code, language='sql') -%}
+  {%- if language == 'python' -%}
+    {{ return(omnigraph__python_table(relation, compiled_code)) }}
+  {%- endif -%}
+  {%- set sql = compiled_code -%}
   {%- set contract = config.get('contract') -%}
   {%- set sql_header = config.get('sql_header', none) -%}
   {{ sql_header if sql_header is not none }}
@@ -88,4 +92,9 @@
 
 {% macro omnigraph__snapshot_string_as_time(timestamp) -%}
   {{ return("cast('" ~ timestamp ~ "' as timestamp)") }}
+{%- endmacro %}
+
+{# A staging table goes before the publish; sessions end after it. #}
+{% macro omnigraph__post_snapshot(staging_relation) -%}
+  {% do adapter.drop_relation(staging_relation) %}
 {%- endmacro %}

@@ -6,23 +6,41 @@
    With an enforced contract the columns, their constraints and descriptions make the type; without
    one they follow from the query. #}
 
-{% materialization node, adapter='omnigraph' %}
-  {{ return(omnigraph__graph_model('node')) }}
+{% materialization node, adapter='omnigraph', supported_languages=['sql', 'python'] %}
+  {%- set staged = none -%}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% if model['language'] == 'python' %}
+    {% set staged = omnigraph__staged_relation(this) %}
+    {% call statement('staged', language='python') -%}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
+    {%- endcall %}
+  {% endif %}
+  {{ return(omnigraph__graph_model('node', staged)) }}
 {% endmaterialization %}
 
-{% materialization edge, adapter='omnigraph' %}
-  {{ return(omnigraph__graph_model('edge')) }}
+{% materialization edge, adapter='omnigraph', supported_languages=['sql', 'python'] %}
+  {%- set staged = none -%}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% if model['language'] == 'python' %}
+    {% set staged = omnigraph__staged_relation(this) %}
+    {% call statement('staged', language='python') -%}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
+    {%- endcall %}
+  {% endif %}
+  {{ return(omnigraph__graph_model('edge', staged)) }}
 {% endmaterialization %}
 
-{% macro omnigraph__graph_model(kind) %}
+{# The second half of both: the rows are there, as a query. #}
+{% macro omnigraph__graph_model(kind, staged) %}
+  {%- set sql = omnigraph__rows_of(staged) -%}
   {%- set existing = load_cached_relation(this) -%}
   {%- set target = this.incorporate(type=kind) -%}
   {%- set load = config.get('load', 'replace') -%}
   {% if load not in ('replace', 'merge', 'append') %}
     {% do exceptions.raise_compiler_error("load: '" ~ load ~ "' is not one of replace, merge, append") %}
   {% endif %}
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
   {% if existing is none or load == 'replace' or should_full_refresh() %}
     {% set statement_sql = omnigraph__create_graph_type(kind, target, sql) %}
@@ -35,6 +53,7 @@
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {% do persist_docs(target, model) %}
+  {% do omnigraph__drop_staged(staged) %}
   {{ run_hooks(post_hooks, inside_transaction=False) }}
   {{ return({'relations': [target]}) }}
 {% endmacro %}

@@ -1,3 +1,54 @@
+{% materialization incremental, adapter='omnigraph', supported_languages=['sql', 'python'] %}
+  {%- set existing = load_cached_relation(this) -%}
+  {%- set target = this.incorporate(type='table') -%}
+  {%- set rebuild = existing is none or existing.is_view or should_full_refresh() -%}
+  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set strategy = config.get('incremental_strategy') or 'default' -%}
+  {%- set strategy_sql = adapter.get_incremental_strategy_macro(context, strategy) -%}
+  {%- set staged = none -%}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {% if existing is not none and existing.is_view %}
+    {{ adapter.drop_relation(existing) }}
+  {% endif %}
+  {% if model['language'] == 'python' %}
+    {% set staged = omnigraph__staged_relation(target) %}
+    {% call statement('staged', language='python') -%}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
+    {%- endcall %}
+  {% elif not rebuild %}
+    {% set staged = make_temp_relation(target) %}
+    {% call statement('staged') -%}
+      {{ create_table_as(True, staged, sql) }}
+    {%- endcall %}
+  {% endif %}
+
+  {% if rebuild %}
+    {% set build_sql = create_table_as(False, target, omnigraph__rows_of(staged)) %}
+  {% else %}
+    {% set columns = process_schema_changes(on_schema_change, staged, existing)
+      or adapter.get_columns_in_relation(existing) %}
+    {% set build_sql = strategy_sql({
+      'target_relation': target,
+      'temp_relation': staged,
+      'unique_key': config.get('unique_key'),
+      'dest_columns': columns,
+      'incremental_predicates': config.get('predicates') or config.get('incremental_predicates'),
+    }) %}
+  {% endif %}
+  {% call statement('main') -%}
+    {{ build_sql }}
+  {%- endcall %}
+
+  {% do apply_grants(target, config.get('grants'), should_revoke=should_revoke(existing, rebuild)) %}
+  {% do persist_docs(target, model) %}
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {% do omnigraph__drop_staged(staged) %}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+  {{ return({'relations': [target]}) }}
+{% endmaterialization %}
+
 {# Strategies beyond those that dbt writes itself. #}
 
 {% macro omnigraph__get_incremental_default_sql(arg_dict) -%}

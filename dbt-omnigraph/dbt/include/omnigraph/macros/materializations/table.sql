@@ -1,4 +1,4 @@
-{% materialization table, adapter='omnigraph' %}
+{% materialization table, adapter='omnigraph', supported_languages=['sql', 'python'] %}
   {%- set existing = load_cached_relation(this) -%}
   {%- set target = this.incorporate(type='table') -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
@@ -7,8 +7,8 @@
   {% if existing is not none and existing.is_view %}
     {{ adapter.drop_relation(existing) }}
   {% endif %}
-  {% call statement('main') -%}
-    {{ create_table_as(False, target, sql) }}
+  {% call statement('main', language=model['language']) -%}
+    {{ create_table_as(False, target, compiled_code, model['language']) }}
   {%- endcall %}
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}

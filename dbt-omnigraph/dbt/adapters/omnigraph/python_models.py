@@ -1,0 +1,189 @@
+"""Python models: run in this process, on Spark, against the branch of the run.
+
+`dbt.ref()` and `dbt.source()` read through the Spark source of OmniGraph, partition by partition;
+what a model returns is written through its Spark writer, in one commit of the branch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+import uuid
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.base import PythonJobHelper
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.omnigraph.column import sql_type
+from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
+from dbt.adapters.omnigraph.pool import Handle, Place
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-Dlog4j2.level=ERROR",
+}
+"""For a Spark of this process; `spark_config` of the profile goes on top."""
+
+_starting = threading.Lock()
+"""Held while a session is started: models of several threads share one."""
+
+
+@dataclass(frozen=True)
+class ModelRun:
+    """What the compiled code of a model is given: a session, and a way to read and to write."""
+
+    session: Any
+    place: Place
+    handle: Handle
+    rows: list[int]
+    """How many rows each write had."""
+
+    def read(self, relation: str) -> Any:  # noqa: ANN401 - a DataFrame of Spark
+        """A relation of the branch, as SQL names it."""
+        # A plain name may be split by the server; anything else is a query to it.
+        named = {"table": relation} if relation.count(".") == 1 else {"query": _all_of(relation)}
+        options = {**_options(self.place), **named, "at": self.handle.branch}
+        return self.session.read.format("omnigraph").options(**options).load()
+
+    def write(self, schema: str, table: str, made: object) -> None:
+        """Replace a plain table with what a model has returned."""
+        import omnigraph_spark
+
+        frame = spark_frame(self.session, made)
+        options = _options(self.place)
+        with omnigraph_spark.graph_write(
+            self.session, options.pop("uri"), self.handle.branch, actor="dbt", options=options
+        ) as writing:
+            writing.table(f"{schema}.{table}", frame, mode="overwrite")
+        self.rows.append(sum(writing.rows.values()))
+        if self.rows[-1] == 0:
+            self._make_empty(schema, table, frame)
+
+    def _make_empty(self, schema: str, table: str, frame: Any) -> None:  # noqa: ANN401
+        """No task had rows, so that none has made the table."""
+        from omnigraph_spark.sparktypes import arrow_schema
+
+        columns = ", ".join(f'"{c.name}" {sql_type(c.type)}' for c in arrow_schema(frame.schema))
+        self.handle.cursor().execute(f'create schema if not exists "{schema}"')
+        self.handle.cursor().execute(f'create or replace table "{schema}"."{table}" ({columns})')
+
+
+class SparkModel(PythonJobHelper):
+    """One Python model, on its way through Spark."""
+
+    def __init__(
+        self,
+        parsed_model: Mapping[str, Any],
+        credentials: OmniGraphCredentials,
+        place: Place,
+        handle: Handle,
+    ) -> None:
+        self._file = str(parsed_model["original_file_path"])
+        self._name = str(parsed_model["name"])
+        self._credentials = credentials
+        self._place = place
+        self._handle = handle
+
+    def submit(self, compiled_code: str) -> int:
+        """Run the model and give back how many rows it has written."""
+        session = spark_session(self._credentials)
+        run = ModelRun(session, self._place, self._handle, [])
+        scope: dict[str, Any] = {"__name__": f"dbt_model_{self._name}", "spark": session}
+        tag = f"dbt-{uuid.uuid4()}"
+        session.addTag(tag)
+        self._handle.on_cancel = lambda: session.interruptTag(tag)
+        try:
+            # Without what macros put before it, lines count as in the model's file.
+            exec(compile(compiled_code.lstrip(), self._file, "exec"), scope)
+            scope["materialize"](run)
+        except Exception as error:  # noqa: BLE001 - whatever the code of a user raises
+            raise DbtRuntimeError(_told(error, self._file)) from error
+        finally:
+            self._handle.on_cancel = None
+            session.removeTag(tag)
+        return sum(run.rows)
+
+
+def spark_session(credentials: OmniGraphCredentials) -> Any:  # noqa: ANN401
+    """The session of this process; starts one where there is none."""
+    try:
+        from pyspark.sql import SparkSession
+
+        import omnigraph_spark  # noqa: F401
+    except ImportError as error:
+        raise DbtRuntimeError(
+            f"a Python model runs on Spark, which is not installed here ({error}): "
+            "pip install 'dbt-omnigraph[spark]'"
+        ) from error
+    with _starting, warnings.catch_warnings():
+        # Lance warns of any fork; the JVM is started by one that runs another program at once.
+        warnings.simplefilter("ignore")
+        if credentials.spark_remote:
+            builder = SparkSession.builder.remote(credentials.spark_remote)
+            defaults: dict[str, str] = {}
+        else:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            builder = SparkSession.builder.master("local[*]").appName("dbt")
+            defaults = _DEFAULTS
+        for name, value in {**defaults, **(credentials.spark_config or {})}.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        # Filters of a model go into the tables that it reads.
+        session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+        return session
+
+
+def spark_frame(session: Any, made: object) -> Any:  # noqa: ANN401
+    """What a model returned as a DataFrame of Spark: also from pandas, polars and Arrow."""
+    import pyarrow as pa
+
+    if hasattr(made, "to_spark"):
+        return made.to_spark()
+    if hasattr(made, "mapInArrow"):
+        return made
+    if hasattr(made, "to_arrow"):
+        made = made.to_arrow()
+    if isinstance(made, pa.Table) or type(made).__module__.startswith("pandas"):
+        return session.createDataFrame(made)
+    raise DbtRuntimeError(
+        f"the model returned {type(made).__name__}; return a DataFrame of Spark, pandas or polars, "
+        "or an Arrow table"
+    )
+
+
+def _options(place: Place) -> dict[str, str]:
+    """What the Spark source is told of the server."""
+    credentials = place.credentials
+    said = {
+        "uri": place.uri,
+        "graph": credentials.graph,
+        "token": credentials.token,
+        "user": credentials.username,
+        "password": credentials.password,
+        "tls.roots": credentials.root_certificates(),
+        "tls.skip_verify": "true" if credentials.tls_skip_verify else None,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _all_of(relation: str) -> str:
+    return f"select * from {relation}"
+
+
+def _told(error: Exception, file: str) -> str:
+    """The error with the lines of the model's own file that led to it."""
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
+    ]
+    places = "".join(f"\n  {file}:{frame.lineno} in {frame.name}" for frame in frames)
+    return f"{type(error).__name__}: {error}{places}"
