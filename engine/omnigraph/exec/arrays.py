@@ -38,6 +38,8 @@ def one_array(chunks: Sequence[pa.Array], type_: pa.DataType) -> pa.Array:
 
 def take(array: pa.Array, positions: Handles) -> pa.Array:
     """The values at positions, all of which exist."""
+    if len(positions) == 1:
+        return array.slice(int(positions[0]), 1)  # a look-up need not copy
     if isinstance(array, pa.FixedSizeListArray) and not array.null_count:
         return _take_vectors(array, positions)
     return array.take(pa.array(positions))

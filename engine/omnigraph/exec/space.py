@@ -51,6 +51,8 @@ class NodeSpace:
 
     def present(self, handles: Handles) -> Handles:
         """Those that are nodes of this version."""
+        if len(handles) == 1:
+            return handles if self.holds(int(handles[0])) else handles[:0]
         kept = handles[(handles >= 0) & (handles < self.size)]
         if self._positions is None:
             return kept[kept < self.rows]
