@@ -13,6 +13,9 @@ from omnigraph.exec.view import Neighbours
 BLOCK = 1 << 22
 """How many (source, node) pairs a search holds at a time, unless it has one source."""
 
+SOURCES = 1 << 14
+"""The most sources that are searched from at a time."""
+
 STEP = 4
 """How many times as many edges it follows at once."""
 
@@ -47,7 +50,7 @@ def reachable(
     if low > high:
         return
     marked = csr.rows is not None and not _sparse(csr, csr.rows, len(sources), high)
-    per_block = max(len(sources), 1)
+    per_block = SOURCES
     if marked:
         per_block = max(1, BLOCK // max(csr.rows or 1, len(csr.targets) // STEP))
     waiting = [
