@@ -33,6 +33,7 @@ from omnigraph.storage.branches import (
     set_protected,
 )
 from omnigraph.storage.collect import CollectReport, collect
+from omnigraph.storage.counts import StoreCounts
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, chain, resolve
 from omnigraph.storage.optimize import OptimizeReport, optimize
@@ -64,6 +65,10 @@ class Graph(History, Bulk):
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
+
+    def counts(self) -> StoreCounts:
+        """What this process has asked of the graph's store so far: requests, bytes, retries."""
+        return self._store.counts()
 
     # ------------------------------------------------------------------ branches and history
 
