@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from omnigraph.branching.conflicts import Conflict, Conflicts, of_violation
 from omnigraph.branching.differences import touched_rows
 from omnigraph.branching.entities import changes_of_source
@@ -20,6 +23,7 @@ from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.fragments import RowSet, read_rows
 from omnigraph.storage.table_views import TableView
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.validation import (
@@ -31,6 +35,10 @@ from omnigraph.storage.validation import (
     unique_rule_violations,
 )
 from omnigraph.storage.value_checks import value_problems
+
+_ID = pa.string()
+PROBED_WORTH = 32
+"""Looking one id up in an index costs about what reading so many ids at known places does."""
 
 Problems = Iterator[ConstraintViolation | LoadError]
 
@@ -79,14 +87,33 @@ class Piece:
         return Overlaid(table, self.rows_taken) if self.rows_taken is not None else table
 
     @cached_property
+    def touched_by_target(self) -> RowSet | None:
+        """The rows of the base that the target replaced or took out; none without a base."""
+        base, target = self.sides.base, self.sides.target
+        if base is None or target is None:
+            return None
+        return touched_rows(self.tables, base.image, target.image)[0]
+
+    @cached_property
+    def removed_by_target(self) -> pa.Array:
+        """The ids of entities that the base has and the target has not."""
+        base, target = self.sides.base, self.sides.target
+        assert base is not None and target is not None
+        old, new = (
+            pa.chunked_array([b.column("id") for b in read_rows(self.tables, rows, ["id"])], _ID)
+            for rows in touched_rows(self.tables, base.image, target.image)
+        )
+        return old.filter(pc.invert(pc.is_in(old, new))).combine_chunks()
+
+    @cached_property
     def met(self) -> TableView:
         """What is taken over, beside what the target wrote since the base."""
         base, target = self.sides.base, self.sides.target
-        if base is None or target is None or self.rows_taken is None:
+        if base is None or target is None or self.way == "take":
             return self.view
         _, new = touched_rows(self.tables, base.image, target.image)
         table = LiftedTable(self.tables, target, self.merged, only=new)
-        return Overlaid(table, self.rows_taken)
+        return Overlaid(table, self.rows_taken) if self.rows_taken is not None else table
 
 
 def check_integrity(
@@ -158,18 +185,43 @@ class _Check:
         edge = piece.merged
         if isinstance(edge, EdgeType) and not piece.like_target:
             ends = self._at(f"node:{edge.src}", f"node:{edge.dst}")
-            if not self._settled([piece, *ends]):
+            if self._settled([piece, *ends]):
+                return
+            # The source has all ends of its edges: only the target can have removed one.
+            whole = self.trusted and not (piece.rows_taken and piece.rows_taken.combined)
+            if not whole or any(self._may_miss(piece, end) for end in ends):
                 yield from endpoint_violations(self.image, piece.change)
+
+    def _may_miss(self, edges: Piece, end: Piece) -> bool:
+        """Whether the target may have removed a node that edges of the source are at."""
+        left = end.touched_by_target
+        if left is None or left.rows > PROBED_WORTH * edges.change.buffer.rows:
+            return end.sides.target_moved
+        gone = end.removed_by_target
+        ends = [name for name in ("src", "dst") if _end(edges.merged, name) == end.merged.name]
+        return len(gone) > 0 and any(
+            pc.any(pc.is_in(rows.column(name), gone)).as_py()
+            for rows in edges.change.buffer.scan(ends)
+            for name in ends
+        )
 
     def references(self, piece: Piece) -> Problems:
         node = piece.merged
         if isinstance(node, NodeType) and not piece.like_target:
             edges = (e.table_key for e in self.image.catalog.edges_touching(node.name))
             touching = self._at(*edges)
-            # The source keeps no edge of a node that it removed: only the target can have one.
-            apart = not self.trusted or any(edge.sides.target_moved for edge in touching)
-            if apart and not self._settled([piece, *touching]):
-                yield from reference_violations(self.image, piece.change)
+            # The source keeps no edge of a node that it removed: only the target can have
+            # written one.
+            image = self.image
+            if self.trusted:
+                if not any(edge.sides.target_moved for edge in touching):
+                    return
+                image = replace(image, table=self._edges_met)
+            if not self._settled([piece, *touching]):
+                yield from reference_violations(image, piece.change)
+
+    def _edges_met(self, key: str) -> TableView:
+        return self.pieces[key].met if key.startswith("edge:") else self.pieces[key].view
 
     def cardinalities(self, piece: Piece) -> Problems:
         edge = piece.merged
@@ -177,6 +229,11 @@ class _Check:
             return
         if not self._settled([piece, *self._at(f"node:{edge.src}")]):
             yield from cardinality_violations(self.image, piece.change)
+
+
+def _end(type_: GraphType, name: str) -> str:
+    assert isinstance(type_, EdgeType)
+    return type_.src if name == "src" else type_.dst
 
 
 def _place(problem: ConstraintViolation | LoadError) -> tuple[object, ...]:

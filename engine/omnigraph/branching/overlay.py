@@ -72,9 +72,10 @@ class Overlaid:
 
     @cached_property
     def _covered(self) -> pa.Array:
-        # What leaves by its place alone is as it was in the base: not among what came since.
-        gone = self.taken.removed if self.below.only is None else self.taken.sought
-        return pa.concat_arrays([self.taken.arriving, gone])
+        # What leaves without having been read is where it was in the base: not in new files.
+        known = [self.taken.sought, self.taken.replaced_ids]
+        gone = [self.taken.removed] if self.below.only is None else known
+        return pa.concat_arrays([self.taken.arriving, *gone])
 
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         with_id = list(dict.fromkeys([*columns, "id"]))

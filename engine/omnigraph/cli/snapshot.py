@@ -118,8 +118,10 @@ def _show_rows(
     condition: str | None,
     limit: int,
 ) -> None:
+    from omnigraph.python_values import python_rows
+
     table = shown.scan(type_name, columns, condition, limit).read_all()
-    rows = table.to_pylist()
+    rows = python_rows(table)
     if invocation.json:
         output.write_json(
             {

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.json_values import json_value
+from omnigraph.python_values import python_values
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class QueryResult:
 def json_values(array: pa.Array) -> list[Any]:
     """A column as JSON keeps it."""
     type_ = array.type
-    values: list[Any] = array.to_pylist()
+    values = python_values(array)
     if pa.types.is_string(type_) or pa.types.is_boolean(type_):
         return values
     if pa.types.is_integer(type_) and type_.bit_width <= 32:

@@ -21,6 +21,7 @@ from omnigraph.errors import (
     StorageError,
     did_you_mean,
 )
+from omnigraph.python_values import python_rows
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
@@ -234,7 +235,7 @@ class Snapshot:
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
         """One entity as a dictionary, or none."""
         condition = in_condition("id", pa.array([id], pa.string()))
-        rows = self.scan(type_name, filter=condition).read_all().to_pylist()
+        rows = python_rows(self.scan(type_name, filter=condition).read_all())
         return rows[0] if rows else None
 
     def _batches(

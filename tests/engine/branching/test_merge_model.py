@@ -22,6 +22,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import omnigraph
+from omnigraph.branching import entities
+from omnigraph.branching.entities import FEW_ROWS
 from omnigraph.errors import MergeConflict, StorageError
 from omnigraph.storage import failpoints
 from support.graphs import contents
@@ -88,9 +90,11 @@ class MergeMachine(RuleBasedStateMachine):
                 if after is not None:
                     self.advance(name, after)
 
-    @rule(pair=PAIRS, side=SIDES, delete=SELDOM, plan=st.booleans())
-    def merge(self, pair: tuple[str, str], side: str, delete: bool, plan: bool) -> None:
+    @rule(pair=PAIRS, side=SIDES, delete=SELDOM, plan=st.booleans(), read=st.booleans())
+    def merge(self, pair: tuple[str, str], side: str, delete: bool, plan: bool, read: bool) -> None:
         source, target = pair
+        # Rows that only the source replaced are read where they are few, and else not.
+        entities.FEW_ROWS = FEW_ROWS if read else -1
         if not {source, target} <= self.heads.keys():
             return
         outcome, expected, conflicts = self.foretold(source, target, side)
@@ -190,8 +194,10 @@ class MergeMachine(RuleBasedStateMachine):
     ) -> tuple[str, State | None, list[Found]]:
         theirs, ours = self.heads[source], self.heads[target]
         near, far = self.distances(theirs), self.distances(ours)
+        common = near.keys() & far.keys()
+        above = {a for c in common for a in self.distances(c) if a != c}
         base = max(
-            near.keys() & far.keys(),
+            common - above,
             key=lambda c: (-(near[c] + far[c]), self.commits[c].number, c),
         )
         if base == theirs:
@@ -214,6 +220,7 @@ class MergeMachine(RuleBasedStateMachine):
         return found
 
     def teardown(self) -> None:
+        entities.FEW_ROWS = FEW_ROWS
         if hasattr(self, "graph"):
             report = self.graph.verify()
             assert report.findings == ()

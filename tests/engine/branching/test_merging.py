@@ -100,6 +100,24 @@ def test_a_value_freed_by_a_row_that_is_not_read_can_be_taken(graph: Graph, unre
     assert graph.verify().ok
 
 
+def test_rows_that_the_target_only_rewrote_are_not_what_it_wrote(
+    graph: Graph, unread: None
+) -> None:
+    """Compaction puts a boat that the source removed into a new file of the target."""
+    for name, reg in (("Old", "R1"), ("Other", "R2")):
+        with graph.transaction("main") as txn:
+            txn.upsert("Boat", [{"name": name, "reg": reg}])
+    graph.merge("main", "wip")
+    drop(graph, "wip", "Old")
+    with graph.transaction("wip") as txn:
+        txn.upsert("Boat", [{"name": "New", "reg": "R1"}])
+    put(graph, "main", "Eel")
+    graph.optimize("main")
+    merged(graph)
+    assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Eel", "New", "Other"]
+    assert graph.verify().ok
+
+
 @pytest.mark.parametrize("granularity", ["entity", "property"])
 def test_a_tuple_of_both_sides_meets_rows_that_neither_changed(
     root: str, granularity: Granularity, unread: None

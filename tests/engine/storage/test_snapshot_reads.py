@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -418,3 +419,13 @@ def test_an_edge_to_a_node_that_the_same_transaction_deletes_is_refused(root: st
 
     error = refused(graph, ConstraintViolation, contradictory)
     assert error.notation == "endpoint(K.dst = b)"
+
+
+def test_days_and_times_beyond_the_calendar_of_python_are_numbers(root: str) -> None:
+    graph = omnigraph.init(root, "node Z { k: String @key  d: Date?  t: DateTime?  l: [Date]? }")
+    data = {"k": "far", "d": 259_200_005, "t": 2**63 - 1, "l": [19_723, -719_163]}
+    graph.load(json.dumps({"type": "Z", "data": data}).encode())
+    near = dt.date(2024, 1, 1)
+    assert graph.snapshot().get("Z", "far") == {"id": "far"} | data | {"l": [near, -719_163]}
+    (row,) = graph.query("query q() { match { $z: Z } return { $z.d, $z.t } }").rows()
+    assert row == {"z.d": 259_200_005, "z.t": str(2**63 - 1)}
