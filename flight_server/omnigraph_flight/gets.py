@@ -84,7 +84,10 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         service.admission.leave(user)
         raise
 
+    request.session.enter()  # until the last batch, which is after this call
+
     def ended(rows: int, size: int, error: BaseException | None = None) -> Exception | None:
+        request.session.leave()
         service.calls.end(call)
         service.admission.leave(user)
         source.done()

@@ -179,7 +179,10 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
                 session = service.sessions.of(
                     entrance.caller, context.peer(), entrance.cookie, entrance.fresh
                 )
-                return handle(Request(entrance.caller, session, entrance.headers, context))
+                try:
+                    return handle(Request(entrance.caller, session, entrance.headers, context))
+                finally:
+                    session.leave()
             except Exception as error:
                 code = error.code if isinstance(error, OmniGraphError) else "internal"
                 log.info("refused", extra={"method": method, "code": code, "user": user})
