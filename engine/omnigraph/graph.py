@@ -89,7 +89,7 @@ class Graph(History, Bulk):
         merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
         `__` and is not listed.
         """
-        if is_hidden(name.strip()) != hidden:
+        if is_hidden(branch_name(name)) != hidden:
             raise InvalidInput(
                 f"names that begin with {HIDDEN!r} are not for branches of users",
                 hint="Choose another name.",

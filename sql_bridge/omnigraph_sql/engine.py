@@ -18,6 +18,7 @@ from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
 from omnigraph_sql.functions import register_functions
+from omnigraph_sql.json_functions import register_json_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
@@ -49,6 +50,7 @@ class Engine:
         reserved = {_RESERVED: str(min(10_485_760, pool // 64))}
         self.context = SessionContext(SessionConfig(_SETTINGS | reserved), runtime)
         register_functions(self.context)
+        register_json_functions(self.context)
         self._lock = threading.Lock()
         self._tables: OrderedDict[str, None] = OrderedDict()
         self._numbers = itertools.count(1)

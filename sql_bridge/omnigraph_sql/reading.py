@@ -17,6 +17,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.constants import is_constant
+from omnigraph_sql.direct import DirectScan, direct_scan
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.engine_sql import to_engine
 from omnigraph_sql.failures import engine_failures
@@ -63,6 +64,8 @@ class Planned:
     written: exp.Expr = field(repr=False)
     tables: tuple[ReadableTable, ...] = field(repr=False)
     """The stored tables it reads."""
+    direct: DirectScan | None = field(repr=False)
+    """The scan that answers it, where no engine is needed."""
 
     @cached_property
     def constant(self) -> list[pa.RecordBatch] | None:
@@ -79,9 +82,15 @@ class Planned:
         bound = bindings(self.parameters.names, params, self.parameters)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            return chain.from_iterable(running.batches(self._bound(values)) for values in bound)
+            return chain.from_iterable(self._batches(values, running) for values in bound)
 
         return reader(self.schema, batches)
+
+    def _batches(self, values: Bound, running: Running) -> Iterator[pa.RecordBatch]:
+        scanned = self.direct.open(values) if self.direct is not None else None
+        if scanned is not None and self.direct is not None:
+            return running.scanned(scanned, self.direct.columns)
+        return running.batches(self._bound(values))
 
     def _bound(self, values: Bound) -> DataFrame:
         if not values:
@@ -115,6 +124,7 @@ def plan_query(
         values=values,
         given=given or {},
         first_column=lambda query: _first_column(connection, query, pins),
+        column_names=lambda query: list(plan_query(connection, query, pins).schema.names),
     )
     engine = connection.engine
     try:
@@ -145,6 +155,7 @@ def plan_query(
         rewritten,
         tree,
         tuple(scope.tables),
+        None if prefix else direct_scan(rewritten, scope),
     )
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)

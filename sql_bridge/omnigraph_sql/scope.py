@@ -58,12 +58,19 @@ class Scope:
     """Rows under names that no table can have."""
     first_column: Callable[[exp.Expr], list[Any]] = _nothing
     """Runs a query at the same moments, for arguments of table functions."""
+    column_names: Callable[[exp.Expr], list[str]] = _nothing
+    """What the columns of a query are called, at the same moments."""
     values: Mapping[str, pa.Scalar] | None = None
     """The values of parameters, where there are any yet."""
     calls_with_parameters: bool = False
     """Whether a table function depends on them."""
     expansions: int = 0
     cacheable: bool = True
+
+    @property
+    def lent_rows(self) -> bool:
+        """Whether rows that are no table's are read, too."""
+        return len(self.lent) > (self.part is not None)
 
     def know(self, alias: str, schema: pa.Schema) -> None:
         """Remember the columns of a source."""

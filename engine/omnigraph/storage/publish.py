@@ -21,6 +21,7 @@ from omnigraph.errors import (
     PublishContention,
     StorageError,
 )
+from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
 from omnigraph.storage.machine_queue import MachineQueue
 from omnigraph.storage.manifest import (
@@ -146,6 +147,15 @@ class Publisher:
         if not isinstance(ticket.error, HeadMoved):
             self.forget(plan.commit)
         return ticket.outcome()
+
+    @contextmanager
+    def one_commit(self) -> Iterator[str]:
+        """The id of a commit that is made once at most, however often it is tried."""
+        commit = new_ulid()
+        try:
+            yield commit
+        finally:
+            self.forget(commit)
 
     def forget(self, commit: str) -> None:
         """Nobody will publish this commit again: whether it is in doubt no longer matters."""

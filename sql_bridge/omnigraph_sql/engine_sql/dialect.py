@@ -8,6 +8,7 @@ from sqlglot.dialects.dialect import Dialect
 from omnigraph_sql.engine_sql.aggregates import AGGREGATES
 from omnigraph_sql.engine_sql.arrays import ARRAYS
 from omnigraph_sql.engine_sql.dates import DATES
+from omnigraph_sql.engine_sql.jsons import JSONS
 from omnigraph_sql.engine_sql.texts import TEXTS
 from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
 
@@ -29,6 +30,7 @@ class DataFusion(Dialect):
             **AGGREGATES,
             **ARRAYS,
             **DATES,
+            **JSONS,
             **TEXTS,
         }
 
@@ -36,7 +38,11 @@ class DataFusion(Dialect):
             declared = expression.args["to"]
             type_ = arrow_type(declared)
             name = cast_name(type_)
-            value = self.sql(expression, "this")
+            inner = expression.this
+            if isinstance(inner, exp.JSONExtract) and inner.args.get("requires_json"):
+                # A variant that is cast is the value that the JSON holds.
+                inner = exp.JSONExtractScalar(this=inner.this, expression=inner.expression)
+            value = self.sql(inner)
             safe = safe_prefix or ("TRY_" if isinstance(expression, exp.TryCast) else "")
             if name is not None:
                 return f"{safe}CAST({value} AS {name})"
@@ -91,7 +97,7 @@ class DataFusion(Dialect):
         def is_sql(self, expression: exp.Is) -> str:
             # The engine loses track of whether its own IS TRUE can be null.
             wanted = expression.expression
-            if not isinstance(wanted, exp.Boolean):
+            if not isinstance(wanted, exp.Boolean) or expression.args.get("negate"):
                 return super().is_sql(expression)
             known = (
                 f"coalesce({self.sql(expression, 'this')}, {'false' if wanted.this else 'true'})"

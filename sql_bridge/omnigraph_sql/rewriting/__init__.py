@@ -16,12 +16,14 @@ from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
 from omnigraph_sql.rewriting.resolve_tables import resolve_tables
 from omnigraph_sql.rewriting.spell_names import spell_names
+from omnigraph_sql.rewriting.turn_tables import turn_tables
 from omnigraph_sql.rewriting.type_literals import type_literals
 from omnigraph_sql.scope import Scope
 
 PASSES = (
     number_parameters,
     plain_shapes,
+    turn_tables,
     answer_session,
     call_functions,
     resolve_tables,
