@@ -78,7 +78,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     source = _source(service, request, ticket)
     service.admission.enter(user)
     try:
-        measured = service.measured("read", ticket.graph)
+        measured = service.measured("read", ticket.graph, user)
         call = service.calls.begin(ticket.call, user, request.context, source.stop)
     except BaseException:
         service.admission.leave(user)
