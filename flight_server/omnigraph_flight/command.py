@@ -75,6 +75,18 @@ if TYPE_CHECKING:
     help="Serve /metrics and /health over HTTP there.",
 )
 @click.option(
+    "--statement-seconds",
+    envvar="OMNIGRAPH_STATEMENT_SECONDS",
+    type=click.FloatRange(min=0),
+    help="Stop statements that run longer; 0 is never.  [default: 600]",
+)
+@click.option(
+    "--memory-bytes",
+    envvar="OMNIGRAPH_MEMORY_BYTES",
+    type=click.IntRange(min=0),
+    help="What queries of a graph hold before they go to disk.  [default: half of the machine's]",
+)
+@click.option(
     "--log",
     envvar="OMNIGRAPH_LOG",
     type=click.Choice(["text", "json"]),
