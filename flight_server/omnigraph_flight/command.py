@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from omnigraph_flight.running import Server
 
 
+LOOK_SECONDS = 0.2
+
+
 @command(
     "serve",
     example="""
@@ -124,7 +127,9 @@ def serve(
             for line in how_to_connect(server):
                 output.write_line(line)
         sys.stdout.flush()
-        while not ended.wait(3600.0):
+        # The signal may reach any thread, and wakes this one, which alone may handle it, only if
+        # it reaches this one: so it has to look.
+        while not ended.wait(LOOK_SECONDS):
             pass
         logging.getLogger("omnigraph.flight").info("ending: running statements may finish")
 
