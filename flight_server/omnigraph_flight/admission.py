@@ -33,6 +33,8 @@ class Limits:
     """The most that is kept of one result that was run once to be read in slices."""
     ingest_bytes: int = 0
     """The most that one upload may bring; 0 is no limit."""
+    parameter_bytes: int = 256 * 1024 * 1024
+    """The most that one set of bound parameters may bring: they are held in memory."""
     batch_bytes: int = 3 * 1024 * 1024
     """The size to which batches are cut: many clients refuse messages over 4 MiB."""
     slices: int = 64

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from omnigraph_flight.running import Server
 
 
+LOOK_SECONDS = 0.2
+
+
 @command(
     "serve",
     example="""
@@ -75,6 +78,18 @@ if TYPE_CHECKING:
     help="Serve /metrics and /health over HTTP there.",
 )
 @click.option(
+    "--statement-seconds",
+    envvar="OMNIGRAPH_STATEMENT_SECONDS",
+    type=click.FloatRange(min=0),
+    help="Stop statements that run longer; 0 is never.  [default: 600]",
+)
+@click.option(
+    "--memory-bytes",
+    envvar="OMNIGRAPH_MEMORY_BYTES",
+    type=click.IntRange(min=0),
+    help="What queries of a graph hold before they go to disk.  [default: half of the machine's]",
+)
+@click.option(
     "--log",
     envvar="OMNIGRAPH_LOG",
     type=click.Choice(["text", "json"]),
@@ -112,7 +127,9 @@ def serve(
             for line in how_to_connect(server):
                 output.write_line(line)
         sys.stdout.flush()
-        while not ended.wait(3600.0):
+        # The signal may reach any thread, and wakes this one, which alone may handle it, only if
+        # it reaches this one: so it has to look.
+        while not ended.wait(LOOK_SECONDS):
             pass
         logging.getLogger("omnigraph.flight").info("ending: running statements may finish")
 

@@ -147,5 +147,8 @@ def _text_of(path: Path) -> str:
 
 
 def with_flags(config: Config, **flags: Any) -> Config:  # noqa: ANN401
-    """The configuration with what was given on the command line."""
-    return replace(config, **{name: value for name, value in flags.items() if value is not None})
+    """The configuration with what was given on the command line; some of it is a limit."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    limiting = {each.name for each in fields(Limits)} & given.keys()
+    limits = replace(config.limits, **{name: given.pop(name) for name in limiting})
+    return replace(config, limits=limits, **given)

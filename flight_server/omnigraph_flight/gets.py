@@ -78,13 +78,16 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     source = _source(service, request, ticket)
     service.admission.enter(user)
     try:
-        measured = service.measured("read", ticket.graph)
+        measured = service.measured("read", ticket.graph, user)
         call = service.calls.begin(ticket.call, user, request.context, source.stop)
     except BaseException:
         service.admission.leave(user)
         raise
 
+    request.session.enter()  # until the last batch, which is after this call
+
     def ended(rows: int, size: int, error: BaseException | None = None) -> Exception | None:
+        request.session.leave()
         service.calls.end(call)
         service.admission.leave(user)
         source.done()

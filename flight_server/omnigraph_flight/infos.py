@@ -140,7 +140,7 @@ def _run_once(
     try:
         with (
             service.admission.turn(user),
-            service.measured("read", asked.settings.graph),
+            service.measured("read", asked.settings.graph, user),
             service.calls.running(first.call, user, request.context, place.connection.cancel),
         ):
             with place.lock, place.pinned(ready.snapshot):
@@ -159,7 +159,7 @@ def _change_once(
     with (
         service.admission.turn(user),
         service.writing_place(request, asked.transaction, settings) as place,
-        service.measured("update", settings.graph),
+        service.measured("update", settings.graph, user),
         service.calls.running(first.call, user, request.context, place.connection.cancel),
     ):
         rows = prepare(place.connection, asked.text).read(asked.params, 0, 1)

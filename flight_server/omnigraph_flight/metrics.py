@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -18,6 +19,9 @@ from omnigraph_sql.engine import engine_of
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _OPERATIONS = (0, 1, 2, 5, 10, 14, 20, 50, 100, 200, 500, 1000, 10_000)
 Kind = Literal["read", "update", "upload"]
+SLOW_SECONDS = 1.0
+"""Reads that take longer are written to the log; everything that changes something is, anyway."""
+log = logging.getLogger("omnigraph.flight")
 
 
 class Metrics:
@@ -104,20 +108,35 @@ class Metrics:
 class Measured:
     """One statement from its beginning to its end. A context manager, or ended by hand."""
 
-    def __init__(self, metrics: Metrics, kind: Kind, graph: Graph) -> None:
+    def __init__(self, metrics: Metrics, kind: Kind, name: str, graph: Graph, user: str) -> None:
         self._metrics = metrics
         self._kind = kind
+        self._name = name
         self._graph = graph
+        self._user = user
         self._began = time.perf_counter()
         self._operations = graph.counts().operations
 
     def end(self, error: BaseException | None = None) -> None:
-        self._metrics.ran(
-            self._kind,
-            "ok" if error is None else str(getattr(error, "code", "internal")),
-            time.perf_counter() - self._began,
-            self._graph.counts().operations - self._operations,
-        )
+        outcome = "ok" if error is None else str(getattr(error, "code", "internal"))
+        seconds = time.perf_counter() - self._began
+        operations = self._graph.counts().operations - self._operations
+        self._metrics.ran(self._kind, outcome, seconds, operations)
+        if self._kind != "read" or seconds > SLOW_SECONDS or outcome != "ok":
+            log.info(
+                "%s by %s: %s",
+                self._kind,
+                self._user,
+                outcome,
+                extra={
+                    "kind": self._kind,
+                    "graph": self._name,
+                    "user": self._user,
+                    "outcome": outcome,
+                    "seconds": round(seconds, 6),
+                    "storage_operations": operations,
+                },
+            )
 
     def __enter__(self) -> Measured:
         return self

@@ -85,7 +85,7 @@ def run_update(
     with (
         service.admission.turn(user),
         service.writing_place(request, transaction, settings) as place,
-        service.measured("update", settings.graph),
+        service.measured("update", settings.graph, user),
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
         if params is None:
@@ -116,12 +116,12 @@ def _ingest(
     with (
         service.admission.turn(user),
         service.writing_place(request, transaction, settings) as place,
-        service.measured("upload", settings.graph),
+        service.measured("upload", settings.graph, user),
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
         count: int = place.connection.ingest(
             body.table,
-            _incoming(service, reader),
+            _incoming(service, reader, service.limits.ingest_bytes, "an upload"),
             mode,
             schema=schema,
             catalog=catalog,
@@ -131,18 +131,20 @@ def _ingest(
     return count
 
 
-def _incoming(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.RecordBatchReader:
-    """An upload as it arrives, up to what an upload may bring."""
+def _incoming(
+    service: Service, reader: fl.MetadataRecordBatchReader, most: int, what: str
+) -> pa.RecordBatchReader:
+    """What a client sends as it arrives, up to so many bytes; 0 is no limit."""
 
     def batches() -> Iterator[pa.RecordBatch]:
-        most, size = service.limits.ingest_bytes, 0
+        size = 0
         for chunk in reader:
             if chunk.data is None:
                 continue
             size += chunk.data.nbytes
             service.metrics.bytes_received.inc(chunk.data.nbytes)
             if most and size > most:
-                raise ResourceLimit("the size of an upload in bytes", most, size)
+                raise ResourceLimit(f"the size of {what} in bytes", most, size)
             yield aligned(chunk.data)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
@@ -156,7 +158,8 @@ def _parameters(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.Re
         return None  # a client that has nothing to bind sends no schema at all
     if not schema.names:
         return None
-    table = _incoming(service, reader).read_all().combine_chunks()
+    most = service.limits.parameter_bytes
+    table = _incoming(service, reader, most, "parameters").read_all().combine_chunks()
     if not table.num_rows:
         return pa.RecordBatch.from_pylist([], schema)
     return pa.RecordBatch.from_arrays(

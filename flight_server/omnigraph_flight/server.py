@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import pyarrow.flight as fl
 
@@ -19,7 +19,7 @@ from omnigraph_flight.infos import flight_info, result_schema
 from omnigraph_flight.puts import do_put
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import COOKIE, chosen_by_headers
-from omnigraph_flight.statuses import told_to_client
+from omnigraph_flight.statuses import Unsupported, told_to_client
 
 _ENTRANCE = "omnigraph"
 log = logging.getLogger("omnigraph.flight")
@@ -86,6 +86,12 @@ class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
         return b""
 
 
+def _not_spoken(request: Request) -> Never:  # noqa: ARG001
+    raise Unsupported(
+        "this part of Flight is not served here", hint="Send Flight SQL commands, or list actions."
+    )
+
+
 class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
     """Serves graphs over Arrow Flight SQL."""
 
@@ -143,6 +149,22 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
             )
         )
 
+    def list_flights(
+        self,
+        context: fl.ServerCallContext,
+        criteria: bytes,  # noqa: ARG002
+    ) -> Iterator[fl.FlightInfo]:
+        return self._answer("ListFlights", context, _not_spoken)
+
+    def do_exchange(
+        self,
+        context: fl.ServerCallContext,
+        descriptor: fl.FlightDescriptor,  # noqa: ARG002
+        reader: fl.MetadataRecordBatchReader,  # noqa: ARG002
+        writer: fl.MetadataRecordBatchWriter,  # noqa: ARG002
+    ) -> None:
+        self._answer("DoExchange", context, _not_spoken)
+
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:  # noqa: ARG002
         return [(name, description) for name, (description, _) in sorted(ACTIONS.items())]
 
@@ -157,7 +179,10 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
                 session = service.sessions.of(
                     entrance.caller, context.peer(), entrance.cookie, entrance.fresh
                 )
-                return handle(Request(entrance.caller, session, entrance.headers, context))
+                try:
+                    return handle(Request(entrance.caller, session, entrance.headers, context))
+                finally:
+                    session.leave()
             except Exception as error:
                 code = error.code if isinstance(error, OmniGraphError) else "internal"
                 log.info("refused", extra={"method": method, "code": code, "user": user})

@@ -76,9 +76,9 @@ class Service:
         self.metrics.sessions.set(len(self.sessions))
         self.metrics.prepared.set(len(self.prepared))
 
-    def measured(self, kind: Kind, graph: str) -> Measured:
+    def measured(self, kind: Kind, graph: str, user: str) -> Measured:
         """Count a statement from now to its end."""
-        return Measured(self.metrics, kind, self.graphs.graph(graph))
+        return Measured(self.metrics, kind, graph, self.graphs.graph(graph), user)
 
     def require_short(self, text: str) -> str:
         """A statement's text, unless it is longer than texts may be."""

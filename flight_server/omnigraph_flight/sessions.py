@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -90,10 +90,30 @@ class Session:
         self.options: dict[str, str] = {}
         self.transactions: dict[str, Transaction] = {}
         self.cookies: deque[str] = deque(maxlen=_COOKIES_KEPT)
-        self.used = time.monotonic()
+        self._used = time.monotonic()
+        self._calls = 0
         self._access = access
         self._lock = threading.Lock()
         self._homes: dict[str, Place] = {}
+
+    def enter(self) -> None:
+        """A call of the session begins; until it leaves, the session is not idle."""
+        with self._lock:
+            self._calls += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._calls -= 1
+            self._used = time.monotonic()
+
+    def idle_since(self, moment: float) -> bool:
+        """Whether nothing has run in it since then."""
+        with self._lock:
+            return not self._calls and self._used < moment
+
+    def touch(self) -> None:
+        """Somebody has come by."""
+        self._used = time.monotonic()
 
     def settings(self, headers: Mapping[str, str]) -> Settings:
         """What was chosen in this session, else what the call's headers ask for."""
@@ -213,7 +233,10 @@ class Sessions:
         return len(self._sessions)
 
     def of(self, caller: Caller, peer: str, cookie: str | None, fresh: str | None) -> Session:
-        """The session of a call. `fresh` is the cookie that the answer gives the client."""
+        """The session of a call, which has entered it and must leave it again.
+
+        `fresh` is the cookie that the answer gives the client.
+        """
         with self._lock:
             session = self._by_cookie.get(cookie) if cookie else None
             if session is None or session.caller.name != caller.name:
@@ -223,7 +246,7 @@ class Sessions:
                     session = self._sessions[key] = Session(key, caller, self._access)
             if fresh:
                 self._remember(session, fresh)
-            session.used = time.monotonic()
+            session.enter()
         return session
 
     def transaction(self, id_: bytes, caller: Caller) -> Transaction:
@@ -233,7 +256,7 @@ class Sessions:
             for session in self._sessions.values():
                 found = session.transactions.get(wanted)
                 if found is not None and found.user == caller.name:
-                    session.used = time.monotonic()
+                    session.touch()
                     return found
         raise NotFound(
             "there is no such open transaction",
@@ -265,19 +288,19 @@ class Sessions:
         """End the sessions that nobody has used for a while; how many there were."""
         limit = time.monotonic() - self._idle
         with self._lock:
-            idle = [session for session in self._sessions.values() if session.used < limit]
+            idle = [each for each in self._sessions.values() if each.idle_since(limit)]
             for session in idle:
                 self._forget(session)
-        for session in idle:
-            try:
-                session.close()
-            except Exception as error:  # noqa: BLE001 - the others must end, too
-                on_error(error)
+        _close(idle, on_error)
         return len(idle)
 
     def close_all(self, on_error: Callable[[Exception], None]) -> None:
-        self._idle = -1.0
-        self.expire(on_error)
+        """End all of them, also those in which something runs."""
+        with self._lock:
+            every = list(self._sessions.values())
+            for session in every:
+                self._forget(session)
+        _close(every, on_error)
 
     def _remember(self, session: Session, cookie: str) -> None:
         if len(session.cookies) == session.cookies.maxlen:
@@ -289,6 +312,14 @@ class Sessions:
         self._sessions.pop(session.key, None)
         for cookie in session.cookies:
             self._by_cookie.pop(cookie, None)
+
+
+def _close(sessions: Iterable[Session], on_error: Callable[[Exception], None]) -> None:
+    for session in sessions:
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001 - the others must end, too
+            on_error(error)
 
 
 def chosen_by_headers(headers: Mapping[str, list[str]]) -> dict[str, str]:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
+from adbc_driver_flightsql import dbapi
+from adbc_driver_manager import Error
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flight.clients import query
 from flight.conftest import Serve
+from omnigraph import Graph
 from omnigraph_flight.actions import ACTIONS
 from omnigraph_flight.admission import Limits
 from omnigraph_flight.messages import encoded, wrapped
@@ -65,6 +68,20 @@ def _put(flight: fl.FlightClient, data: bytes) -> None:
 
 def test_descriptors_of_another_kind(flight: fl.FlightClient) -> None:
     refused(lambda: flight.get_flight_info(fl.FlightDescriptor.for_path("a", "b")))
+
+
+def test_parts_of_flight_that_are_not_spoken(flight: fl.FlightClient) -> None:
+    def exchange() -> None:
+        writer, reader = flight.do_exchange(fl.FlightDescriptor.for_command(b"x"))
+        with writer:
+            writer.done_writing()
+            reader.read_all()
+
+    for call in (lambda: list(flight.list_flights(b"x")), exchange):
+        told = refused(call)
+        assert "unsupported" in told
+        assert "Traceback" not in told
+        assert "File " not in told
 
 
 @pytest.mark.parametrize("name", [*ACTIONS, "Nonsense"])
@@ -194,6 +211,23 @@ def test_results_that_are_too_large_are_stopped(serve: Serve) -> None:
     with fl.connect(server.uri) as client:
         told = refused(lambda: query(client, _ENDLESS))
     assert "resource_limit" in told
+
+
+def test_requests_that_are_too_large_are_refused(serve: Serve, graph: Graph) -> None:
+    server = serve(
+        limits=Limits(statement_bytes=10_000, parameter_bytes=100_000, ingest_bytes=100_000)
+    )
+    many = pa.table({"name": [f"{number:0100}" for number in range(2000)]})
+    with dbapi.connect(server.uri, autocommit=True) as client, client.cursor() as cursor:
+        for send in (
+            lambda: cursor.execute(f"SELECT '{'x' * 10_000}'"),
+            lambda: cursor.executemany("INSERT INTO Person (name) VALUES (?)", many),
+            lambda: cursor.adbc_ingest("words", many),
+        ):
+            with pytest.raises(Error, match="resource_limit"):
+                send()
+    assert graph.snapshot().count("Person") == 3
+    assert graph.tables() == []
 
 
 def test_an_error_in_the_middle_of_a_stream_is_told(flight: fl.FlightClient) -> None:

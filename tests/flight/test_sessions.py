@@ -12,7 +12,7 @@ from adbc_driver_manager import Error
 from flight.clients import action, header, query, rows
 from flight.conftest import Connect, Serve
 from omnigraph import Graph
-from omnigraph_flight.messages import encoded, message
+from omnigraph_flight.messages import encoded, message, wrapped
 from omnigraph_flight.running import Server
 from support.social import add_person, social_graph
 
@@ -113,6 +113,22 @@ def test_an_idle_session_ends(serve: Serve) -> None:
         server.service.sessions.expire(lambda error: pytest.fail(str(error)))
         assert len(server.service.sessions) == 0
         assert query(client, COUNT).num_rows == 1, "the next call begins a new one"
+
+
+def test_a_session_whose_result_is_still_being_read_is_not_idle(serve: Serve) -> None:
+    server = serve(session_seconds=0.1)
+    digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+    tables = ", ".join(f"{digits} {name}(v)" for name in "abcdef")
+    with fl.connect(server.uri) as client:
+        command = wrapped("CommandStatementQuery", query=f"SELECT a.v FROM {tables}")
+        info = client.get_flight_info(fl.FlightDescriptor.for_command(command))
+        reader = client.do_get(info.endpoints[0].ticket)
+        count = reader.read_chunk().data.num_rows
+        time.sleep(0.2)
+        assert server.service.sessions.expire(lambda error: pytest.fail(str(error))) == 0
+        assert count + reader.read_all().num_rows == 1_000_000
+        time.sleep(0.3)
+        assert server.service.sessions.expire(lambda error: pytest.fail(str(error))) == 1
 
 
 def test_several_graphs_are_told_apart(

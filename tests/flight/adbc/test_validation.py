@@ -298,9 +298,9 @@ def test_info(client: dbapi.Connection) -> None:
     ],
 )
 def test_objects_are_filtered(
-    client: dbapi.Connection, filters: dict[str, str], names: set[str]
+    client: dbapi.Connection, filters: dict[str, Any], names: set[str]
 ) -> None:
-    wanted = {"catalog_filter": "main", **filters}
+    wanted: dict[str, Any] = {"catalog_filter": "main", **filters}
     found = client.adbc_get_objects(depth="tables", **wanted).read_all().to_pylist()
     tables = {
         table["table_name"]

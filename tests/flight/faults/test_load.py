@@ -51,7 +51,7 @@ class Seen:
 
 LONG = os.environ.get("OMNIGRAPH_PROFILE") == "soak"
 CLIENTS, SECONDS = (200, 120.0) if LONG else (12, 6.0)
-IDLE_SECONDS = 5.0
+IDLE_SECONDS = 2.0
 ROOM = 200_000_000
 """Bytes by which the server may be larger when all are gone than it was early on."""
 POOLED = 24

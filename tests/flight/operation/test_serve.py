@@ -13,8 +13,10 @@ from pathlib import Path
 import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import dbapi
+from adbc_driver_manager import Error
 
 from flight.clients import rows
+from flight.clients import run as run_statement
 from flight.conftest import Serve
 from flight.processes import serving, uri_in
 from omnigraph import Graph
@@ -79,6 +81,31 @@ def test_a_file_the_environment_and_flags_configure_it(graph: Graph, tmp_path: P
         process.send_signal(signal.SIGINT)
         _, log = process.communicate(timeout=30)
         assert json.loads(log.splitlines()[-1])["level"] == "info"
+
+
+def test_limits_are_flags_and_variables_too(graph: Graph) -> None:
+    digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+    tables = ", ".join(f"{digits} {name}(v)" for name in "abcdefghij")
+    arguments = (graph.uri, "--port", "0", "--memory-bytes", "50000000")
+    with (
+        serving(*arguments, OMNIGRAPH_STATEMENT_SECONDS="3") as (_, said),
+        dbapi.connect(uri_in(said), autocommit=True) as client,
+    ):
+        with pytest.raises(Error, match="timeout"):
+            rows(client, f"SELECT a.v FROM {tables}")
+        assert rows(client, "SELECT 7") == [(7,)]
+
+
+def test_the_log_says_who_changed_what_and_at_what_cost(graph: Graph) -> None:
+    with serving(graph.uri, "--port", "0", "--log", "json") as (process, said):
+        with dbapi.connect(uri_in(said), autocommit=True) as client:
+            run_statement(client, "INSERT INTO Person (name) VALUES ('Dee')")
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+    (told,) = [line for line in map(json.loads, log.splitlines()) if "kind" in line]
+    assert (told["kind"], told["user"], told["outcome"]) == ("update", "anonymous", "ok")
+    assert told["storage_operations"] > 0
+    assert told["seconds"] > 0
 
 
 @pytest.mark.parametrize(
