@@ -21,6 +21,10 @@ from omnigraph_flight.tickets import Language, Ticket
 
 HOME = "home"
 """Stands in tickets for the transaction that a session began with the statement BEGIN."""
+UNASKED_SLICES = 8
+"""Into how many slices a scan is cut for a client that reads them all and did not say."""
+UNASKED_ROWS = 10_000
+"""So many rows at least are worth a slice of their own."""
 KEPT_TICKETS = 4
 """How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
 
@@ -45,14 +49,22 @@ def flight_info(
         return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
     asked = _asked(service, request, command)
     place = service.place_of(request, asked.transaction, asked.settings)
-    wanted = request.slices(service.limits.slices)
+    said = request.slices(service.limits.slices)
+    wanted = said or 1
     with place.lock, place.pinned() as snapshot:
         statement = prepare(place.connection, asked.text)
         schema = statement.result_schema
         ready = Ready(place, statement, snapshot)
         at_once = not statement.changes and wanted > 1 and not _is_cut(asked, ready)
         if not statement.changes and not at_once:
-            tickets, size = _tickets(service, request, asked, ready, wanted), _Size()
+            if said is not None:
+                cut = statement.slices(said)
+            elif request.reads_every_slice and _is_cut(asked, ready):
+                most = min(UNASKED_SLICES, service.limits.slices)
+                cut = statement.slices(most, rows_each=UNASKED_ROWS)
+            else:
+                cut = 1
+            tickets, size = _tickets(service, request, asked, ready, cut), _Size()
     if at_once:
         tickets, size = _run_once(service, request, asked, ready, wanted)
     if statement.changes:
@@ -119,14 +131,13 @@ def _is_cut(asked: Asked, ready: Ready) -> bool:
 
 
 def _tickets(
-    service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
+    service: Service, request: Request, asked: Asked, ready: Ready, of: int
 ) -> list[Ticket]:
-    """Tickets for a statement that runs when they come back."""
+    """Tickets for so many slices of a statement that runs when they come back."""
     statement, snapshot = ready.statement, ready.snapshot
     within = None if snapshot else asked.transaction.id if asked.transaction else HOME
     moment = f"{snapshot.branch}@{snapshot.commit}" if snapshot else None
     first = _ticket(request, asked, statement.language, asked.text, moment, within)
-    of = statement.slices(wanted) if wanted > 1 else 1
     service.waiting.put(first.call, ready)
     return [first] if of == 1 else [first.slice(index, of) for index in range(of)]
 

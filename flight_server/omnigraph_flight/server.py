@@ -24,6 +24,8 @@ from omnigraph_flight.statuses import Unsupported, told_to_client
 _ENTRANCE = "omnigraph"
 log = logging.getLogger("omnigraph.flight")
 Answer = TypeVar("Answer")
+_ADBC = "ADBC Flight SQL Driver"
+"""How the driver names itself; it reads all endpoints of a result, in their order."""
 
 
 class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
@@ -36,11 +38,13 @@ class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
         cookie: str | None,
         answer: dict[str, str],
         fresh: str | None,
+        reads_every_slice: bool = False,
     ) -> None:
         self.caller = caller
         self.headers = headers
         self.cookie = cookie
         self.fresh = fresh
+        self.reads_every_slice = reads_every_slice
         self._answer = answer
 
     def sending_headers(self) -> dict[str, str]:
@@ -62,7 +66,12 @@ class Entrances(fl.ServerMiddlewareFactory):  # type: ignore[misc]
             cookie = _cookie(headers)
             fresh = None if cookie else secrets.token_urlsafe(16)
             answer = {"set-cookie": f"{COOKIE}={fresh}"} if fresh else {}
-            return Entrance(caller, chosen_by_headers(headers), cookie, answer, fresh)
+            chosen, thorough = chosen_by_headers(headers), _reads_every_slice(headers)
+            return Entrance(caller, chosen, cookie, answer, fresh, thorough)
+
+
+def _reads_every_slice(headers: dict[str, list[str]]) -> bool:
+    return any(agent.startswith(_ADBC) for agent in headers.get("user-agent", ()))
 
 
 def _cookie(headers: dict[str, list[str]]) -> str | None:
@@ -180,7 +189,15 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
                     entrance.caller, context.peer(), entrance.cookie, entrance.fresh
                 )
                 try:
-                    return handle(Request(entrance.caller, session, entrance.headers, context))
+                    return handle(
+                        Request(
+                            entrance.caller,
+                            session,
+                            entrance.headers,
+                            context,
+                            entrance.reads_every_slice,
+                        )
+                    )
                 finally:
                     session.leave()
             except Exception as error:

@@ -32,13 +32,15 @@ class Request:
     headers: Mapping[str, str]
     context: Any
     """Flight's own view of the call."""
+    reads_every_slice: bool = False
+    """Some clients read only the first slice of a result and believe that it is all."""
 
     @property
     def settings(self) -> Settings:
         return self.session.settings(self.headers)
 
-    def slices(self, most: int) -> int:
-        """Into how many slices the client wants results at most."""
+    def slices(self, most: int) -> int | None:
+        """Into how many slices the client asks for results; none if it does not say."""
         return self.session.slices(self.headers, most)
 
 

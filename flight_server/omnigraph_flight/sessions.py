@@ -125,12 +125,11 @@ class Session:
             dialect=chosen.get("dialect") or "postgres",
         )
 
-    def slices(self, headers: Mapping[str, str], most: int) -> int:
-        """Into how many slices results are offered: one, unless the client asks for more.
-
-        Some clients read only the first slice and believe that it is all.
-        """
-        wanted = self.options.get("slices") or headers.get("slices") or "1"
+    def slices(self, headers: Mapping[str, str], most: int) -> int | None:
+        """Into how many slices the client asks for results; none if it does not say."""
+        wanted = self.options.get("slices") or headers.get("slices")
+        if wanted is None:
+            return None
         if not wanted.isdecimal() or not int(wanted):
             raise InvalidInput(
                 f"{wanted!r} is no number of slices", hint=f"Ask for 1 to {most} slices."

@@ -58,7 +58,7 @@ class Statement(Protocol):
     def is_scan(self) -> bool:
         """Whether parts of one table give parts of its result."""
 
-    def slices(self, at_most: int) -> int:
+    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
         """Into how many slices its result can be read in parallel."""
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader: ...
@@ -123,8 +123,8 @@ class SqlStatement:
     def is_scan(self) -> bool:
         return self._statement.is_scan
 
-    def slices(self, at_most: int) -> int:
-        return self._statement.slices(at_most)
+    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
+        return self._statement.slices(at_most, rows_each=rows_each)
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
         if of > 1:
@@ -186,7 +186,7 @@ class GqStatement:
     def is_scan(self) -> bool:
         return False
 
-    def slices(self, at_most: int) -> int:  # noqa: ARG002
+    def slices(self, at_most: int, *, rows_each: int = 0) -> int:  # noqa: ARG002
         return 1
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:  # noqa: ARG002

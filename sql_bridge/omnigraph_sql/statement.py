@@ -105,10 +105,17 @@ class Statement:
         """Whether parts of one table give parts of its result."""
         return self._sliced() is not None
 
-    def slices(self, at_most: int) -> int:
-        """Into how many slices its result can be read in parallel; 1 where it cannot."""
+    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
+        """Into how many slices its result can be read in parallel; 1 where it cannot.
+
+        With `rows_each`, only into slices of about so many rows or more, and not at all where a
+        condition leaves nobody knows how many.
+        """
         table = self._sliced()
-        return 1 if table is None else max(1, min(at_most, table.fragments()))
+        if table is None or (rows_each and self._tree.find(exp.Where)):
+            return 1
+        most = min(at_most, table.rows // rows_each) if rows_each else at_most
+        return max(1, min(most, table.fragments())) if most > 1 else 1
 
     def read_slice(self, index: int, of: int, params: Params = None) -> pa.RecordBatchReader:
         """One of so many slices of the result, at the pinned moment."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 
 import pyarrow as pa
+import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import dbapi
 from adbc_driver_manager import ProgrammingError
 
 from flight.clients import header, rows
 from omnigraph import Graph
+from omnigraph_flight.messages import wrapped
 from omnigraph_flight.running import Server
 
 
@@ -90,10 +92,38 @@ def test_partitions_are_read_from_anywhere(server: Server, graph: Graph) -> None
     assert sorted(seen) == ["Ann", "Bob", "Cid", "Dee", "Eli", "Fay", "Gus"]
 
 
-def test_one_slice_unless_asked(client: dbapi.Connection) -> None:
+def test_a_small_scan_is_one_slice_unless_asked(client: dbapi.Connection) -> None:
     with client.cursor() as cursor:
         partitions, _ = cursor.adbc_execute_partitions("SELECT name FROM Person")
     assert len(partitions) == 1
+
+
+def test_a_large_scan_comes_in_slices_and_in_order(client: dbapi.Connection, graph: Graph) -> None:
+    for part in range(3):  # each a fragment of its own
+        names = pa.array([f"p{part}{n:05}" for n in range(15_000)])
+        with graph.transaction() as txn:
+            txn.insert("Person", pa.table({"name": names}))
+    scan = "SELECT name FROM Person"
+    with client.cursor() as cursor:
+        partitions, _ = cursor.adbc_execute_partitions(scan)
+        cursor.execute(scan)
+        read = cursor.fetch_arrow_table().column("name").to_pylist()
+        ordered, _ = cursor.adbc_execute_partitions(f"{scan} ORDER BY name")
+        filtered, _ = cursor.adbc_execute_partitions(f"{scan} WHERE name = 'p100000'")
+    assert len(partitions) > 1
+    assert read == sorted(read)
+    assert len(read) == 45_003
+    assert (len(ordered), len(filtered)) == (1, 1)
+
+
+def test_a_client_that_may_read_one_slice_only_gets_one(server: Server, graph: Graph) -> None:
+    for part in range(2):
+        with graph.transaction() as txn:
+            txn.insert("Person", pa.table({"name": [f"p{part}{n:05}" for n in range(15_000)]}))
+    command = wrapped("CommandStatementQuery", query="SELECT name FROM Person")
+    with fl.connect(server.uri) as client:
+        info = client.get_flight_info(fl.FlightDescriptor.for_command(command))
+    assert len(info.endpoints) == 1
 
 
 @pytest.mark.parametrize(
