@@ -14,7 +14,7 @@ import pyarrow as pa
 from datafusion import DataFrame, RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 
 from omnigraph.graph import Graph
-from omnigraph.storage.providers import ReadableTable
+from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
 from omnigraph_sql.functions import register_functions
@@ -22,6 +22,10 @@ from omnigraph_sql.json_functions import register_json_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
+SMALL_ROWS = 1 << 15
+SMALL_BYTES = 8 << 20
+HELD_BYTES = 256 << 20
+"""How many rows and bytes a table has that is held in memory, and how much is held of all."""
 
 _SETTINGS = {
     # Names arrive spelled and quoted; the engine must not fold them again.
@@ -48,7 +52,9 @@ class Engine:
         register_functions(self.context)
         register_json_functions(self.context)
         self._lock = threading.Lock()
-        self._tables: OrderedDict[str, None] = OrderedDict()
+        self._tables: OrderedDict[str, int] = OrderedDict()
+        """The registered names, with how many bytes of rows each holds."""
+        self._held = 0
         self._numbers = itertools.count(1)
 
     def table(self, table: ReadableTable, *, addresses: bool = False) -> str:
@@ -59,11 +65,30 @@ class Engine:
                 self._tables.move_to_end(name)
                 return name
             with engine_failures():
-                self.context.register_table(name, table.provider(addresses=addresses))
-            self._tables[name] = None
+                self._tables[name] = self._register(name, table, addresses)
             while len(self._tables) > REGISTERED_TABLES:
-                self.context.deregister_table(self._tables.popitem(last=False)[0])
+                oldest, held = self._tables.popitem(last=False)
+                self._held -= held
+                self.context.deregister_table(oldest)
         return name
+
+    def _register(self, name: str, table: ReadableTable, addresses: bool) -> int:
+        """Register a version; how many bytes of it are held.
+
+        A small one is read once and held: preparing a scan with a filter takes the store longer
+        than the engine needs for all of its rows, and a version never changes.
+        """
+        if table.rows <= SMALL_ROWS and self._held < HELD_BYTES and table.scannable:
+            columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
+            rows = table.scan(columns).read_all().select(columns)
+            if rows.nbytes <= SMALL_BYTES:
+                nothing = pa.RecordBatch.from_pylist([], schema=rows.schema)
+                batches = rows.combine_chunks().to_batches() or [nothing]
+                self.context.register_record_batches(name, [batches])
+                self._held += rows.nbytes
+                return int(rows.nbytes)
+        self.context.register_table(name, table.provider(addresses=addresses))
+        return 0
 
     def lend(self, rows: ComputedRows | ReadableTable, part: slice | None = None) -> str:
         """Register rows for one statement; `take_back` when it is planned."""
