@@ -57,38 +57,42 @@ class Engine:
         self._held = 0
         self._numbers = itertools.count(1)
 
-    def table(self, table: ReadableTable, *, addresses: bool = False) -> str:
-        """The name under which a table version is registered; registers it if need be."""
-        name = f"{table.address}#" if addresses else table.address
+    def table(self, table: ReadableTable, *, addresses: bool = False, held: bool = True) -> str:
+        """The name under which a table version is registered; registers it if need be.
+
+        `held` says that its rows may be held in memory.
+        """
+        name = f"{table.address}{'#' * addresses}{'*' * held}"
         with self._lock:
             if name in self._tables:
                 self._tables.move_to_end(name)
                 return name
             with engine_failures():
-                self._tables[name] = self._register(name, table, addresses)
+                kept = self._hold(name, table, addresses) if held else 0
+                if not kept:
+                    self.context.register_table(name, table.provider(addresses=addresses))
+                self._tables[name] = kept
             while len(self._tables) > REGISTERED_TABLES:
-                oldest, held = self._tables.popitem(last=False)
-                self._held -= held
+                oldest, freed = self._tables.popitem(last=False)
+                self._held -= freed
                 self.context.deregister_table(oldest)
         return name
 
-    def _register(self, name: str, table: ReadableTable, addresses: bool) -> int:
-        """Register a version; how many bytes of it are held.
+    def _hold(self, name: str, table: ReadableTable, addresses: bool) -> int:
+        """Register the rows of a small version; how many bytes are held, none if it is not small.
 
-        A small one is read once and held: preparing a scan with a filter takes the store longer
+        Preparing a scan with a filter takes the store longer
         than the engine needs for all of its rows, and a version never changes.
         """
-        if table.rows <= SMALL_ROWS and self._held < HELD_BYTES and table.scannable:
-            columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
-            rows = table.scan(columns).read_all().select(columns)
-            if rows.nbytes <= SMALL_BYTES:
-                nothing = pa.RecordBatch.from_pylist([], schema=rows.schema)
-                batches = rows.combine_chunks().to_batches() or [nothing]
-                self.context.register_record_batches(name, [batches])
-                self._held += rows.nbytes
-                return int(rows.nbytes)
-        self.context.register_table(name, table.provider(addresses=addresses))
-        return 0
+        if table.rows > SMALL_ROWS or self._held > HELD_BYTES or not table.scannable:
+            return 0
+        columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
+        rows = table.scan(columns).read_all().select(columns)
+        if not 0 < rows.nbytes <= SMALL_BYTES or not rows.num_rows:
+            return 0
+        self.context.register_record_batches(name, [rows.combine_chunks().to_batches()])
+        self._held += rows.nbytes
+        return int(rows.nbytes)
 
     def lend(self, rows: ComputedRows | ReadableTable, part: slice | None = None) -> str:
         """Register rows for one statement; `take_back` when it is planned."""

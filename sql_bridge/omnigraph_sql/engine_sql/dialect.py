@@ -79,7 +79,10 @@ class DataFusion(Dialect):
 
         def dot_sql(self, expression: exp.Dot) -> str:
             # The engine reads `name.field`, but no field of anything that is computed.
-            if isinstance(expression.this, exp.Column | exp.Dot | exp.Identifier):
+            base = expression.this
+            while isinstance(base, exp.Dot):
+                base = base.this
+            if isinstance(base, exp.Column | exp.Identifier):
                 return super().dot_sql(expression)
             name = self.sql(exp.Literal.string(expression.expression.name))
             return f"get_field({self.sql(expression, 'this')}, {name})"
