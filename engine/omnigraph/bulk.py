@@ -16,7 +16,7 @@ from omnigraph.loading.columnar import read_columnar
 from omnigraph.schema import Catalog
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage import bulk
-from omnigraph.storage.bulk import BulkJob, BulkMode, StagedFiles, Target
+from omnigraph.storage.bulk import BulkJob, BulkMode, StagedFiles, Target, refuse_merge
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name
 from omnigraph.storage.plain_checks import check_required
@@ -26,7 +26,17 @@ from omnigraph.storage.surveys import Survey, Texts, text_slices
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import MAIN, Commit
 
-__all__ = ["Bulk", "BulkJob", "BulkMode", "StagedFiles", "Survey", "Target", "Texts", "write_rows"]
+__all__ = [
+    "Bulk",
+    "BulkJob",
+    "BulkMode",
+    "StagedFiles",
+    "Survey",
+    "Target",
+    "Texts",
+    "refuse_merge",
+    "write_rows",
+]
 
 
 class Bulk:

@@ -23,6 +23,8 @@ class Limits:
     """How long a statement waits for its turn before it is refused."""
     statement_seconds: float = 600.0
     """How long a statement may run; 0 is for ever."""
+    memory_bytes: int = 0
+    """What the queries of one graph hold in memory before they go to disk; 0 is half of all."""
     statement_bytes: int = 4 * 1024 * 1024
     """The longest text of a statement."""
     result_bytes: int = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -79,17 +78,18 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     source = _source(service, request, ticket)
     service.admission.enter(user)
     try:
+        measured = service.measured("read", ticket.graph)
         call = service.calls.begin(ticket.call, user, request.context, source.stop)
     except BaseException:
         service.admission.leave(user)
         raise
-    began = time.perf_counter()
 
-    def ended(rows: int, size: int) -> Exception | None:
+    def ended(rows: int, size: int, error: BaseException | None = None) -> Exception | None:
         service.calls.end(call)
         service.admission.leave(user)
         source.done()
-        service.metrics.sent(rows, size, time.perf_counter() - began)
+        service.metrics.sent(rows, size)
+        measured.end(call.error or error)
         return call.error
 
     try:
@@ -104,8 +104,8 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
                 ended=ended,
             ),
         )
-    except Exception as error:  # noqa: BLE001 - raised again, after its place is given back
-        raise ended(0, 0) or error from None
+    except BaseException as error:  # noqa: BLE001 - raised again, after its place is given back
+        raise ended(0, 0, error) or error from None
 
 
 def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:

@@ -50,18 +50,16 @@ def flight_info(
         statement = prepare(place.connection, asked.text)
         schema = statement.result_schema
         ready = Ready(place, statement, snapshot)
-        at_once = not statement.is_update and wanted > 1 and not _is_cut(asked, ready)
-        if not statement.is_update and not at_once:
+        at_once = not statement.changes and wanted > 1 and not _is_cut(asked, ready)
+        if not statement.changes and not at_once:
             tickets, size = _tickets(service, request, asked, ready, wanted), _Size()
     if at_once:
         tickets, size = _run_once(service, request, asked, ready, wanted)
-    if statement.is_update:
+    if statement.changes:
         service.done(request, place)
         # A client that takes every statement for a query: it runs here, once.
-        count = run_update(
-            service, request, asked.transaction, asked.settings, asked.text, asked.params
-        )
-        tickets, size = [_ticket(request, asked, "count", str(count))], _Size()
+        run = _count_once if statement.is_update else _change_once
+        tickets, size = run(service, request, asked, wanted)
     endpoints = [
         fl.FlightEndpoint(
             wrapped("TicketStatementQuery", statement_handle=service.key.seal(ticket)), []
@@ -136,26 +134,64 @@ def _tickets(
 def _run_once(
     service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
 ) -> tuple[list[Ticket], _Size]:
-    """Run a statement now and keep its rows; tickets for slices of them."""
-    user, place, limits = request.caller.name, ready.place, service.limits
+    """Run a query now and keep its rows; tickets for slices of them."""
+    user, place = request.caller.name, ready.place
     first = _ticket(request, asked, "kept", "")
-    most = min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0)
     try:
         with (
             service.admission.turn(user),
+            service.measured("read", asked.settings.graph),
             service.calls.running(first.call, user, request.context, place.connection.cancel),
         ):
             with place.lock, place.pinned(ready.snapshot):
                 rows = ready.statement.read(asked.params, 0, 1)
-            kept = service.graphs.results(asked.settings.graph).keep(
-                first.call,
-                rows,
-                slices=wanted,
-                seconds=KEPT_TICKETS * service.key.seconds,
-                most_bytes=most,
-            )
+            return _kept(service, asked, first, rows, wanted)
     finally:
         service.done(request, place)
+
+
+def _change_once(
+    service: Service, request: Request, asked: Asked, wanted: int
+) -> tuple[list[Ticket], _Size]:
+    """Run a statement that gives the rows it changes: however often they are read, it ran once."""
+    user, settings = request.caller.name, asked.settings
+    first = _ticket(request, asked, "kept", "")
+    with (
+        service.admission.turn(user),
+        service.writing_place(request, asked.transaction, settings) as place,
+        service.measured("update", settings.graph),
+        service.calls.running(first.call, user, request.context, place.connection.cancel),
+    ):
+        rows = prepare(place.connection, asked.text).read(asked.params, 0, 1)
+        tickets, size = _kept(service, asked, first, rows, wanted)
+    service.metrics.changed(size.rows)
+    return tickets, size
+
+
+def _count_once(
+    service: Service,
+    request: Request,
+    asked: Asked,
+    wanted: int,  # noqa: ARG001
+) -> tuple[list[Ticket], _Size]:
+    count = run_update(
+        service, request, asked.transaction, asked.settings, asked.text, asked.params
+    )
+    return [_ticket(request, asked, "count", str(count))], _Size()
+
+
+def _kept(
+    service: Service, asked: Asked, first: Ticket, rows: pa.RecordBatchReader, wanted: int
+) -> tuple[list[Ticket], _Size]:
+    """Keep rows in files; tickets for slices of them."""
+    limits = service.limits
+    kept = service.graphs.results(asked.settings.graph).keep(
+        first.call,
+        rows,
+        slices=wanted,
+        seconds=KEPT_TICKETS * service.key.seconds,
+        most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
+    )
     cut = kept.slices(wanted)
     first = replace(first, text=kept.folder, until=kept.until, params=None)
     tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]

@@ -38,7 +38,13 @@ class Statement(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def is_update(self) -> bool: ...
+    def is_update(self) -> bool:
+        """Whether it gives a count instead of rows."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something; it may give the changed rows."""
+
     @property
     def result_schema(self) -> pa.Schema:
         """The schema of its rows; for an update, of its count."""
@@ -99,6 +105,10 @@ class SqlStatement:
         return self._statement.is_update
 
     @property
+    def changes(self) -> bool:
+        return self._statement.changes
+
+    @property
     def result_schema(self) -> pa.Schema:
         return self._statement.result_schema or COUNT
 
@@ -152,6 +162,10 @@ class GqStatement:
     @property
     def is_update(self) -> bool:
         return self._compiled.kind == "mutation"
+
+    @property
+    def changes(self) -> bool:
+        return self.is_update
 
     @cached_property
     def result_schema(self) -> pa.Schema:

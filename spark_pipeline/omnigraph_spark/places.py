@@ -46,6 +46,11 @@ class Place:
 
     def graph(self) -> Graph:
         """The graph, opened once in this process."""
+        if self.served:
+            raise InvalidInput(
+                "streams and pipelines work on the storage of a graph, not through a server",
+                hint="Give the path or s3://… of the graph as its uri.",
+            )
         return _opened(self.uri, self.storage)
 
 
@@ -88,7 +93,9 @@ def place_of(options: Mapping[str, str]) -> Place:
         options.get("token"),
         options.get("user"),
         options.get("password"),
-        *(_pem(options, f"tls.{name}") for name in ("roots", "cert", "key")),
+        _pem(options, "tls.roots"),
+        _pem(options, "tls.cert"),
+        _pem(options, "tls.key"),
         options.get("tls.skip_verify", "false").lower() == "true",
         options.get("graph"),
     )

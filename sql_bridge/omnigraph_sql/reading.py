@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
@@ -15,6 +16,7 @@ from sqlglot import exp
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
+from omnigraph_sql.constants import is_constant
 from omnigraph_sql.direct import DirectScan, direct_scan
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.engine_sql import to_engine
@@ -65,8 +67,18 @@ class Planned:
     direct: DirectScan | None = field(repr=False)
     """The scan that answers it, where no engine is needed."""
 
+    @cached_property
+    def constant(self) -> list[pa.RecordBatch] | None:
+        """The one row of a query that is nothing but literals; made once."""
+        if not self.lasting or not is_constant(self.tree):
+            return None
+        with engine_failures():
+            return self.plan.collect()
+
     def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
         """The rows, made while they are read; of each row of parameters, one after the other."""
+        if params is None and self.constant is not None:
+            return reader(self.schema, self.constant.__iter__)
         bound = bindings(self.parameters.names, params, self.parameters)
 
         def batches() -> Iterator[pa.RecordBatch]:

@@ -52,6 +52,11 @@ class Statement:
         return not isinstance(self._tree, exp.Query | exp.Describe) and not self._returns
 
     @property
+    def changes(self) -> bool:
+        """Whether it changes something, also if it gives the changed rows."""
+        return self.is_update or self._returns
+
+    @property
     def result_schema(self) -> pa.Schema | None:
         """The columns of its rows, without running it; none for an update."""
         if self.is_update:
@@ -142,9 +147,12 @@ class Statement:
             self._pins = self.connection.pins()
         pins = self._moments()
         planned = self._planned or self.connection.remembered(self._key())
-        if planned is None or not planned.lasting or not pins.still_at(planned.moments):
+        found = planned is not None and planned.lasting and pins.still_at(planned.moments)
+        if planned is None or not found:
             planned = plan_query(self.connection, self._tree, pins, prefix=self._prefix)
             self.connection.remember(self._key(), planned)
+        if self._planned is None:
+            self.connection.engine.count_plan(found)
         self._planned = planned
         return planned
 

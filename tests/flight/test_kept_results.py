@@ -159,3 +159,15 @@ def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:
         time.sleep(0.6)
         with pytest.raises(KeyError, match="expired"):
             client.do_get(fl.Ticket(renewed.ticket.ticket)).read_all()
+
+
+def test_rows_that_a_change_gives_are_read_often_and_changed_once(
+    serve: Serve, graph: Graph
+) -> None:
+    with fl.connect(serve().uri) as client:
+        info = ask(client, "INSERT INTO Person (name) VALUES ('Dee'), ('Eli') RETURNING name", 1)
+        for _ in range(3):
+            assert sorted(read(client, info)["name"].to_pylist()) == ["Dee", "Eli"]
+        gone = ask(client, "DELETE FROM Person WHERE name = 'Eli' RETURNING name", 4)
+        assert read(client, gone)["name"].to_pylist() == ["Eli"]
+    assert graph.snapshot().count("Person") == 4

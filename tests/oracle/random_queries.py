@@ -35,18 +35,21 @@ class RandomQuery:
 
 @dataclass
 class Scope:
-    """What is bound so far. Names are never used twice in a query, so nothing shadows anything."""
+    """What is bound so far. Blocks beside each other give the same names to what they bind."""
 
     graph: RandomGraph
     nodes: dict[str, RandomType] = field(default_factory=dict)
     edges: dict[str, RandomType] = field(default_factory=dict)
     params: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    counter: list[int] = field(default_factory=lambda: [0])
+    depth: int = 0
+    bound: int = 0
     room: int = MAX_NODES
 
     def fresh(self, letter: str) -> str:
-        self.counter[0] += 1
-        return f"{letter}{self.counter[0]}"
+        if letter == "p":
+            return f"p{len(self.params) + 1}"
+        self.bound += 1
+        return f"{letter * (self.depth + 1)}{self.bound}"
 
     def bind(self, type_: RandomType) -> str:
         name = self.fresh("v")
@@ -55,10 +58,9 @@ class Scope:
         return name
 
     def inner(self) -> Scope:
-        """The scope of a block: sees everything, binds for itself, shares names and parameters."""
-        return Scope(
-            self.graph, dict(self.nodes), dict(self.edges), self.params, self.counter, MAX_INNER
-        )
+        """The scope of a block: sees everything, binds for itself, shares parameters."""
+        nodes, edges = dict(self.nodes), dict(self.edges)
+        return Scope(self.graph, nodes, edges, self.params, self.depth + 1, room=MAX_INNER)
 
     def readable(self) -> list[tuple[str, RandomProperty]]:
         bound = {**self.nodes, **self.edges}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+import omnigraph_spark.submit as submitted
 from omnigraph.graph import Graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shop"
@@ -68,3 +69,23 @@ def _model_with_dbt(graph: Graph, folder: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_shop_runs_under_spark_submit(tmp_path: Path) -> None:
+    generate = [sys.executable, str(EXAMPLE / "generate.py"), str(tmp_path / "raw"), "500"]
+    subprocess.run(generate, check=True, capture_output=True, timeout=60)
+    shutil.copy(EXAMPLE / "shop.yaml", tmp_path)
+    graph = omnigraph.init(tmp_path / "elsewhere.omni", EXAMPLE / "schema.pg")
+    submit = Path(sys.executable).with_name("spark-submit")
+    done = subprocess.run(
+        [str(submit), "--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
+        + [submitted.__file__ or "", str(tmp_path / "shop.yaml"), graph.uri],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout.strip().splitlines()[-1])
+    assert report["graph_commit_id"] == graph.snapshot().commit
+    assert graph.snapshot().count("Customer") == report["rows"]["node:Customer"] == 196

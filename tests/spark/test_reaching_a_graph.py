@@ -77,7 +77,7 @@ def test_tokens_and_certificates_reach_executors(
     with omnigraph_spark.graph_write(spark, options["uri"], options=others) as w:
         w.edge("Has", spark.createDataFrame([("full", "zero")], "src string, dst string"))
     assert graph.snapshot().count("Has") == 1
-    assert [commit.actor for commit in graph.log()][:2] == ["ada", "ada"]
+    assert [commit.actor for commit in graph.commits("main")][:2] == ["ada", "ada"]
     login = {**trusted, "user": "bob", "password": "bob's token"}
     assert read(spark, **login).count() == 3
 

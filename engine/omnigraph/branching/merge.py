@@ -19,7 +19,6 @@ from omnigraph.branching.integrity import Piece
 from omnigraph.branching.prepare import Outcome, Prepared, find_base, prepare
 from omnigraph.branching.stage import Stage
 from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
-from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.branches import delete_branch, is_hidden
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
@@ -143,7 +142,11 @@ def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
 def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
     """Merge, and publish one commit on the target; the source is not changed, or deleted."""
     store.ready_to_write()
-    commit = new_ulid()
+    with store.publisher.one_commit() as commit:
+        return _merge(store, request, commit)
+
+
+def _merge(store: GraphStore, request: MergeRequest, commit: str) -> MergeResult:
     publisher = store.publisher
     for attempt in range(publisher.retry_budget):
         if attempt:

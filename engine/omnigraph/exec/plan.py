@@ -40,10 +40,14 @@ BACK: dict[Way, Way] = {
 
 @dataclass(frozen=True)
 class Start:
-    """Bind a variable to every entity that passes its tests, for each row so far."""
+    """Bind a variable to every entity that passes its tests, for each row so far.
+
+    With `equal`, only to those whose property, the first, equals one of the row, the second.
+    """
 
     variable: str
     estimate: float
+    equal: tuple[PropertyRef, PropertyRef] | None = None
     keep: frozenset[str] = frozenset()
 
 
@@ -146,17 +150,33 @@ class _Planner:
                 self._take(hop)
                 waiting -= self.bound
             else:
-                start = min(waiting, key=lambda name: (self._estimate(name), name))
-                waiting.discard(start)
-                self.rows *= max(self._estimate(start), 0.001)
-                self.steps.append(Start(start, self.rows))
-                self.bound.add(start)
+                waiting.discard(self._start(waiting))
             self._settle()
         sizes = [s.estimate for s in self.steps if isinstance(s, Start | Hop)]
         inner = sum(s.plan.touched for s in self.steps if isinstance(s, Negate))
         steps = self._kept(needed)
         touched = sum(sizes) + inner * max([1.0, *sizes])
         return MatchPlan(self.variables, steps, self.tests, max([1.0, *sizes]), touched)
+
+    def _start(self, waiting: set[str]) -> str:
+        """Bind a variable that no edge leads to: by an equal value if there is one to go by."""
+        by_value = {}
+        for condition in self.checks:
+            equal = _equal(condition, self.bound)
+            if equal is not None and equal[0].variable in waiting:
+                by_value[equal[0].variable] = (condition, equal)
+        name = min(by_value or waiting, key=lambda name: (self._estimate(name), name))
+        estimate = max(self._estimate(name), 0.001)
+        if name in by_value:
+            done, equal = by_value[name]
+            self.checks = [c for c in self.checks if c is not done]
+            self.rows = max(self.rows, estimate)
+            self.steps.append(Start(name, self.rows, equal))
+        else:
+            self.rows *= estimate
+            self.steps.append(Start(name, self.rows))
+        self.bound.add(name)
+        return name
 
     def _settle(self) -> None:
         """Everything that only removes rows comes as soon as its variables are bound."""
@@ -256,8 +276,19 @@ class _Planner:
                 case Negate():
                     alive |= set(step.correlated)
                 case Start():
-                    pass
+                    alive |= {step.equal[1].variable} if step.equal is not None else set()
         return tuple(reversed(kept))
+
+
+def _equal(condition: Condition, bound: set[str]) -> tuple[PropertyRef, PropertyRef] | None:
+    """The property of a variable to be bound that equals one of a bound variable, and that one."""
+    match condition:
+        case Compare(operator="=", left=PropertyRef() as left, right=PropertyRef() as right):
+            if left.variable in bound and right.variable not in bound:
+                return right, left
+            if right.variable in bound and left.variable not in bound:
+                return left, right
+    return None
 
 
 def variables_of(expr: Condition | Expr | None) -> frozenset[str]:

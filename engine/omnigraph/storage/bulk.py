@@ -126,15 +126,20 @@ def _prepare(txn: WriteTxn, target: Target) -> None:
     if name is None:
         txn.catalog.type_for(target.table_key)
         return
-    if target.mode == "merge":
-        raise InvalidInput(
-            f"rows cannot be merged into the plain table {name}: they have no ids",
-            hint="Use append or overwrite.",
-        )
+    refuse_merge(target)
     if target.mode == "overwrite" or not txn.plain.exists(name):
         if target.columns is None:
             raise InvalidInput(f"the columns of {name} are needed to make it")
         txn.plain.create(name, target.columns, replace=target.mode == "overwrite")
+
+
+def refuse_merge(target: Target) -> None:
+    """Refuse to merge into a plain table."""
+    if target.plain_name is not None and target.mode == "merge":
+        raise InvalidInput(
+            f"rows cannot be merged into the plain table {target.plain_name}: they have no ids",
+            hint="Use append or overwrite.",
+        )
 
 
 def _base(store: GraphStore, txn: WriteTxn, target: Target) -> Base:

@@ -59,9 +59,9 @@ def differing_rows(
         mine, others = old[files], new[files]
         if _deletions(mine) == _deletions(others):
             continue
-        live, live_after = _live(tables, before, mine), _live(tables, after, others)
-        old_gone.append(_addresses(mine, np.flatnonzero(live & ~live_after)))
-        new_gone.append(_addresses(others, np.flatnonzero(live_after & ~live)))
+        left, left_after = tables.deleted(before, mine), tables.deleted(after, others)
+        old_gone.append(_addresses(mine, np.setdiff1d(left_after, left, assume_unique=True)))
+        new_gone.append(_addresses(others, np.setdiff1d(left, left_after, assume_unique=True)))
     return (
         _row_set(
             before, [f for files, f in old.items() if files not in new], old_gone, old.values()
@@ -122,7 +122,7 @@ def still_there(
         members = np.flatnonzero(owners == fragment.fragment_id)
         if len(members) and files in today:
             offsets = addresses[members] & OFFSETS
-            known[members] = _live(tables, after, today[files])[offsets]
+            known[members] = ~np.isin(offsets, tables.deleted(after, today[files]))
             places[members] = _addresses(today[files], offsets)
     return places, known
 
@@ -206,13 +206,6 @@ def _by_files(dataset: LanceDataset) -> dict[_Files, LanceFragment]:
 def _deletions(fragment: LanceFragment) -> str | None:
     deleted = fragment.metadata.deletion_file
     return str(deleted.path(fragment.fragment_id)) if deleted else None
-
-
-def _live(tables: Tables, version: TableVersion, fragment: LanceFragment) -> npt.NDArray[np.bool_]:
-    """Which rows of a fragment are live; reads its deletion file at most."""
-    live = np.ones(fragment.physical_rows, np.bool_)
-    live[tables.deleted(version, fragment)] = False
-    return live
 
 
 def _addresses(fragment: LanceFragment, offsets: npt.NDArray[np.integer[Any]]) -> Addresses:

@@ -26,6 +26,7 @@ from omnigraph.storage.validation import (
     repeated_tuples,
     too_few,
     too_many,
+    validate,
     within_file,
 )
 from omnigraph.storage.values import TablePointer
@@ -55,6 +56,21 @@ class BulkChange(Protocol):
 
     @property
     def replaced(self) -> bool: ...
+
+
+def validated_by(
+    survey: Survey | None,
+    image: FinalImage,
+    changed: Mapping[str, BulkChange],
+    version: Callable[[str], TableVersion],
+    *,
+    deferred: bool,
+) -> None:
+    """Raise the first violation, or return; without a survey, this machine looks for it."""
+    if survey is None:
+        validate(image, deferred=deferred)
+    else:
+        Surveyed(image, changed, version, survey).validate(deferred=deferred)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from omnigraph.storage.cascade import cascade, gone_for_good
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.moments import DEFERRED_CHECKS, present
+from omnigraph.storage.moments import DEFERRED_CHECKS, commit_token, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
@@ -59,10 +59,10 @@ from omnigraph.storage.staging import (
     with_given_ids,
     writing,
 )
-from omnigraph.storage.surveyed import Surveyed
+from omnigraph.storage.surveyed import validated_by
 from omnigraph.storage.surveys import Survey
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.validation import FinalImage, validate
+from omnigraph.storage.validation import FinalImage
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers
 from omnigraph.storage.work import Work
@@ -85,15 +85,13 @@ class WriteTxn:
         registered: str | None = None,
         survey: Survey | None = None,
     ) -> None:
-        """`registered` is the id of a transaction that another process registered as this one.
-
-        A survey looks for what breaks a constraint where rows are too many for this machine.
-        """
+        """`registered` is the id of a transaction that another process registered as this one. A
+        survey looks for what breaks a rule where rows are too many for this machine."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
         self._message = message
-        self._if_commit = if_commit
+        self._if_commit = commit_token(if_commit) if if_commit is not None else None
         self._expected = dict(expected_table_versions or {})
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
@@ -395,7 +393,9 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            self._validate(touched)
+            image = FinalImage(self.catalog, touched, self._final)
+            deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
+            validated_by(self._survey, image, touched, self._version, deferred=deferred)
             work.validated = True
             touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
@@ -417,14 +417,8 @@ class WriteTxn:
         )
         return self._schema_change.on(plan) if self._schema_change else plan
 
-    def _validate(self, touched: Mapping[str, Staged]) -> None:
-        deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
-        image = FinalImage(self.catalog, touched, self._final)
-        if self._survey is None:
-            validate(image, deferred=deferred)
-        else:
-            found = Surveyed(image, touched, lambda key: self._final(key).version, self._survey)
-            found.validate(deferred=deferred)
+    def _version(self, table_key: str) -> TableVersion:
+        return self._final(table_key).version
 
     def _check_values(self) -> None:
         """Values of all tables come before what has to be looked up in any (loading.md §5)."""

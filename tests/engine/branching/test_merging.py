@@ -21,6 +21,7 @@ from omnigraph.errors import InvalidInput, MergeConflict, NotFound, PublishConte
 from omnigraph.storage import buffers, collect
 from omnigraph.storage.branches import create_branch
 from omnigraph.storage.definitions import define
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import Publisher
 from support.boats import boat, conflicts_of, drop, join, merged, part, put
 from support.graphs import boats, contents, ids, rows, state
@@ -524,6 +525,22 @@ def test_a_target_that_never_rests_is_contention(
         graph.merge("wip")
     assert runs == [store_of(graph).publisher.retry_budget]
     assert "Dot" not in ids(graph, "Boat")
+
+
+def test_nothing_stays_in_doubt_of_a_merge_that_was_given_up(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(graph, "wip", "Dot")
+    publisher = store_of(graph).publisher
+
+    def unclear(plan: PublishPlan, *, first: bool = False) -> None:
+        publisher._in_doubt.add(plan.commit)
+        raise HeadMoved(plan.base, "head")
+
+    monkeypatch.setattr(publisher, "publish", unclear)
+    with pytest.raises(PublishContention):
+        graph.merge("wip")
+    assert publisher._in_doubt == set()
 
 
 def test_a_branch_that_goes_meanwhile(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
