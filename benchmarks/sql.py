@@ -83,7 +83,7 @@ def _print_times(
 def _print_overhead(data: dict[str, pa.Table], folder: Path) -> None:
     """What the facade adds to a statement that the engine runs in no time."""
     connection = _connected(data, folder)
-    sql = "select r_name from region where r_regionkey = 1"
+    sql = "select upper(r_name) as name from region where r_regionkey = 1"
     reader = connection.execute(sql)
     assert isinstance(reader, pa.RecordBatchReader)
     reader.read_all()

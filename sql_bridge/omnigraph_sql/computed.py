@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
 from omnigraph.errors import OmniGraphError
@@ -23,6 +24,11 @@ class ComputedRows:
     def provider(self) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table."""
         return _StreamedDataset(self)
+
+
+def as_filter(given: Any) -> Any:  # noqa: ANN401
+    """A filter as Arrow's scanners take it: the engine gives a constant as a plain value."""
+    return pc.scalar(given) if isinstance(given, pa.Scalar) else given
 
 
 class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
@@ -57,7 +63,7 @@ class _Stream:
             self._batches(),
             schema=self.rows.schema,
             columns=None if columns is None else list(columns),
-            filter=filter,
+            filter=as_filter(filter),
         )
 
     def _batches(self) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from datafusion import DataFrame, RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 
 from omnigraph.graph import Graph
-from omnigraph.storage.providers import ReadableTable
+from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
 from omnigraph_sql.functions import register_functions
@@ -22,6 +22,10 @@ from omnigraph_sql.json_functions import register_json_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
+SMALL_ROWS = 1 << 15
+SMALL_BYTES = 8 << 20
+HELD_BYTES = 256 << 20
+"""How many rows and bytes a table has that is held in memory, and how much is held of all."""
 
 _SETTINGS = {
     # Names arrive spelled and quoted; the engine must not fold them again.
@@ -52,7 +56,9 @@ class Engine:
         register_functions(self.context)
         register_json_functions(self.context)
         self._lock = threading.Lock()
-        self._tables: OrderedDict[str, None] = OrderedDict()
+        self._tables: OrderedDict[str, int] = OrderedDict()
+        """The registered names, with how many bytes of rows each holds."""
+        self._held = 0
         self._numbers = itertools.count(1)
         self.plans_found = self.plans_made = 0
         """Statements whose plan was remembered, and those that had to be planned."""
@@ -63,19 +69,42 @@ class Engine:
             self.plans_found += found
             self.plans_made += not found
 
-    def table(self, table: ReadableTable, *, addresses: bool = False) -> str:
-        """The name under which a table version is registered; registers it if need be."""
-        name = f"{table.address}#" if addresses else table.address
+    def table(self, table: ReadableTable, *, addresses: bool = False, held: bool = True) -> str:
+        """The name under which a table version is registered; registers it if need be.
+
+        `held` says that its rows may be held in memory.
+        """
+        name = f"{table.address}{'#' * addresses}{'*' * held}"
         with self._lock:
             if name in self._tables:
                 self._tables.move_to_end(name)
                 return name
             with engine_failures():
-                self.context.register_table(name, table.provider(addresses=addresses))
-            self._tables[name] = None
+                kept = self._hold(name, table, addresses) if held else 0
+                if not kept:
+                    self.context.register_table(name, table.provider(addresses=addresses))
+                self._tables[name] = kept
             while len(self._tables) > REGISTERED_TABLES:
-                self.context.deregister_table(self._tables.popitem(last=False)[0])
+                oldest, freed = self._tables.popitem(last=False)
+                self._held -= freed
+                self.context.deregister_table(oldest)
         return name
+
+    def _hold(self, name: str, table: ReadableTable, addresses: bool) -> int:
+        """Register the rows of a small version; how many bytes are held, none if it is not small.
+
+        Preparing a scan with a filter takes the store longer
+        than the engine needs for all of its rows, and a version never changes.
+        """
+        if table.rows > SMALL_ROWS or self._held > HELD_BYTES or not table.scannable:
+            return 0
+        columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
+        rows = table.scan(columns).read_all().select(columns)
+        if not 0 < rows.nbytes <= SMALL_BYTES or not rows.num_rows:
+            return 0
+        self.context.register_record_batches(name, [rows.combine_chunks().to_batches()])
+        self._held += rows.nbytes
+        return int(rows.nbytes)
 
     def lend(self, rows: ComputedRows | ReadableTable, part: slice | None = None) -> str:
         """Register rows for one statement; `take_back` when it is planned."""

@@ -15,6 +15,10 @@ _PREFIX = re.compile(
     r"caused by\n?|Invalid argument error: |Cast error: |Parser error: |Internal error: |"
     r"type_coercion\n?|Compute error: )+"
 )
+_CORRELATED = re.compile(
+    r"outer_ref\(|OuterReferenceColumn|logical expression (?:InSubquery|Exists|ScalarSubquery)|"
+    r"Correlated scalar subquery|__correlated_sq|<subquery>\) is not yet supported"
+)
 _NO_FIELD = re.compile(r"No field named (?P<name>.+?)\.(?: Did you mean| Valid fields|\s*$)", re.S)
 
 
@@ -54,6 +58,12 @@ def explained(error: BaseException) -> OmniGraphError:
         name = missing["name"].replace('"', "")
         hint = message[missing.end("name") + 1 :].strip().replace('"', "") or None
         return NotFound(f"there is no column {name}", hint=_shortened(hint))
+    if _CORRELATED.search(text):
+        return InvalidInput(
+            "a subquery uses a column of the query around it in a way that cannot be run",
+            hint="Join the subquery instead: GROUP BY what it is compared with, then JOIN … ON it.",
+            details={"cause": _shortened(message) or ""},
+        )
     if "Resources exhausted" in text:
         return InvalidInput(
             "the statement needs more memory than it may have",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,8 @@ MAX_CHAIN = 1000
 # sqlglot warns where it falls back to a command; what we cannot run, we refuse ourselves.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
+_NUMBERED = re.compile(r"^\$[0-9]+$")
+"""A parameter where a dialect takes it for a name."""
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
@@ -155,6 +158,9 @@ def _numbered(tokens: list[Token]) -> list[Token]:
             number += 1
             found.append(_like(token, TokenType.COLON, ":"))
             found.append(_like(token, TokenType.VAR, str(number)))
+        elif token.token_type is TokenType.VAR and _NUMBERED.match(token.text):
+            found.append(_like(token, TokenType.COLON, ":"))
+            found.append(_like(token, TokenType.VAR, token.text[1:]))
         elif _names_parameter(found, token):
             found.append(_like(token, TokenType.VAR, token.text))
         else:

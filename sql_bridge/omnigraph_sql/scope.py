@@ -64,6 +64,8 @@ class Scope:
     """The values of parameters, where there are any yet."""
     calls_with_parameters: bool = False
     """Whether a table function depends on them."""
+    may_hold: bool = True
+    """Whether small tables may be read from memory."""
     expansions: int = 0
     cacheable: bool = True
 

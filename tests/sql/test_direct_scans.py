@@ -159,3 +159,18 @@ def test_a_scan_can_be_cancelled(both: Both) -> None:
     both.ours.cancel()
     with pytest.raises(Cancelled):
         reader.read_all()
+
+
+def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
+    engine = both.ours.engine
+    both.ours.execute("CREATE TABLE little AS SELECT 1 AS a, 'x' AS b")
+    sql = "SELECT a + 1 AS more FROM little WHERE b = 'x'"
+    assert rows(both.ours, sql) == [{"more": 2}]
+    held = engine._held
+    assert held > 0
+    assert rows(both.ours, sql) == [{"more": 2}]
+    assert engine._held == held
+    both.ours.execute("UPDATE little SET a = 5")
+    assert rows(both.ours, sql) == [{"more": 6}]
+    both.ours.execute("DELETE FROM little")
+    assert rows(both.ours, sql) == []

@@ -129,3 +129,15 @@ def test_no_text_escapes_its_parameter(
     found = rows(shared_connection, "SELECT ? AS x, count(*) AS n FROM person WHERE name <> ?",
                  [text, text])  # fmt: skip
     assert found == [{"x": text, "n": 5}]
+
+
+@pytest.mark.parametrize(
+    "dialect", ["postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery"]
+)
+def test_every_dialect_takes_every_kind_of_parameter(
+    connection: omnigraph_sql.Connection, dialect: str
+) -> None:
+    connection.dialect = dialect
+    for written, bound in (("?", [36]), ("$1", [36]), (":age", {"age": 36})):
+        found = rows(connection, f"SELECT name FROM person WHERE age = {written}", bound)
+        assert found == [{"name": "ada"}]

@@ -14,7 +14,7 @@ import omnigraph_sql
 from omnigraph.errors import InvalidInput
 from sql.conftest import table
 
-TABLES = {
+TABLES: dict[str, dict[str, list[int | None]]] = {
     "t": {"a": [1, 2, None, 3, 2, 5], "b": [None, 1, 2, 3, 0, None]},
     "s": {"c": [1, None, 3], "d": [1, 1, None]},
     "n": {"c": [1, 3, 2], "d": [1, 2, 0]},

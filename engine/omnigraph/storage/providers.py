@@ -9,6 +9,7 @@ from typing import Any
 
 import lance
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
@@ -142,6 +143,8 @@ class _PartialDataset(pads.Dataset):  # type: ignore[misc]
         batch_size: int | None = None,
     ) -> Any:  # noqa: ANN401
         wanted = list(self._shown.names if columns is None else columns)
+        if isinstance(filter, pa.Scalar):  # DataFusion gives a constant as a plain value
+            filter = pc.scalar(filter)  # noqa: A001
         if filter is not None and _has_blobs(self._dataset.schema):
             return self._filtered(fragments, wanted, filter)
         return self._dataset.scanner(

@@ -77,6 +77,16 @@ class DataFusion(Dialect):
             left, right = self.sql(expression, "this"), self.sql(expression, "expression")
             return f"(CAST({left} AS DOUBLE) / NULLIF({right}, 0))"
 
+        def dot_sql(self, expression: exp.Dot) -> str:
+            # The engine reads `name.field`, but no field of anything that is computed.
+            base = expression.this
+            while isinstance(base, exp.Dot):
+                base = base.this
+            if isinstance(base, exp.Column | exp.Identifier):
+                return super().dot_sql(expression)
+            name = self.sql(exp.Literal.string(expression.expression.name))
+            return f"get_field({self.sql(expression, 'this')}, {name})"
+
         def struct_sql(self, expression: exp.Struct) -> str:
             parts: list[str] = []
             for place, member in enumerate(expression.expressions):

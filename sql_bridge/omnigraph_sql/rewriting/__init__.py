@@ -18,6 +18,7 @@ from omnigraph_sql.rewriting.resolve_tables import resolve_tables
 from omnigraph_sql.rewriting.spell_names import spell_names
 from omnigraph_sql.rewriting.turn_tables import turn_tables
 from omnigraph_sql.rewriting.type_literals import type_literals
+from omnigraph_sql.rewriting.unnest_columns import unnest_columns
 from omnigraph_sql.scope import Scope
 
 PASSES = (
@@ -27,6 +28,7 @@ PASSES = (
     answer_session,
     call_functions,
     resolve_tables,
+    unnest_columns,
     decide_memberships,
     fit_types,
     name_results,

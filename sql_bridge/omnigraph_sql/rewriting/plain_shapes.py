@@ -6,20 +6,28 @@ import re
 
 from sqlglot import exp
 
+from omnigraph.errors import InvalidInput
 from omnigraph_sql.scope import Scope
 
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
 _MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
 def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Columns of recursive WITHs, ORDER BY ALL, FETCH, texts of times, texts added with `+`."""
+    """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
     for order in list(tree.find_all(exp.Order)):
         _order_by_all(order)
     for fetch in list(tree.find_all(exp.Fetch)):
         _limit(fetch)
+    for comparison in list(tree.find_all(*_COMPARISONS)):
+        _compare_rows(comparison)
+    for join in tree.find_all(exp.Join):
+        if join.kind in ("SEMI", "ANTI") and not join.side:
+            join.set("side", "LEFT")
     for cast in tree.find_all(exp.Cast):
         _plain_time(cast, scope)
     if scope.dialect == "tsql":
@@ -58,6 +66,32 @@ def _plain_time(cast: exp.Cast, scope: Scope) -> None:
     if scope.dialect == "postgres":
         plain = _MONTH_FIRST.sub(r"\g<3>-\g<1>-\g<2>", plain)
     text.set("this", plain)
+
+
+def _compare_rows(comparison: exp.Expr) -> None:
+    """`(a, b) < (c, d)` place by place, as SQL has it: the engine compares nulls like values."""
+    left, right = comparison.this, comparison.expression
+    if not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)):
+        return
+    pairs = list(zip(left.expressions, right.expressions, strict=False))
+    if len(left.expressions) != len(right.expressions) or not pairs:
+        raise InvalidInput(
+            "rows of different lengths are compared", hint="Give both as many values."
+        )
+    kind = type(comparison)
+    found: exp.Expr
+    if kind in (exp.EQ, exp.NEQ):
+        same = exp.and_(*(exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs))
+        found = same if kind is exp.EQ else exp.not_(exp.paren(same))
+    else:
+        strict = _STRICT.get(kind, kind)
+        *earlier, last = pairs
+        found = kind(this=last[0].copy(), expression=last[1].copy())
+        for a, b in reversed(earlier):
+            same = exp.EQ(this=a.copy(), expression=b.copy())
+            before = strict(this=a.copy(), expression=b.copy())
+            found = exp.or_(before, exp.and_(same, exp.paren(found)))
+    comparison.replace(exp.paren(found))
 
 
 def _order_by_all(order: exp.Order) -> None:

@@ -15,7 +15,13 @@ from omnigraph_sql.scope import MAX_EXPANSION, Scope, quoted
 
 
 def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Resolve each table that is not a name of the statement's own WITH."""
+    """Resolve each table that is not a name of the statement's own WITH.
+
+    Above a RIGHT or FULL join the engine pushes conditions to the wrong side, unless what stands
+    there is a scan of the store, which takes none.
+    """
+    if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
+        scope.may_hold = False
     for table in [found for found in tree.find_all(exp.Table) if not _is_cte(found)]:
         if isinstance(table.this, exp.Identifier) and table.name not in scope.lent:
             _resolve(table, scope)
@@ -66,7 +72,8 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
         scope.lent.append(scope.engine.lend(rows, scope.part))
         table = exp.Table(this=quoted(scope.lent[-1]))
     else:
-        table = exp.Table(this=quoted(scope.engine.table(rows, addresses=addresses)))
+        name = scope.engine.table(rows, addresses=addresses, held=scope.may_hold)
+        table = exp.Table(this=quoted(name))
     if addresses:
         scope.know_fields([pa.field(ADDRESS, pa.uint64())])
     scope.registered[table.name] = rows.schema

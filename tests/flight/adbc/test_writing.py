@@ -238,3 +238,15 @@ def test_a_commit_that_cannot_be_is_refused_whole(connect: Connect, graph: Graph
     with pytest.raises(Error):
         one.commit()
     assert rows(other, "SELECT age FROM Person WHERE name = 'Ann'") == [(2,)]
+
+
+def test_returning_gives_the_changed_rows_once(client: dbapi.Connection, graph: Graph) -> None:
+    run(client, "CREATE TABLE t (a BIGINT, b VARCHAR)")
+    before = graph.commits()[0].version
+    assert rows(client, "INSERT INTO t VALUES (1, 'x'), (2, 'y') RETURNING a, b") == [
+        (1, "x"),
+        (2, "y"),
+    ]
+    assert rows(client, "DELETE FROM t WHERE a = 1 RETURNING b") == [("x",)]
+    assert rows(client, "SELECT a FROM t") == [(2,)]
+    assert graph.commits()[0].version == before + 2
