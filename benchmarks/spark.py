@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -78,23 +79,54 @@ Taken = dict[str, list[Spent]]
 
 
 def spent(work: Callable[[], object]) -> Spent:
-    start, before = time.perf_counter(), cpu_seconds()
-    work()
-    return Spent(time.perf_counter() - start, cpu_seconds() - before)
+    start = time.perf_counter()
+    with Meter() as meter:
+        work()
+    return Spent(time.perf_counter() - start, meter.seconds)
 
 
-def cpu_seconds() -> float:
-    """What this process and everything it has started used so far."""
+class Meter:
+    """The CPU that this process and everything it starts use meanwhile, looked at often.
+
+    Spark kills workers that nobody waits for, so what they used is in no parent's account.
+    """
+
+    def __init__(self, every: float = 0.3) -> None:
+        self._every = every
+        self._done = threading.Event()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._before = _own_ticks()
+        self._seen = dict(self._before)
+        self.seconds = 0.0
+
+    def __enter__(self) -> Meter:
+        self._watching.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._watching.join()
+        self._seen |= _own_ticks()
+        used = sum(ticks - self._before.get(pid, 0) for pid, ticks in self._seen.items())
+        self.seconds = used / os.sysconf("SC_CLK_TCK")
+
+    def _watch(self) -> None:
+        while not self._done.wait(self._every):
+            self._seen |= _own_ticks()
+
+
+def _own_ticks() -> dict[int, int]:
+    """What this process and those under it have used themselves, by process."""
     stats = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             fields = place.read_text().rpartition(")")[2].split()
-            stats[int(place.parent.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+            stats[int(place.parent.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
     ours, found = {os.getpid()}, -1
     while found != len(ours):
         found = len(ours)
         ours |= {pid for pid, (parent, _) in stats.items() if parent in ours}
-    return sum(stats[pid][1] for pid in ours if pid in stats) / os.sysconf("SC_CLK_TCK")
+    return {pid: stats[pid][1] for pid in ours if pid in stats}
 
 
 def consumed(frame: DataFrame) -> tuple[int, ...]:
