@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
+from dbt_common.tests import enable_test_caching
 
 _SECONDS = 240
+
+# Macros that dbt has parsed once in this process stay parsed: most of the time of a small run.
+enable_test_caching()
 
 
 @dataclass(frozen=True)
