@@ -197,7 +197,7 @@ def test_python_models_run_on_a_spark_connect_server(
     opening = "def model(dbt, session):"
     aged = AGED.replace(opening, opening + connected)
     built = with_python(project, {"aged": aged, "person": PERSON, "nobody": NOBODY})
-    run = ended(built.start("run"))
+    run = ended(built.start("run"), seconds=800)
     assert run.code == 0, run.output
     assert rows("select sum(age) from analytics.aged") == [(445,)]
     assert rows("select count(*) from nodes.Person") == [(3,)]

@@ -79,9 +79,10 @@ class Project:
         return {each["unique_id"]: each["status"] for each in artifact["results"]}
 
 
-def ended(process: subprocess.Popen[str]) -> Outcome:
+def ended(process: subprocess.Popen[str], seconds: float = _SECONDS) -> Outcome:
+    """How the process ends, if it does in time."""
     try:
-        output, _ = process.communicate(timeout=_SECONDS)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
