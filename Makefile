@@ -8,8 +8,9 @@ JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark test test-dbt test-dbt-next bench-dbt test-quick test-spark lint format bench bench-cost bench-load \
-  bench-query bench-merge bench-sql bench-spark bench-flight test-clients soak clean
+.PHONY: help setup demo demo-spark test test-quick test-clients client-matrix test-dbt test-dbt-next test-spark \
+  soak lint format clean bench bench-cost bench-load bench-query bench-merge bench-sql bench-spark bench-flight \
+  bench-dbt
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -24,16 +25,20 @@ $(STAMP): constraints.txt requirements-dev.txt pyproject.toml engine/pyproject.t
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy python3-venv; \
 	     else echo "Install the package python3-venv, then try again."; exit 1; fi
+	@command -v java >/dev/null \
+	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy openjdk-17-jre-headless; \
+	     else echo "Spark needs Java 17: install openjdk-17-jre-headless, then try again."; exit 1; fi
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  -c constraints.txt -r requirements-dev.txt \
 	  -e engine -e sql_bridge -e flight_server -e spark_pipeline -e dbt-omnigraph
 	@touch $(STAMP)
 
-demo: $(STAMP) ## create a small graph, load it, branch it, show the result
+demo: $(STAMP) ## a graph loaded, branched, asked, merged and served; one built by dbt, read by Spark
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/people/run.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/dbt/run.sh
 
-demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph in one publish
+demo-spark: $(STAMP) ## raw events, cleaned by Spark, to a graph, to dbt models, to answers
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/shop/run.sh
 
 test: $(STAMP) lint ## lint, then every test
@@ -66,13 +71,26 @@ test-quick: $(STAMP) ## only the quick tests
 	$(PYTEST) -n $(JOBS) -m "not slow and not soak and not cluster and not dbt" -q
 
 CLIENTS := build/clients
-test-clients: $(STAMP) ## the Flight SQL server with clients of other makers (installs them)
-	mkdir -p $(CLIENTS)
+RUN_CLIENTS := OMNIGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(PYTEST) -m clients tests/flight/other_clients
+test-clients: $(CLIENTS)/.ready ## the Flight SQL server with clients of other makers (installs them)
+	$(RUN_CLIENTS)
+
+client-matrix: $(CLIENTS)/.ready ## the same, and write what was seen into docs/flight.md
+	OMNIGRAPH_WRITE_MATRIX=1 $(RUN_CLIENTS)
+
+# Java's client comes with a server on PyPI, whose jars are taken out of its wheel.
+JAVA_CLIENT := deephaven-server==42.7
+$(CLIENTS)/.ready: $(STAMP) tests/flight/other_clients/requirements.txt tests/flight/other_clients/package.json
+	mkdir -p $(CLIENTS)/java
 	test -d $(CLIENTS)/python || $(PYTHON) -m venv $(CLIENTS)/python
 	$(CLIENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -r tests/flight/other_clients/requirements.txt
+	$(CLIENTS)/python/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
+	  -d $(CLIENTS) $(JAVA_CLIENT)
+	$(PYTHON) -m zipfile -e $(CLIENTS)/deephaven_server-*.whl $(CLIENTS)/java
+	rm $(CLIENTS)/deephaven_server-*.whl
 	cp tests/flight/other_clients/package.json $(CLIENTS)/ && cd $(CLIENTS) && npm install --no-audit
-	OMNIGRAPH_CLIENTS=$(CURDIR)/$(CLIENTS) $(PYTEST) -m clients tests/flight/other_clients
+	@touch $@
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

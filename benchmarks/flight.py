@@ -136,26 +136,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     shutil.rmtree(HOME, ignore_errors=True)
     graph = make_data(HOME, options.rows)
-    alone = {
-        line.name: in_process(graph, line, options.seconds)
-        for line in lines("Point", lambda size: f"rows_{size}", options.rows)
-    }
-    found: dict[tuple[str, int], dict[str, Measured | str]] = {}
-    for name in options.systems:
-        with SERVERS[name](HOME) as system:
-            for line in lines(system.points, system.rows, options.rows):
-                for clients in options.clients:
-                    try:
-                        cell: Measured | str = measured(system, line, clients, options.seconds)
-                    except RuntimeError:
-                        cell = "cannot"
-                    found.setdefault((line.name, clients), {})[name] = cell
-    for name in alone:
-        rows = [_row("in process", 1, alone[name])]
-        for clients in options.clients:
-            rows += [_row(system, clients, cell) for system, cell in found[name, clients].items()]
-        columns = ["system", "clients", "queries/s", "p50 ms", "p99 ms", "MB/s", "CPU ms/query"]
-        show(name, columns, rows)
+    columns = ["system", "clients", "queries/s", "p50 ms", "p99 ms", "MB/s", "CPU ms/query"]
+    with ExitStack() as up:
+        systems = [up.enter_context(SERVERS[name](HOME)) for name in options.systems]
+        ours = lines("Point", lambda size: f"rows_{size}", options.rows)
+        theirs = [lines(system.points, system.rows, options.rows) for system in systems]
+        # Line by line, so that whatever else the machine does meets all of them alike.
+        for number, line in enumerate(ours):
+            rows = [_row("in process", 1, in_process(graph, line, options.seconds))]
+            for clients in options.clients:
+                for system, asked in zip(systems, theirs, strict=True):
+                    rows.append(_measured_row(system, asked[number], clients, options.seconds))
+            show(line.name, columns, rows)
+
+
+def _measured_row(system: System, line: Line, clients: int, seconds: float) -> list[Cell]:
+    try:
+        return _row(system.name, clients, measured(system, line, clients, seconds))
+    except RuntimeError:
+        return _row(system.name, clients, "cannot")
 
 
 def _row(system: str, clients: int, cell: Measured | str) -> list[Cell]:

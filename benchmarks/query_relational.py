@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,7 +20,11 @@ import pyarrow as pa
 
 from benchmarks.table import Cell, show
 
-SCHEMA = "node Item {\n  key: I64 @key\n  city: String\n  maker: String\n  price: I64\n}\n"
+SCHEMA = """
+node Item { key: I64 @key  city: String  maker: String  price: I64 }
+node Maker { name: String @key  land: String  number: I64 }
+"""
+TABLES = {"item": "node:Item", "maker": "node:Maker"}
 WORK = {
     "group by 100 values": (
         "match { $i: Item } return { $i.city  sum($i.price) as total }",
@@ -28,6 +33,19 @@ WORK = {
     "group by a tenth as many values as rows": (
         "match { $i: Item } return { $i.maker  sum($i.price) as total }",
         "SELECT maker, sum(price) AS total FROM item GROUP BY maker",
+    ),
+    "group by as many values as rows": (
+        "match { $i: Item } return { $i.key  sum($i.price) as total }",
+        "SELECT key, sum(price) AS total FROM item GROUP BY key",
+    ),
+    "join by a text, then group": (
+        "match { $i: Item  $m: Maker  $i.maker = $m.name } "
+        "return { $m.land  sum($i.price) as total }",
+        "SELECT land, sum(price) AS total FROM item JOIN maker ON maker = name GROUP BY land",
+    ),
+    "join by a number, all rows": (
+        "match { $i: Item  $m: Maker  $i.price = $m.number } return { $i.key  $m.land }",
+        "SELECT key, land FROM item JOIN maker ON price = number",
     ),
     "sort by a number": (
         "match { $i: Item } return { $i.key  $i.price } order { $i.price desc }",
@@ -54,7 +72,8 @@ def relational(folder: Path, rows: int, rounds: int) -> None:
     import omnigraph
 
     graph = folder / "items"
-    omnigraph.init(graph, SCHEMA).load(_items(rows), type="Item", mode="append")
+    tables = {"Item": _items(rows), "Maker": _makers(rows)}
+    omnigraph.init(graph, SCHEMA).load(tables, mode="append")
     table: list[list[Cell]] = []
     for work in WORK:
         found = {engine: _apart(graph, work, engine, rounds) for engine in ENGINES}
@@ -86,6 +105,17 @@ def _items(rows: int) -> pa.Table:
     )
 
 
+def _makers(rows: int) -> pa.Table:
+    count = max(rows // 10, 1)
+    return pa.table(
+        {
+            "name": [f"maker-{i:07}" for i in range(count)],
+            "land": [f"land-{i % 50}" for i in range(count)],
+            "number": np.arange(count),
+        }
+    )
+
+
 def _apart(graph: Path, work: str, engine: str, rounds: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.query_relational"]
     done = subprocess.run(
@@ -110,15 +140,16 @@ def _runner(graph: Path, work: str, engine: str) -> Callable[[], int]:
         return lambda: opened.query(text).to_arrow().num_rows
     from datafusion import SessionContext
 
-    pointer = opened._store.head("main").tables["node:Item"]
-    dataset = opened._store.tables.open(TableVersion(pointer.location, pointer.lance))
     context = SessionContext()
-    if engine == "datafusion on Lance":
-        context.register_table("item", lance.FFILanceTableProvider(dataset))
-    else:
-        wanted = [name for name in ("id", "key", "city", "maker", "price") if name in sql]
-        batches = dataset.scanner(columns=wanted).to_table().to_batches()
-        context.register_record_batches("item", [batches])
+    for name, key in TABLES.items():
+        pointer = opened._store.head("main").tables[key]
+        dataset = opened._store.tables.open(TableVersion(pointer.location, pointer.lance))
+        if engine == "datafusion on Lance":
+            context.register_table(name, lance.FFILanceTableProvider(dataset))
+        elif name in sql:
+            wanted = [column for column in dataset.schema.names if re.search(rf"\b{column}\b", sql)]
+            batches = dataset.scanner(columns=wanted).to_table().to_batches()
+            context.register_record_batches(name, [batches])
     return lambda: sum(batch.num_rows for batch in context.sql(sql).collect())
 
 

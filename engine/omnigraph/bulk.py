@@ -16,15 +16,27 @@ from omnigraph.loading.columnar import read_columnar
 from omnigraph.schema import Catalog
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage import bulk
-from omnigraph.storage.bulk import BulkJob, BulkMode, StagedFiles, Target
+from omnigraph.storage.bulk import BulkJob, BulkMode, StagedFiles, Target, refuse_merge
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name
 from omnigraph.storage.plain_checks import check_required
 from omnigraph.storage.plain_rows import conformed
+from omnigraph.storage.slices import TableSlice
+from omnigraph.storage.surveys import Survey, Texts, text_slices
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import MAIN, Commit
 
-__all__ = ["Bulk", "BulkJob", "BulkMode", "StagedFiles", "Target", "write_rows"]
+__all__ = [
+    "Bulk",
+    "BulkJob",
+    "BulkMode",
+    "StagedFiles",
+    "Survey",
+    "Target",
+    "Texts",
+    "refuse_merge",
+    "write_rows",
+]
 
 
 class Bulk:
@@ -46,13 +58,21 @@ class Bulk:
         actor: str | None = None,
         message: str | None = None,
         once: tuple[str, int] | None = None,
+        survey: Survey | None = None,
     ) -> Commit | None:
         """Check every constraint and publish the rows of these files, and no others, at once.
 
         `once` names a stream and the number of its batch: a batch that is there already raises
-        `AlreadyApplied` and changes nothing.
+        `AlreadyApplied` and changes nothing. A survey looks for what breaks a constraint with many
+        machines, where this one would take long; what is refused is the same.
         """
-        return bulk.finish(self._store, job, files, actor=actor, message=message, once=once)
+        return bulk.finish(
+            self._store, job, files, actor=actor, message=message, once=once, survey=survey
+        )
+
+    def text_slices(self, texts: Texts, rows_each: int) -> list[TableSlice]:
+        """What the processes of a survey read to have some texts; about so many rows each."""
+        return text_slices(self._store.tables, self._store.root, texts, rows_each)
 
     def abandon_bulk(self, job: BulkJob) -> None:
         """Give a job up; nothing of it was ever visible."""

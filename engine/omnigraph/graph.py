@@ -33,6 +33,7 @@ from omnigraph.storage.branches import (
     set_protected,
 )
 from omnigraph.storage.collect import CollectReport, collect
+from omnigraph.storage.counts import StoreCounts
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, chain, resolve
 from omnigraph.storage.optimize import OptimizeReport, optimize
@@ -65,6 +66,10 @@ class Graph(History, Bulk):
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
 
+    def counts(self) -> StoreCounts:
+        """What this process has asked of the graph's store so far: requests, bytes, retries."""
+        return self._store.counts()
+
     # ------------------------------------------------------------------ branches and history
 
     def create_branch(
@@ -84,7 +89,7 @@ class Graph(History, Bulk):
         merge. A hidden one, for machinery such as SQL transactions, has a name that begins with
         `__` and is not listed.
         """
-        if is_hidden(name.strip()) != hidden:
+        if is_hidden(branch_name(name)) != hidden:
             raise InvalidInput(
                 f"names that begin with {HIDDEN!r} are not for branches of users",
                 hint="Choose another name.",

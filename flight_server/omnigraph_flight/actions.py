@@ -197,15 +197,18 @@ def _cancel_query(service: Service, request: Request, body: bytes) -> list[bytes
 
 
 def _cancel(service: Service, request: Request, info: Any) -> int:  # noqa: ANN401
-    calls = set()
+    tickets: dict[str, Ticket] = {}
     for endpoint in info.endpoint:
         command = decode_command(endpoint.ticket.ticket)
         if command.name == "TicketStatementQuery":
-            calls.add(_opened(service, request, command.body.statement_handle).call)
-    for call in calls:
+            ticket = _opened(service, request, command.body.statement_handle)
+            tickets[ticket.call] = ticket
+    for call, ticket in tickets.items():
         service.waiting.take(call)
         service.calls.cancel(call, request.caller.name)
-    return _CANCELLED if calls else _NOT_CANCELLABLE
+        if ticket.language == "kept":
+            service.graphs.results(ticket.graph).drop(ticket.text)
+    return _CANCELLED if tickets else _NOT_CANCELLABLE
 
 
 def _renew(service: Service, request: Request, body: bytes) -> list[bytes]:

@@ -23,10 +23,14 @@ class Limits:
     """How long a statement waits for its turn before it is refused."""
     statement_seconds: float = 600.0
     """How long a statement may run; 0 is for ever."""
+    memory_bytes: int = 0
+    """What the queries of one graph hold in memory before they go to disk; 0 is half of all."""
     statement_bytes: int = 4 * 1024 * 1024
     """The longest text of a statement."""
     result_bytes: int = 0
     """The most that one result may send; 0 is no limit."""
+    kept_bytes: int = 16 * 1024**3
+    """The most that is kept of one result that was run once to be read in slices."""
     ingest_bytes: int = 0
     """The most that one upload may bring; 0 is no limit."""
     batch_bytes: int = 3 * 1024 * 1024

@@ -38,8 +38,8 @@ def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
         yield from pieces(part, most_bytes)
 
 
-Ended = Callable[[int, int], Exception | None]
-"""Told how many rows and bytes went out; says why the stream was stopped, if it was."""
+Ended = Callable[[int, int, BaseException | None], Exception | None]
+"""Told how many rows and bytes went out, and what went wrong; says why the stream was stopped."""
 
 
 class Outgoing:
@@ -81,11 +81,11 @@ class Outgoing:
             self._end()
             raise
         except BaseException as error:  # noqa: BLE001 - the edge: everything is mapped here
-            raise to_flight(self._end() or error) from None
+            raise to_flight(self._end(error) or error) from None
 
-    def _end(self) -> Exception | None:
+    def _end(self, error: BaseException | None = None) -> Exception | None:
         ended, self._ended = self._ended, None
-        return ended(self._rows, self._bytes) if ended else None
+        return ended(self._rows, self._bytes, error) if ended else None
 
     def __del__(self) -> None:
         self._end()

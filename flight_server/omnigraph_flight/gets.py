@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -44,28 +45,55 @@ def _metadata(service: Service, request: Request, command: Command) -> pa.Table:
     return found
 
 
-def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
-    user = request.caller.name
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where rows come from: how to begin, how to stop, and what to do at the end."""
+
+    begin: Callable[[], pa.RecordBatchReader]
+    stop: Callable[[], None]
+    done: Callable[[], None]
+
+
+def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
+    if ticket.language == "kept":
+        kept = service.graphs.results(ticket.graph)
+        first, end = ticket.files or (0, 0)
+        return _Source(lambda: kept.read(ticket.text, first, end), _nothing, _nothing)
     ready = _ready(service, request, ticket)
     place = ready.place
+
+    def begin() -> pa.RecordBatchReader:
+        with place.lock, place.pinned(ready.snapshot):
+            return ready.statement.read(ticket.params, ticket.index, ticket.of)
+
+    return _Source(begin, place.connection.cancel, lambda: service.done(request, place))
+
+
+def _nothing() -> None:
+    """A kept result ends with its last file, or between two batches."""
+
+
+def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
+    user = request.caller.name
+    source = _source(service, request, ticket)
     service.admission.enter(user)
     try:
-        call = service.calls.begin(ticket.call, user, request.context, place.connection.cancel)
+        measured = service.measured("read", ticket.graph)
+        call = service.calls.begin(ticket.call, user, request.context, source.stop)
     except BaseException:
         service.admission.leave(user)
         raise
-    began = time.perf_counter()
 
-    def ended(rows: int, size: int) -> Exception | None:
+    def ended(rows: int, size: int, error: BaseException | None = None) -> Exception | None:
         service.calls.end(call)
         service.admission.leave(user)
-        service.done(request, place)
-        service.metrics.sent(rows, size, time.perf_counter() - began)
+        source.done()
+        service.metrics.sent(rows, size)
+        measured.end(call.error or error)
         return call.error
 
     try:
-        with place.lock, place.pinned(ready.snapshot):
-            reader = ready.statement.read(ticket.params, ticket.index, ticket.of)
+        reader = source.begin()
         return fl.GeneratorStream(
             reader.schema,
             Outgoing(
@@ -76,8 +104,8 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
                 ended=ended,
             ),
         )
-    except Exception as error:  # noqa: BLE001 - raised again, after its place is given back
-        raise ended(0, 0) or error from None
+    except BaseException as error:  # noqa: BLE001 - raised again, after its place is given back
+        raise ended(0, 0, error) or error from None
 
 
 def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:

@@ -8,15 +8,20 @@ from collections.abc import Mapping
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
+from omnigraph.storage.store import storage_options
+from omnigraph_flight.results import Results
+from omnigraph_sql.engine import engine_of
 
 
 class Graphs:
     """Opens graphs. The lock protects those that are open."""
 
-    def __init__(self, uris: Mapping[str, str]) -> None:
+    def __init__(self, uris: Mapping[str, str], memory: int | None = None) -> None:
         if not uris:
             raise InvalidInput("no graph is given", hint="Name one: `omnigraph serve graph.omni`.")
         self._uris = dict(uris)
+        self._memory = memory
+        """Bytes that the queries of one graph may hold before they go to disk."""
         self._lock = threading.Lock()
         self._open: dict[str, Graph] = {}
 
@@ -41,5 +46,16 @@ class Graphs:
             )
         with self._lock:
             if name not in self._open:
-                self._open[name] = omnigraph.open(uri)
+                graph = omnigraph.open(uri)
+                engine_of(graph, self._memory)
+                self._open[name] = graph
             return self._open[name]
+
+    def opened(self) -> dict[str, Graph]:
+        """The graphs that are open, by name."""
+        with self._lock:
+            return dict(self._open)
+
+    def results(self, name: str) -> Results:
+        """Where results of a graph's statements are kept, to be read in slices."""
+        return Results(self.graph(name).uri, storage_options())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -21,6 +21,8 @@ from omnigraph_flight.tickets import Language, Ticket
 
 HOME = "home"
 """Stands in tickets for the transaction that a session began with the statement BEGIN."""
+KEPT_TICKETS = 4
+"""How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +45,28 @@ def flight_info(
         return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
     asked = _asked(service, request, command)
     place = service.place_of(request, asked.transaction, asked.settings)
+    wanted = request.slices(service.limits.slices)
     with place.lock, place.pinned() as snapshot:
         statement = prepare(place.connection, asked.text)
-        if not statement.is_update:
-            tickets = _tickets(service, request, asked, Ready(place, statement, snapshot))
-    if statement.is_update:
+        schema = statement.result_schema
+        ready = Ready(place, statement, snapshot)
+        at_once = not statement.changes and wanted > 1 and not _is_cut(asked, ready)
+        if not statement.changes and not at_once:
+            tickets, size = _tickets(service, request, asked, ready, wanted), _Size()
+    if at_once:
+        tickets, size = _run_once(service, request, asked, ready, wanted)
+    if statement.changes:
         service.done(request, place)
         # A client that takes every statement for a query: it runs here, once.
-        count = run_update(
-            service, request, asked.transaction, asked.settings, asked.text, asked.params
-        )
-        tickets = [_ticket(request, asked, "count", str(count))]
+        run = _count_once if statement.is_update else _change_once
+        tickets, size = run(service, request, asked, wanted)
     endpoints = [
         fl.FlightEndpoint(
             wrapped("TicketStatementQuery", statement_handle=service.key.seal(ticket)), []
         )
         for ticket in tickets
     ]
-    return fl.FlightInfo(statement.result_schema, descriptor, endpoints, -1, -1)
+    return fl.FlightInfo(schema, descriptor, endpoints, size.rows, size.bytes, ordered=at_once)
 
 
 def result_schema(
@@ -98,15 +104,98 @@ def _asked(service: Service, request: Request, command: Command) -> Asked:
     )
 
 
-def _tickets(service: Service, request: Request, asked: Asked, ready: Ready) -> list[Ticket]:
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How large a result is, as far as it is known."""
+
+    rows: int = -1
+    bytes: int = -1
+
+
+def _is_cut(asked: Asked, ready: Ready) -> bool:
+    """Whether each slice of a statement can run by itself, on any replica."""
+    one = asked.params is None or asked.params.num_rows == 1
+    return one and ready.snapshot is not None and ready.statement.is_scan
+
+
+def _tickets(
+    service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
+) -> list[Ticket]:
+    """Tickets for a statement that runs when they come back."""
     statement, snapshot = ready.statement, ready.snapshot
     within = None if snapshot else asked.transaction.id if asked.transaction else HOME
     moment = f"{snapshot.branch}@{snapshot.commit}" if snapshot else None
     first = _ticket(request, asked, statement.language, asked.text, moment, within)
-    many = asked.params is None and within is None
-    of = statement.slices(request.slices(service.limits.slices)) if many else 1
+    of = statement.slices(wanted) if wanted > 1 else 1
     service.waiting.put(first.call, ready)
     return [first] if of == 1 else [first.slice(index, of) for index in range(of)]
+
+
+def _run_once(
+    service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
+) -> tuple[list[Ticket], _Size]:
+    """Run a query now and keep its rows; tickets for slices of them."""
+    user, place = request.caller.name, ready.place
+    first = _ticket(request, asked, "kept", "")
+    try:
+        with (
+            service.admission.turn(user),
+            service.measured("read", asked.settings.graph),
+            service.calls.running(first.call, user, request.context, place.connection.cancel),
+        ):
+            with place.lock, place.pinned(ready.snapshot):
+                rows = ready.statement.read(asked.params, 0, 1)
+            return _kept(service, asked, first, rows, wanted)
+    finally:
+        service.done(request, place)
+
+
+def _change_once(
+    service: Service, request: Request, asked: Asked, wanted: int
+) -> tuple[list[Ticket], _Size]:
+    """Run a statement that gives the rows it changes: however often they are read, it ran once."""
+    user, settings = request.caller.name, asked.settings
+    first = _ticket(request, asked, "kept", "")
+    with (
+        service.admission.turn(user),
+        service.writing_place(request, asked.transaction, settings) as place,
+        service.measured("update", settings.graph),
+        service.calls.running(first.call, user, request.context, place.connection.cancel),
+    ):
+        rows = prepare(place.connection, asked.text).read(asked.params, 0, 1)
+        tickets, size = _kept(service, asked, first, rows, wanted)
+    service.metrics.changed(size.rows)
+    return tickets, size
+
+
+def _count_once(
+    service: Service,
+    request: Request,
+    asked: Asked,
+    wanted: int,  # noqa: ARG001
+) -> tuple[list[Ticket], _Size]:
+    count = run_update(
+        service, request, asked.transaction, asked.settings, asked.text, asked.params
+    )
+    return [_ticket(request, asked, "count", str(count))], _Size()
+
+
+def _kept(
+    service: Service, asked: Asked, first: Ticket, rows: pa.RecordBatchReader, wanted: int
+) -> tuple[list[Ticket], _Size]:
+    """Keep rows in files; tickets for slices of them."""
+    limits = service.limits
+    kept = service.graphs.results(asked.settings.graph).keep(
+        first.call,
+        rows,
+        slices=wanted,
+        seconds=KEPT_TICKETS * service.key.seconds,
+        most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
+    )
+    cut = kept.slices(wanted)
+    first = replace(first, text=kept.folder, until=kept.until, params=None)
+    tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]
+    return tickets, _Size(kept.rows, kept.bytes)
 
 
 def _ticket(

@@ -20,11 +20,15 @@ class Maintenance:
 
     def __init__(self, service: Service, optimize_seconds: float, collect_seconds: float) -> None:
         self._service = service
+        sweep_seconds = max(LOOK_SECONDS, service.key.seconds / 4)
         self._every: list[tuple[float, Callable[[str, Graph], None]]] = [
+            (sweep_seconds, self._sweep),
             (optimize_seconds, _optimize),
             (collect_seconds, _collect),
         ]
-        self._due = [time.monotonic() + seconds for seconds, _ in self._every]
+        now = time.monotonic()
+        # A server that was killed left its results to the next one, which sweeps at once.
+        self._due = [now, *(now + seconds for seconds, _ in self._every[1:])]
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="omnigraph-maintenance", daemon=True)
         self._thread.start()
@@ -52,6 +56,11 @@ class Maintenance:
             except OmniGraphError as error:
                 # It comes again; a graph that is being written to may well be in the way.
                 log.warning("maintenance of %s: %s", name, error.message)
+
+    def _sweep(self, name: str, graph: Graph) -> None:  # noqa: ARG002
+        files = self._service.graphs.results(name).sweep()
+        if files:
+            log.info("deleted %d files of results that are over, of %s", files, name)
 
 
 def _optimize(name: str, graph: Graph) -> None:

@@ -85,6 +85,7 @@ def run_update(
     with (
         service.admission.turn(user),
         service.writing_place(request, transaction, settings) as place,
+        service.measured("update", settings.graph),
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
         if params is None:
@@ -115,6 +116,7 @@ def _ingest(
     with (
         service.admission.turn(user),
         service.writing_place(request, transaction, settings) as place,
+        service.measured("upload", settings.graph),
         service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
     ):
         count: int = place.connection.ingest(

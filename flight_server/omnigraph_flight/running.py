@@ -30,7 +30,7 @@ class Server:
 
     def __init__(self, config: Config) -> None:
         self.config = config.checked()
-        graphs = Graphs(config.graphs)
+        graphs = Graphs(config.graphs, config.limits.memory_bytes or None)
         for name in graphs.names:
             graphs.graph(name)  # a graph that is not there is told at once
         self.service = Service(
@@ -39,7 +39,7 @@ class Server:
             policies=Policies(config.policies),
             limits=config.limits,
             key=TicketKey(_secret(config.ticket_key), config.ticket_seconds),
-            metrics=Metrics(),
+            metrics=Metrics(graphs),
             idle_seconds=config.session_seconds,
         )
         self._flight = _listening(config, self.service)

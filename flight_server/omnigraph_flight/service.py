@@ -14,7 +14,7 @@ from omnigraph_flight.authentication import Authentication, Caller
 from omnigraph_flight.calls import Calls
 from omnigraph_flight.graphs import Graphs
 from omnigraph_flight.keeping import Idle, Kept, Waiting
-from omnigraph_flight.metrics import Metrics
+from omnigraph_flight.metrics import Kind, Measured, Metrics
 from omnigraph_flight.policies import Policies
 from omnigraph_flight.sessions import Place, Session, Sessions, Transaction
 from omnigraph_flight.settings import Settings
@@ -75,6 +75,10 @@ class Service:
         self.metrics.running.set(len(self.calls))
         self.metrics.sessions.set(len(self.sessions))
         self.metrics.prepared.set(len(self.prepared))
+
+    def measured(self, kind: Kind, graph: str) -> Measured:
+        """Count a statement from now to its end."""
+        return Measured(self.metrics, kind, self.graphs.graph(graph))
 
     def require_short(self, text: str) -> str:
         """A statement's text, unless it is longer than texts may be."""

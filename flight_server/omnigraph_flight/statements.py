@@ -38,7 +38,13 @@ class Statement(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def is_update(self) -> bool: ...
+    def is_update(self) -> bool:
+        """Whether it gives a count instead of rows."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something; it may give the changed rows."""
+
     @property
     def result_schema(self) -> pa.Schema:
         """The schema of its rows; for an update, of its count."""
@@ -47,6 +53,10 @@ class Statement(Protocol):
     def parameter_schema(self) -> pa.Schema: ...
     def pinned(self) -> str:
         """The moment it reads."""
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether parts of one table give parts of its result."""
 
     def slices(self, at_most: int) -> int:
         """Into how many slices its result can be read in parallel."""
@@ -95,6 +105,10 @@ class SqlStatement:
         return self._statement.is_update
 
     @property
+    def changes(self) -> bool:
+        return self._statement.changes
+
+    @property
     def result_schema(self) -> pa.Schema:
         return self._statement.result_schema or COUNT
 
@@ -104,6 +118,10 @@ class SqlStatement:
 
     def pinned(self) -> str:
         return self._statement.pinned()
+
+    @property
+    def is_scan(self) -> bool:
+        return self._statement.is_scan
 
     def slices(self, at_most: int) -> int:
         return self._statement.slices(at_most)
@@ -145,6 +163,10 @@ class GqStatement:
     def is_update(self) -> bool:
         return self._compiled.kind == "mutation"
 
+    @property
+    def changes(self) -> bool:
+        return self.is_update
+
     @cached_property
     def result_schema(self) -> pa.Schema:
         plan = self._compiled.ir
@@ -159,6 +181,10 @@ class GqStatement:
 
     def pinned(self) -> str:
         return self._moment
+
+    @property
+    def is_scan(self) -> bool:
+        return False
 
     def slices(self, at_most: int) -> int:  # noqa: ARG002
         return 1

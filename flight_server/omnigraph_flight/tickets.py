@@ -23,7 +23,8 @@ from omnigraph_flight.statuses import Forbidden
 _MAC = hashlib.sha256().digest_size
 _LENGTH = struct.Struct(">I")
 
-Language = Literal["sql", "gq", "count"]
+Language = Literal["sql", "gq", "count", "kept"]
+"""What a ticket's text is: a statement, the count of an update, or the folder of a kept result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,10 @@ class Ticket:
     dialect: str = "postgres"
     index: int = 0
     of: int = 1
+    files: tuple[int, int] | None = None
+    """Which files of a kept result, first and behind the last."""
+    until: float | None = None
+    """When a kept result ends, however often its tickets are renewed."""
     transaction: str | None = None
     """The open transaction whose own writes it must see; then only its server can answer."""
     call: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -62,12 +67,14 @@ class TicketKey:
 
     def __init__(self, secret: bytes | None = None, seconds: float = 3600.0) -> None:
         self._secret = secret or secrets.token_bytes(32)
-        self._seconds = seconds
+        self.seconds = seconds
+        """How long a ticket is good for."""
 
     def seal(self, ticket: Ticket, now: float | None = None) -> bytes:
         """The ticket as bytes, good for as long as this key's tickets are."""
         facts = {name: getattr(ticket, name) for name in _FACTS}
-        facts["expires"] = (now or time.time()) + self._seconds
+        expires = (now or time.time()) + self.seconds
+        facts["expires"] = expires if ticket.until is None else min(expires, ticket.until)
         text = json.dumps(facts, separators=(",", ":")).encode()
         body = _LENGTH.pack(len(text)) + text + _ipc(ticket.params)
         return self._mac(body) + body
@@ -93,6 +100,7 @@ class TicketKey:
             )
         (length,) = _LENGTH.unpack_from(body)
         facts: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
+        facts["files"] = facts["files"] and tuple(facts["files"])
         return Ticket(**facts, params=_batch(body[_LENGTH.size + length :]))
 
     def _mac(self, body: bytes) -> bytes:

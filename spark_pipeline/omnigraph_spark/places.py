@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import InvalidInput
@@ -31,6 +32,9 @@ class Place:
     password: str | None = field(default=None, repr=False)
     tls_roots: str | None = field(default=None, repr=False)
     """Certificates (PEM) that a server's one is checked against."""
+    tls_cert: str | None = field(default=None, repr=False)
+    tls_key: str | None = field(default=None, repr=False)
+    """What this client shows to a server that asks for a certificate (PEM)."""
     tls_skip_verify: bool = False
     graph_name: str | None = None
     """Which graph of a server that has several."""
@@ -42,6 +46,11 @@ class Place:
 
     def graph(self) -> Graph:
         """The graph, opened once in this process."""
+        if self.served:
+            raise InvalidInput(
+                "streams and pipelines work on the storage of a graph, not through a server",
+                hint="Give the path or s3://… of the graph as its uri.",
+            )
         return _opened(self.uri, self.storage)
 
 
@@ -50,6 +59,19 @@ def _opened(uri: str, storage: tuple[tuple[str, str], ...]) -> Graph:
     import omnigraph
 
     return omnigraph.open(uri, storage_options=dict(storage))
+
+
+def _pem(options: Mapping[str, str], name: str) -> str | None:
+    """A certificate or a key: as text, or a file that only the driver needs to have."""
+    given = options.get(name)
+    if given is None or given.lstrip().startswith("-----BEGIN"):
+        return given
+    try:
+        return Path(given).read_text("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{name} cannot be read: {error}", hint="Give the PEM text, or the path of a file."
+        ) from error
 
 
 def place_of(options: Mapping[str, str]) -> Place:
@@ -71,7 +93,9 @@ def place_of(options: Mapping[str, str]) -> Place:
         options.get("token"),
         options.get("user"),
         options.get("password"),
-        options.get("tls.roots"),
+        _pem(options, "tls.roots"),
+        _pem(options, "tls.cert"),
+        _pem(options, "tls.key"),
         options.get("tls.skip_verify", "false").lower() == "true",
         options.get("graph"),
     )

@@ -30,6 +30,9 @@ def connected(
         options |= {"username": place.user, "password": place.password or ""}
     if place.tls_roots:
         options[DatabaseOptions.TLS_ROOT_CERTS.value] = place.tls_roots
+    if place.tls_cert and place.tls_key:
+        options[DatabaseOptions.MTLS_CERT_CHAIN.value] = place.tls_cert
+        options[DatabaseOptions.MTLS_PRIVATE_KEY.value] = place.tls_key
     if place.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
     with dbapi.connect(place.uri, db_kwargs=options, autocommit=autocommit) as connection:

@@ -5,13 +5,13 @@ Spark plans every step in a process of its own, so each imports only what it nee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph_spark.places import Place, place_of
 
 if TYPE_CHECKING:
@@ -40,12 +40,16 @@ class OmniGraphSource(DataSource):
         columns = self.options.get("columns")
         if not columns:
             return schema
-        return StructType([schema[name.strip()] for name in columns.split(",")])
+        wanted = [name.strip() for name in columns.split(",")]
+        require_columns(wanted, schema.names)
+        return StructType([schema[name] for name in wanted])
 
     def reader(self, schema: StructType) -> Reader:
         from omnigraph_spark.reading.reader import Reader
 
-        return Reader(self._pinned(), schema)
+        reading = self._pinned()
+        require_columns(schema.names, reading.schema().names)
+        return Reader(reading, schema)
 
     def streamReader(self, schema: StructType) -> ChangeStream:  # noqa: N802
         from omnigraph_spark.reading.changes import ChangeReading, ChangeStream
@@ -116,6 +120,16 @@ def reading_of(options: Mapping[str, str]) -> Reading:
             place, options.get("gq"), options.get("gq_name"), options.get("params"), moment
         )
     return StorageTable(place, table_key(options), pinned(place, at), partitions)
+
+
+def require_columns(wanted: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse columns that are not there."""
+    for name in wanted:
+        if name not in known:
+            raise NotFound(
+                f"there is no column {name!r}{did_you_mean(name, known)}",
+                hint=f"The columns are {', '.join(known)}.",
+            )
 
 
 def pinned(place: Place, at: str) -> str:

@@ -16,7 +16,12 @@ def session(name: str, master: str | None, settings: Mapping[str, str]) -> Spark
     builder = SparkSession.builder.appName(f"omnigraph {name}")
     if master is not None:
         builder = builder.master(master)
-    chosen = {"spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC", **settings}
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",  # a pipeline tells its own
+        "spark.sql.session.timeZone": "UTC",
+        **settings,
+    }
     for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

@@ -18,6 +18,7 @@ from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
 from omnigraph_sql.functions import register_functions
+from omnigraph_sql.json_functions import register_json_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
@@ -32,6 +33,7 @@ _SETTINGS = {
     # 0.1 is exact, as in every other database.
     "datafusion.sql_parser.parse_float_as_decimal": "true",
 }
+_RESERVED = "datafusion.execution.sort_spill_reservation_bytes"
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
@@ -41,13 +43,25 @@ class Engine:
     The lock guards what is registered.
     """
 
-    def __init__(self) -> None:
-        runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(_memory())
-        self.context = SessionContext(SessionConfig(_SETTINGS), runtime)
+    def __init__(self, memory: int | None = None) -> None:
+        pool = memory or _memory()
+        runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(pool)
+        # What a sort sets aside for merging its files; a small pool could not give the usual 10 MB.
+        reserved = {_RESERVED: str(min(10_485_760, pool // 64))}
+        self.context = SessionContext(SessionConfig(_SETTINGS | reserved), runtime)
         register_functions(self.context)
+        register_json_functions(self.context)
         self._lock = threading.Lock()
         self._tables: OrderedDict[str, None] = OrderedDict()
         self._numbers = itertools.count(1)
+        self.plans_found = self.plans_made = 0
+        """Statements whose plan was remembered, and those that had to be planned."""
+
+    def count_plan(self, found: bool) -> None:
+        """A statement has its plan."""
+        with self._lock:
+            self.plans_found += found
+            self.plans_made += not found
 
     def table(self, table: ReadableTable, *, addresses: bool = False) -> str:
         """The name under which a table version is registered; registers it if need be."""
@@ -85,12 +99,12 @@ _engines: WeakKeyDictionary[Graph, Engine] = WeakKeyDictionary()
 _engines_lock = threading.Lock()
 
 
-def engine_of(graph: Graph) -> Engine:
-    """The engine of an open graph, made at its first use."""
+def engine_of(graph: Graph, memory: int | None = None) -> Engine:
+    """The engine of an open graph, made at its first use, with so much memory in bytes."""
     with _engines_lock:
         found = _engines.get(graph)
         if found is None:
-            found = _engines[graph] = Engine()
+            found = _engines[graph] = Engine(memory)
         return found
 
 

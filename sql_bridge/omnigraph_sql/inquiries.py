@@ -38,6 +38,11 @@ def as_query(tree: exp.Expr, schema: str) -> exp.Expr:
         return _described(tree.this)
     if isinstance(tree, exp.Values):
         return _selected(tree)
+    if isinstance(tree, exp.Pivot):
+        turned = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("p")))
+        found = exp.select("*").from_(turned)
+        found.set("with_", turned.this.args.pop("with_", None))
+        return found
     return tree
 
 

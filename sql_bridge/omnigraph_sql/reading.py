@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
@@ -14,6 +15,9 @@ from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.computed import ComputedRows
+from omnigraph_sql.constants import is_constant
+from omnigraph_sql.direct import DirectScan, direct_scan
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.engine_sql import to_engine
 from omnigraph_sql.failures import engine_failures
@@ -60,15 +64,33 @@ class Planned:
     written: exp.Expr = field(repr=False)
     tables: tuple[ReadableTable, ...] = field(repr=False)
     """The stored tables it reads."""
+    direct: DirectScan | None = field(repr=False)
+    """The scan that answers it, where no engine is needed."""
+
+    @cached_property
+    def constant(self) -> list[pa.RecordBatch] | None:
+        """The one row of a query that is nothing but literals; made once."""
+        if not self.lasting or not is_constant(self.tree):
+            return None
+        with engine_failures():
+            return self.plan.collect()
 
     def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
         """The rows, made while they are read; of each row of parameters, one after the other."""
+        if params is None and self.constant is not None:
+            return reader(self.schema, self.constant.__iter__)
         bound = bindings(self.parameters.names, params, self.parameters)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            return chain.from_iterable(running.batches(self._bound(values)) for values in bound)
+            return chain.from_iterable(self._batches(values, running) for values in bound)
 
         return reader(self.schema, batches)
+
+    def _batches(self, values: Bound, running: Running) -> Iterator[pa.RecordBatch]:
+        scanned = self.direct.open(values) if self.direct is not None else None
+        if scanned is not None and self.direct is not None:
+            return running.scanned(scanned, self.direct.columns)
+        return running.batches(self._bound(values))
 
     def _bound(self, values: Bound) -> DataFrame:
         if not values:
@@ -88,6 +110,7 @@ def plan_query(
     part: slice | None = None,
     prefix: str = "",
     values: Bound | None = None,
+    given: Mapping[str, ComputedRows] | None = None,
 ) -> Planned:
     """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed."""
     scope = Scope(
@@ -99,7 +122,9 @@ def plan_query(
         addresses_of=addresses_of,
         part=part,
         values=values,
+        given=given or {},
         first_column=lambda query: _first_column(connection, query, pins),
+        column_names=lambda query: list(plan_query(connection, query, pins).schema.names),
     )
     engine = connection.engine
     try:
@@ -130,6 +155,7 @@ def plan_query(
         rewritten,
         tree,
         tuple(scope.tables),
+        None if prefix else direct_scan(rewritten, scope),
     )
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)

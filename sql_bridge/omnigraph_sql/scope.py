@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.pins import Pins
 
@@ -43,6 +44,8 @@ class Scope:
     """The type of each column, by folded name; for typing parameters."""
     sources: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns by folded alias."""
+    registered: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns by the name under which the engine knows a table."""
     target: pa.Schema | None = None
     """The columns of the table that a statement inserts into."""
     tables: list[ReadableTable] = field(default_factory=list)
@@ -51,14 +54,23 @@ class Scope:
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where the engine knows better."""
+    given: Mapping[str, ComputedRows] = field(default_factory=dict)
+    """Rows under names that no table can have."""
     first_column: Callable[[exp.Expr], list[Any]] = _nothing
     """Runs a query at the same moments, for arguments of table functions."""
+    column_names: Callable[[exp.Expr], list[str]] = _nothing
+    """What the columns of a query are called, at the same moments."""
     values: Mapping[str, pa.Scalar] | None = None
     """The values of parameters, where there are any yet."""
     calls_with_parameters: bool = False
     """Whether a table function depends on them."""
     expansions: int = 0
     cacheable: bool = True
+
+    @property
+    def lent_rows(self) -> bool:
+        """Whether rows that are no table's are read, too."""
+        return len(self.lent) > (self.part is not None)
 
     def know(self, alias: str, schema: pa.Schema) -> None:
         """Remember the columns of a source."""

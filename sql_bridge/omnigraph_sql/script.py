@@ -30,6 +30,11 @@ class Script:
         )
 
     @property
+    def changes(self) -> bool:
+        """Whether one of them changes something."""
+        return self.is_update or any(statement.changes for statement in self._statements)
+
+    @property
     def result_schema(self) -> pa.Schema | None:
         """The columns of the last statement, unless something is written."""
         return None if self.is_update else self._statements[-1].result_schema
@@ -50,6 +55,11 @@ class Script:
     def pinned(self) -> str:
         """The moment that the last statement reads."""
         return self._statements[-1].pinned()
+
+    @property
+    def is_scan(self) -> bool:
+        """Never: all of it must run."""
+        return False
 
     def slices(self, at_most: int) -> int:
         """The answer is read whole."""

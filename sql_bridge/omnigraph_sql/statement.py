@@ -23,6 +23,7 @@ from omnigraph_sql.session_options import is_set, set_options
 from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.streams import reader
+from omnigraph_sql.writing.returning import returned_schema, returns_rows
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -41,13 +42,19 @@ class Statement:
         self._written = parsed.tree
         self._prefix, tree = _explained(connection, parsed.tree)
         self._tree = as_query(tree, connection.schema)
+        self._returns = returns_rows(tree)
         self._pins: Pins | None = None
         self._planned: Planned | None = None
 
     @property
     def is_update(self) -> bool:
         """Whether it changes something and gives a count instead of rows."""
-        return not isinstance(self._tree, exp.Query | exp.Describe)
+        return not isinstance(self._tree, exp.Query | exp.Describe) and not self._returns
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something, also if it gives the changed rows."""
+        return self.is_update or self._returns
 
     @property
     def result_schema(self) -> pa.Schema | None:
@@ -56,6 +63,8 @@ class Statement:
             return None
         if isinstance(self._tree, exp.Describe):
             return _DESCRIPTION
+        if self._returns:
+            return returned_schema(self.connection, self._tree)
         return self._plan().schema
 
     @property
@@ -74,6 +83,8 @@ class Statement:
         if is_set(self._tree):
             set_options(self.connection, self._tree)
             return 0
+        if self._returns:
+            return writing.run_with_rows(self.connection, self._tree.copy(), params, self.sql)
         if self.is_update:
             return writing.run(self.connection, self._tree.copy(), params, self.sql)
         self._require_existing()
@@ -84,10 +95,15 @@ class Statement:
 
     def pinned(self) -> str:
         """The moment of the session's catalog that its reads see."""
-        if not self.is_update:
+        if not self.is_update and not self._returns:
             self._plan()
         snapshot = self._moments().snapshot()
         return f"{snapshot.branch}@{snapshot.commit}"
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether parts of one table give parts of its result."""
+        return self._sliced() is not None
 
     def slices(self, at_most: int) -> int:
         """Into how many slices its result can be read in parallel; 1 where it cannot."""
@@ -98,6 +114,10 @@ class Statement:
         """One of so many slices of the result, at the pinned moment."""
         if not 0 <= index < of:
             raise InvalidInput(f"there is no slice {index} of {of}", hint="They begin with 0.")
+        if self._returns:
+            rows = self.execute(params)
+            assert not isinstance(rows, int)
+            return rows
         running, table = self.connection.start(), self._sliced()
         if table is None:
             if of > 1:
@@ -127,9 +147,12 @@ class Statement:
             self._pins = self.connection.pins()
         pins = self._moments()
         planned = self._planned or self.connection.remembered(self._key())
-        if planned is None or not planned.lasting or not pins.still_at(planned.moments):
+        found = planned is not None and planned.lasting and pins.still_at(planned.moments)
+        if planned is None or not found:
             planned = plan_query(self.connection, self._tree, pins, prefix=self._prefix)
             self.connection.remember(self._key(), planned)
+        if self._planned is None:
+            self.connection.engine.count_plan(found)
         self._planned = planned
         return planned
 

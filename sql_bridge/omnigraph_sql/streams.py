@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from queue import SimpleQueue
@@ -61,6 +61,17 @@ class Running:
                 yield from _pieces(found)
         finally:
             pump.cancel()
+
+    def scanned(
+        self, rows: pa.RecordBatchReader, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a scan by the store, with the columns in that order."""
+        with engine_failures():
+            for batch in rows:
+                with self._lock:
+                    if self._cancelled:
+                        raise _cancelled()
+                yield from _pieces(batch.select(list(columns)))
 
     def cancel(self) -> None:
         """Stop; whoever waits for a batch gets `Cancelled`."""

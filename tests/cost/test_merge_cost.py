@@ -96,6 +96,41 @@ CHANGED = 1_000
 DIMENSION = 64
 
 
+NARROW = """
+node Thing { name: String @key  n: I64?  serial: I64? @unique }
+node Other { name: String @key }
+edge Near: Thing -> Other
+"""
+
+
+@pytest.mark.slow
+def test_a_merge_of_a_thousand_narrow_rows_reads_little_of_a_million(tmp_path: Path) -> None:
+    """Rows that only the source replaced are not read: a page of each would be half a table."""
+    root = tmp_path / "graph"
+    graph = omnigraph.init(root, NARROW)
+    numbers = np.arange(ROWS)
+    names = pa.array([f"{n:07}" for n in range(ROWS)])
+    things = pa.table({"name": names, "n": numbers % 7, "serial": numbers})
+    graph.load(things, type="Thing", mode="append")
+    size = sum(path.stat().st_size for path in root.rglob("nodes/*/data/*.lance"))
+    assert size / ROWS < 30
+    graph.create_branch("wip")
+    for branch, some in (("wip", numbers[3 :: ROWS // CHANGED]), ("main", numbers[7:17])):
+        rows = things.take(pa.array(some))
+        with graph.transaction(branch) as txn:
+            txn.upsert("Thing", rows.set_column(1, "n", pa.array([99] * len(some))))
+    with graph.transaction("wip") as txn:
+        txn.delete("Thing", ["0000001"])
+    before = _read_bytes()
+    result = graph.merge("wip")
+    read = _read_bytes() - before
+    assert result.tables["node:Thing"].rows_in == CHANGED
+    assert 0 < read < size / 20, f"{read} of {size} bytes"
+    after = graph.snapshot().scan("Thing", filter="n = 99").read_all()
+    assert after.num_rows == CHANGED + 10
+    assert graph.snapshot().count("Thing") == ROWS - 1
+
+
 @pytest.mark.slow
 def test_a_merge_of_a_thousand_rows_reads_little_of_a_million(tmp_path: Path) -> None:
     root = tmp_path / "graph"

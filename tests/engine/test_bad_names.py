@@ -64,6 +64,13 @@ def test_a_plain_name_is_accepted(root: str, name: str) -> None:
     assert [branch.name for branch in graph.branches()] == sorted(["main", name])
 
 
+@pytest.mark.parametrize("name", [None, 5, b"wip"])
+def test_what_is_no_text_is_no_name(root: str, name: str) -> None:
+    graph = boats(root)
+    for action in (lambda: graph.create_branch(name), lambda: graph.delete_branch(name)):
+        assert refused(graph, InvalidInput, action).hint
+
+
 def test_surrounding_blanks_of_a_name_are_trimmed(root: str) -> None:
     graph = boats(root)
     assert graph.create_branch("  wip\t").name == "wip"

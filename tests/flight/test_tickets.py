@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -51,6 +53,14 @@ def test_it_expires() -> None:
     assert KEY.open(sealed, "ada", now=1059.0).expires == 1060.0
     with pytest.raises(NotFound, match="expired"):
         KEY.open(sealed, "ada", now=1061.0)
+
+
+def test_one_for_a_kept_result_never_outlives_it() -> None:
+    ticket = replace(TICKET, language="kept", files=(0, 3), until=1030.0)
+    read = KEY.open(KEY.seal(ticket, now=1000.0), "ada", now=1001.0)
+    assert (read.files, read.expires) == ((0, 3), 1030.0)
+    with pytest.raises(NotFound, match="expired"):
+        KEY.open(KEY.seal(read, now=1031.0), "ada", now=1031.0)
 
 
 def test_another_key_does_not_make_it() -> None:

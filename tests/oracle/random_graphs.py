@@ -15,6 +15,7 @@ VALUES: dict[str, Sequence[Any]] = {
     "I32": [-1, 0, 1, 2, 2**31 - 1],
     "I64": [-1, 0, 1, 2, 2**53 + 1, -(2**63)],
     "U32": [0, 1, 2, 2**32 - 1],
+    "U64": [0, 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1],
     "F64": [-1.5, 0.0, 1.0, 2.0, 2.5, 1e300],
     "F32": [-1.5, 0.0, 1.0, 2.5],
     "Bool": [False, True],
@@ -23,6 +24,11 @@ VALUES: dict[str, Sequence[Any]] = {
     "enum(x, y, z)": ["x", "y", "z"],
     "[String]": [[], ["a"], ["a", "b", "a"], [""]],
     "[I64]": [[], [1], [1, 2], [2**53 + 1]],
+    "[U64]": [[], [1], [2**53 + 1, 2**64 - 1]],
+    "[F32]": [[], [2.5, 1.0], [-1.5]],
+    "[Bool]": [[], [True], [True, False]],
+    "[Date]": [[], ["2024-02-29"], ["1969-12-31", "2024-03-01"]],
+    "[DateTime]": [[], ["2024-02-29T00:00:00Z", "1969-12-31T23:59:59.999999Z"]],
     "text": ["red kite", "kite festival", "marsh birds", "red marsh red marsh", "the", ""],
     "Vector(2)": [[0, 0], [1, 0], [2, 0], [0, 3], [-1, -1]],
 }
@@ -34,6 +40,7 @@ PROPERTIES = {
     "i": "I32",
     "n": "I64",
     "u": "U32",
+    "v": "U64",
     "f": "F64",
     "g": "F32",
     "b": "Bool",
@@ -42,8 +49,21 @@ PROPERTIES = {
     "e": "enum(x, y, z)",
     "l": "[String]",
     "m": "[I64]",
+    "mu": "[U64]",
+    "mf": "[F32]",
+    "mb": "[Bool]",
+    "md": "[Date]",
+    "mt": "[DateTime]",
 }
-EDGE_PROPERTIES = {"w": "I32", "h": "String", "q": "F64", "k": "enum(x, y, z)"}
+EDGE_PROPERTIES = {
+    "w": "I32",
+    "h": "String",
+    "q": "F64",
+    "k": "enum(x, y, z)",
+    "x": "U64",
+    "y": "DateTime",
+    "z": "[String]",
+}
 
 
 @dataclass(frozen=True)

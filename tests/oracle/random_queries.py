@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 
 from oracle.random_graphs import VALUES, RandomGraph, RandomProperty, RandomType
 
-NUMBERS = {"I32", "I64", "U32", "F64", "F32"}
+NUMBERS = {"I32", "I64", "U32", "U64", "F64", "F32"}
 TEXTS = {"String", "enum(x, y, z)", "text"}
-LISTS = {"[String]": "String", "[I64]": "I64"}
+LISTS = {
+    "[String]": "String",
+    "[I64]": "I64",
+    "[U64]": "U64",
+    "[F32]": "F32",
+    "[Bool]": "Bool",
+    "[Date]": "Date",
+    "[DateTime]": "DateTime",
+}
+LARGEST_SENT = 2**63 - 1
 OPERATORS = ["=", "!=", "<", "<=", ">", ">="]
 MAX_NODES, MAX_INNER = 4, 2
 
@@ -26,18 +35,21 @@ class RandomQuery:
 
 @dataclass
 class Scope:
-    """What is bound so far. Names are never used twice in a query, so nothing shadows anything."""
+    """What is bound so far. Blocks beside each other give the same names to what they bind."""
 
     graph: RandomGraph
     nodes: dict[str, RandomType] = field(default_factory=dict)
     edges: dict[str, RandomType] = field(default_factory=dict)
     params: dict[str, tuple[str, Any]] = field(default_factory=dict)
-    counter: list[int] = field(default_factory=lambda: [0])
+    depth: int = 0
+    bound: int = 0
     room: int = MAX_NODES
 
     def fresh(self, letter: str) -> str:
-        self.counter[0] += 1
-        return f"{letter}{self.counter[0]}"
+        if letter == "p":
+            return f"p{len(self.params) + 1}"
+        self.bound += 1
+        return f"{letter * (self.depth + 1)}{self.bound}"
 
     def bind(self, type_: RandomType) -> str:
         name = self.fresh("v")
@@ -46,10 +58,9 @@ class Scope:
         return name
 
     def inner(self) -> Scope:
-        """The scope of a block: sees everything, binds for itself, shares names and parameters."""
-        return Scope(
-            self.graph, dict(self.nodes), dict(self.edges), self.params, self.counter, MAX_INNER
-        )
+        """The scope of a block: sees everything, binds for itself, shares parameters."""
+        nodes, edges = dict(self.nodes), dict(self.edges)
+        return Scope(self.graph, nodes, edges, self.params, self.depth + 1, room=MAX_INNER)
 
     def readable(self) -> list[tuple[str, RandomProperty]]:
         bound = {**self.nodes, **self.edges}
@@ -71,9 +82,17 @@ def rankings(draw: st.DrawFn, graph: RandomGraph) -> RandomQuery:
     scope = Scope(graph)
     ranked = scope.bind(graph.nodes[0])
     match = [f"${ranked}: {graph.nodes[0].name}", *_clauses(draw, scope, draw(st.integers(0, 2)))]
+    if draw(st.booleans()):
+        match.append(_search(draw, ranked))
     call = _ranking(draw, ranked)
+    rest = [e for e, t in _items(scope) if t in NUMBERS | TEXTS and "$" in e]
+    keys = [call, *(draw(st.lists(st.sampled_from(rest), max_size=1)) if rest else [])]
+    columns = [f"${name}" for name in scope.nodes]
+    if draw(st.booleans()):
+        columns.append(f"{call} as score")
     limit = draw(st.integers(0, 6))
-    return _query(scope, match, f"return {{ ${ranked} }} order {{ {call} }} limit {limit}")
+    tail = f"return {{ {', '.join(columns)} }} order {{ {', '.join(keys)} }} limit {limit}"
+    return _query(scope, match, tail)
 
 
 def _query(scope: Scope, match: Sequence[str], tail: str) -> RandomQuery:
@@ -145,6 +164,9 @@ def _traversal(draw: st.DrawFn, scope: Scope, *, closing: bool) -> str | None:
             right = scope.bind(other)
         else:
             return None
+        if right not in ends and draw(st.integers(0, 3)) == 0:
+            del scope.nodes[right]
+            right = "_"
         if draw(st.booleans()):
             left, right = right, left
     word = edge.name.lower()
@@ -222,7 +244,10 @@ def _value(draw: st.DrawFn, scope: Scope, type_: str, *, numbers_mix: bool = Fal
     kind = type_
     if type_ in NUMBERS and numbers_mix:
         kind = draw(st.sampled_from(sorted(NUMBERS)))
-    value = draw(st.sampled_from(VALUES[kind]))
+    values = VALUES[kind]
+    if kind == "U64":  # neither a literal nor a parameter goes further
+        values = [value for value in values if value <= LARGEST_SENT]
+    value = draw(st.sampled_from(values))
     # A literal that is no value of its enum is refused; a parameter may be anything.
     written = kind not in ("F64", "F32") or abs(value) < 1e20
     if written and draw(st.booleans()):
@@ -294,6 +319,13 @@ def _order(draw: st.DrawFn, sortable: Sequence[tuple[str, str]]) -> str:
     if draw(st.integers(0, 2)) == 0:
         text += f" limit {draw(st.integers(0, 5))}"
     return text
+
+
+def _search(draw: st.DrawFn, name: str) -> str:
+    words = draw(st.sampled_from(["kites", "marsh", "red festival", "the", "brid", ""]))
+    call = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
+    found = f'{call}(${name}.body, "{words}")'
+    return f"not {{ {found} }}" if draw(st.booleans()) else found
 
 
 def _ranking(draw: st.DrawFn, ranked: str) -> str:

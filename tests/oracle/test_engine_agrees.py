@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.exec import loaded, sorting
+from omnigraph.exec import hops, loaded, match, order, rows, sorting
+from omnigraph.exec import run as running
 from omnigraph.exec.context import ExecContext, Mode
 from omnigraph.exec.run import run_read
 from omnigraph.query import CompiledQuery, coerce_params, compile_query
@@ -151,6 +152,10 @@ def test_reads_agree_where_everything_is_large(
         patch.setattr(sorting, "SORTED_IN_MEMORY", 0)
         patch.setattr(loaded, "SPARED_FROM", 1)
         patch.setattr(loaded, "SPARSE", 1)
+        patch.setattr(running, "MANY_ROWS", -1)
+        patch.setattr(hops, "BLOCK", 8)
+        for module in (match, order, rows):
+            patch.setattr(module, "CHUNK", 3)
         check_scene(*scene)
 
 

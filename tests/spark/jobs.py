@@ -1,7 +1,7 @@
 """Spark jobs that are started as programs of their own, so that they can be killed.
 
-`python -m spark.jobs write|read|stall <graph> <marker> [master]`; the marker is a file by which a
-task that kills its executor, or stalls, does so only once.
+`python -m spark.jobs write|save|read|stall|stream <graph> <marker> [master]`; the marker is a file
+by which a task that kills its executor, or stalls, does so only once. A stream reads that folder.
 """
 
 from __future__ import annotations
@@ -99,7 +99,21 @@ def stalled(spark: SparkSession, graph: str, marker: str) -> dict[str, object]:
     return {}
 
 
-JOBS = {"write": write, "save": save, "read": read, "stall": stalled}
+def stream(spark: SparkSession, graph: str, source: str) -> dict[str, object]:
+    """The files of a folder, each a batch of its own, until all are in the graph."""
+    rows = spark.readStream.schema("name string, age int").option("maxFilesPerTrigger", 1)
+    writing = (
+        rows.json(source)
+        .writeStream.format("omnigraph")
+        .options(uri=graph, node="Person", stream="people", checkpointLocation=f"{source}.done")
+        .trigger(availableNow=True)
+        .start()
+    )
+    writing.awaitTermination()
+    return {}
+
+
+JOBS = {"write": write, "save": save, "read": read, "stall": stalled, "stream": stream}
 
 
 def main(name: str, graph: str, marker: str, master: str = CLUSTER) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+import omnigraph_spark.submit as submitted
+from omnigraph.graph import Graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shop"
 COMMAND = "from omnigraph_spark.cli import pipeline; pipeline(prog_name='omnigraph pipeline')"
@@ -46,4 +48,44 @@ def test_the_shop_is_cleaned_and_published_at_once(tmp_path: Path) -> None:
     queries = (EXAMPLE / "shop.gq").read_text("utf-8")
     assert len(graph.query(queries, "best").rows()) == 5
     assert len(graph.query(queries, "also", {"sku": "sku-001"}).rows()) == 5
+    _model_with_dbt(graph, tmp_path)
+    assert graph.snapshot().version == 3
+    segments = {row["segment"]: row["customers"] for row in graph.query(queries, "segments").rows()}
+    assert sum(segments.values()) == 196
+    assert len(graph.query(queries, "golden").rows()) == 5
+    assert graph.snapshot().plain_table("analytics.product_sales").rows == 40
     assert graph.verify().ok
+
+
+def _model_with_dbt(graph: Graph, folder: Path) -> None:
+    project = folder / "dbt"
+    shutil.copytree(EXAMPLE / "dbt", project, ignore=shutil.ignore_patterns("target", "logs"))
+    command = [str(Path(sys.executable).with_name("dbt")), "build", "--project-dir", str(project)]
+    done = subprocess.run(
+        [*command, "--profiles-dir", str(project)],
+        env={**os.environ, "OMNIGRAPH_STORE": graph.uri},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_shop_runs_under_spark_submit(tmp_path: Path) -> None:
+    generate = [sys.executable, str(EXAMPLE / "generate.py"), str(tmp_path / "raw"), "500"]
+    subprocess.run(generate, check=True, capture_output=True, timeout=60)
+    shutil.copy(EXAMPLE / "shop.yaml", tmp_path)
+    graph = omnigraph.init(tmp_path / "elsewhere.omni", EXAMPLE / "schema.pg")
+    submit = Path(sys.executable).with_name("spark-submit")
+    done = subprocess.run(
+        [str(submit), "--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
+        + [submitted.__file__ or "", str(tmp_path / "shop.yaml"), graph.uri],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout.strip().splitlines()[-1])
+    assert report["graph_commit_id"] == graph.snapshot().commit
+    assert graph.snapshot().count("Customer") == report["rows"]["node:Customer"] == 196

@@ -128,3 +128,31 @@ def test_a_driver_killed_in_the_middle_of_a_write_leaves_nothing_visible(
     assert graph.verify().ok
     graph.load(b'{"type":"Person","data":{"name":"ada"}}')
     assert graph.snapshot().count("Person") == 1
+
+
+def test_a_stream_that_is_killed_again_and_again_commits_each_batch_once(
+    graph: Graph, tmp_path: Path
+) -> None:
+    source, batches, kills = tmp_path / "in", 6, 3
+    source.mkdir()
+    for number in range(batches):
+        rows = (json.dumps({"name": f"p{number}_{n}", "age": n}) for n in range(10))
+        (source / f"{number}.json").write_text("\n".join(rows))
+    for _ in range(kills):
+        before = graph.snapshot().version
+        with started("stream", graph.uri, str(source), "local[2]") as job:
+            # At once after a commit: its checkpoint may not say yet that the batch is done.
+            wait_until(
+                lambda before=before: graph.snapshot().version > before,  # type: ignore[misc]
+                seconds=300,
+                what="a batch is committed",
+            )
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+    assert graph.snapshot().version < 1 + batches
+    answer("stream", graph.uri, str(source), "local[2]")
+    names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
+    assert len(names) == len(names.unique()) == batches * 10
+    assert graph.snapshot().version == 1 + batches
+    assert graph.last_batch("people") == batches - 1
+    assert graph.verify().ok

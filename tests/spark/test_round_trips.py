@@ -224,6 +224,8 @@ def test_a_gq_read_is_a_frame(spark: SparkSession, graph: Graph) -> None:
         ({"table": "Thing"}, InvalidInput),
         ({"node": "Thingy"}, NotFound),
         ({"node": "Thing", "at": "nowhere"}, NotFound),
+        ({"node": "Thing", "columns": "key,nope"}, NotFound),
+        ({"gq": 'query q() { insert Thing { key: "x" } }'}, InvalidInput),
     ],
 )
 def test_bad_options_say_what_is_wrong(

@@ -48,6 +48,16 @@ def write(rows: DataFrame, server: Server, save: str = "append", **options: str)
     rows.write.format("omnigraph").options(uri=server.uri, **options).mode(save).save()
 
 
+def test_reading_needs_no_setting_of_spark(spark: SparkSession, server: Server) -> None:
+    pushdown = "spark.sql.python.filterPushdown.enabled"
+    before = spark.conf.get(pushdown)
+    spark.conf.set(pushdown, "false")
+    try:
+        assert read(spark, server, table="nodes.Thing").where("i < 3").count() == 15
+    finally:
+        spark.conf.set(pushdown, str(before))
+
+
 def test_a_table_is_read_in_partitions_of_one_snapshot(
     spark: SparkSession, server: Server, graph: Graph
 ) -> None:
@@ -66,6 +76,57 @@ def test_sql_and_gq_are_answered_by_the_server(spark: SparkSession, server: Serv
     assert sorted(map(tuple, counted.where("i < 3").collect())) == [(0, 5), (1, 5), (2, 5)]
     text = "query q($i: I32) { match { $t: Thing  $t.i <= $i } return { $t.key as k, $t.i as i } }"
     assert read(spark, server, gq=text, params='{"i": 1}').count() == 10
+
+
+class Counted:
+    """What a server has sent since this was made."""
+
+    def __init__(self, server: Server) -> None:
+        self._registry = server.service.metrics.registry
+        self._before = self._now()
+
+    def _now(self) -> tuple[float, float, float]:
+        names = ("omnigraph_stream_seconds_count", "omnigraph_rows_sent_total")
+        found = [self._registry.get_sample_value(n) for n in (*names, "omnigraph_bytes_sent_total")]
+        streams, rows, size = (value or 0.0 for value in found)
+        return streams, rows, size
+
+    def sent(self) -> tuple[int, int, int]:
+        """Streams, rows and bytes."""
+        streams, rows, size = (n - b for n, b in zip(self._now(), self._before, strict=True))
+        return int(streams), int(rows), int(size)
+
+
+def test_the_server_sends_what_is_wanted_in_several_streams_and_once(
+    spark: SparkSession, server: Server
+) -> None:
+    frame = read(spark, server, node="Thing", partitions="3")
+    counted = Counted(server)
+    assert len(frame.collect()) == 500
+    streams, rows, whole = counted.sent()
+    assert (streams, rows) == (3, 500)
+    counted = Counted(server)
+    assert len(frame.where("i = 7").collect()) == 5
+    assert counted.sent()[1] == 5
+    few = read(spark, server, node="Thing", partitions="3", columns="i")
+    counted = Counted(server)
+    assert len(few.collect()) == 500
+    assert counted.sent()[2] * 5 < whole
+
+
+def test_columns_are_known_without_running_the_query(spark: SparkSession, server: Server) -> None:
+    counted = Counted(server)
+    cubed = "SELECT a.key AS k, b.i + c.i AS n FROM Thing a, Thing b, Thing c ORDER BY n"
+    assert read(spark, server, query=cubed).dtypes == [("k", "string"), ("n", "int")]
+    assert counted.sent()[1] <= 1  # the commit that it is pinned to
+
+
+@pytest.mark.parametrize("options", [{"changes": "true"}, {"changes": "true", "node": "Thing"}])
+def test_what_a_server_does_not_do_is_refused_clearly(
+    spark: SparkSession, server: Server, options: dict[str, str]
+) -> None:
+    with pytest.raises(Exception, match="not through a server"):
+        read(spark, server, **options)
 
 
 def test_filters_and_columns_reach_the_server(spark: SparkSession, server: Server) -> None:

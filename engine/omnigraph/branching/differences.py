@@ -20,7 +20,6 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.fragments import (
     RowSet,
     all_rows,
-    common_rows,
     differing_rows,
     read_rows,
     with_blobs,
@@ -29,6 +28,9 @@ from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.tables import Tables
 
 ADDRESS = pa.field("_rowaddr", pa.uint64())
+
+Candidates = tuple[RowSet | None, RowSet | None]
+"""The rows before and after that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +78,19 @@ def table_changes(
     today: GraphType | None = None,
     *,
     addresses: bool = False,
-    among: RowSet | None = None,
+    candidates: Candidates | None = None,
 ) -> Iterator[Changes]:
     """The entities that differ between two versions of a table; none stands for no table.
 
     Many come in several parts, each with greater ids than the one before it; no change in none.
     `today` gives properties that it still has their names. With `addresses`, rows also say where
-    they are, in `_rowaddr`. With `among`, rows before that are not among these are not looked at:
-    what became of their entities is not told, or told as inserted.
+    they are, in `_rowaddr`. With `candidates`, no other rows are looked at: of an entity whose row
+    before is not among them it is not told what became of it, or that it was inserted.
     """
     if before is None and after is None:
         return
     layout = lay_out(before.type if before else None, after.type if after else None, today)
-    old, new = _candidates(tables, layout, before, after)
-    if among is not None and old is not None:
-        old = common_rows(tables, old, among)
+    old, new = candidates or _candidates(tables, layout, before, after)
     left = _side(tables, layout, old, after=False)
     right = _side(tables, layout, new, after=True)
     schema = layout.schema.append(ADDRESS) if addresses else layout.schema
@@ -129,11 +129,11 @@ def _by_id(rows: pa.Table) -> pa.Array:
     return pc.sort_indices(rows.column("id").combine_chunks())
 
 
-def touched_rows(tables: Tables, before: TableImage, after: TableImage) -> RowSet:
-    """The rows of a version that a later one may have changed or taken out."""
-    rows, _ = _candidates(tables, lay_out(before.type, after.type), before, after)
-    assert rows is not None
-    return rows
+def touched_rows(tables: Tables, before: TableImage, after: TableImage) -> tuple[RowSet, RowSet]:
+    """The rows of two versions that can differ: those that were there, and those that came."""
+    old, new = _candidates(tables, lay_out(before.type, after.type), before, after)
+    assert old is not None and new is not None
+    return old, new
 
 
 def _candidates(

@@ -6,7 +6,7 @@ is a conflict, which the caller may have decided beforehand. All of it on whole 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -14,17 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.branching.conflicts import Conflicts, EntityConflict, OnConflict
-from omnigraph.branching.differences import touched_rows
+from omnigraph.branching.differences import Candidates, touched_rows
 from omnigraph.branching.held import HeldRows
 from omnigraph.branching.images import Mask, differing
 from omnigraph.branching.lifted import LiftedChanges, lifted_changes, rows_with_ids
 from omnigraph.branching.sides import TypeSides
+from omnigraph.branching.taken import Taken, Unread, counts_sources
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import EdgeType, GraphType
-from omnigraph.storage.addresses import NO_ADDRESSES, Addresses
+from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.fragments import common_rows, parted, rows_at
 from omnigraph.storage.tables import Tables
 
 Granularity = Literal["entity", "property"]
+
+FEW_ROWS = 64
+"""So many rows are compared in any case: it costs little, and tells exactly what changed."""
 
 _NO_IDS = pa.array([], pa.string())
 
@@ -35,65 +39,6 @@ class Decisions:
 
     on_conflict: OnConflict = "fail"
     granularity: Granularity = "entity"
-
-
-@dataclass
-class Taken:
-    """What a merge changes in the target's table of one type; validation reads it as a change."""
-
-    type: GraphType
-    buffer: HeldRows
-    inserted: int = 0
-    updated: int = 0
-    replaced_ids: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    """Entities that get new values or go: those that the target has not touched since the base,"""
-    replaced_at: Addresses = field(default_factory=lambda: NO_ADDRESSES)
-    """where the base has them,"""
-    sought: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    """and the others, which have to be looked for."""
-    removed: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    touched: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    replaced: bool = False
-    one_file: bool = False
-
-    @property
-    def written(self) -> tuple[Taken, ...]:
-        return (self,)
-
-    @property
-    def deleted(self) -> int:
-        return len(self.removed)
-
-    @property
-    def anything(self) -> bool:
-        return bool(self.buffer.rows or self.deleted)
-
-    def insert(self, rows: pa.Table) -> None:
-        """Entities that the target does not have."""
-        self.inserted += rows.num_rows
-        self.buffer.append(rows)
-
-    def update(self, before: pa.Table, after: pa.Table, at: Addresses | None = None) -> None:
-        """Entities that get new values, what they are in the target, and where in the base."""
-        self.updated += after.num_rows
-        self.buffer.append(after)
-        self._touch(before, at)
-
-    def remove(self, rows: pa.Table, at: Addresses | None = None) -> None:
-        """Entities that go, as they are in the target, and where in the base."""
-        self.removed = pa.concat_arrays([self.removed, rows.column("id").combine_chunks()])
-        self._touch(rows, at)
-
-    def _touch(self, rows: pa.Table, at: Addresses | None) -> None:
-        ids = rows.column("id").combine_chunks()
-        if at is None:
-            self.sought = pa.concat_arrays([self.sought, ids])
-        else:
-            self.replaced_ids = pa.concat_arrays([self.replaced_ids, ids])
-            self.replaced_at = np.concatenate([self.replaced_at, at])
-        if isinstance(self.type, EdgeType) and not self.type.cardinality.is_free:
-            sources = rows.column("src").combine_chunks().unique()
-            self.touched = pa.concat_arrays([self.touched, sources])
 
 
 def changes_of_source(tables: Tables, sides: TypeSides) -> Taken:
@@ -117,14 +62,36 @@ def _checked_columns(type_: GraphType) -> pa.Schema:
 
 
 def merge_entities(
-    tables: Tables, sides: TypeSides, decisions: Decisions, conflicts: Conflicts
+    tables: Tables,
+    sides: TypeSides,
+    decisions: Decisions,
+    conflicts: Conflicts,
+    *,
+    compared: bool = False,
 ) -> Taken:
-    """What the target takes over of a type whose rows both sides changed."""
+    """What the target takes over of a type whose rows both sides changed.
+
+    Rows of the base that only the source touched leave by their place and are not read, unless
+    they are few or are to be `compared`: which of them have other values now, and which are gone.
+    """
     assert sides.merged is not None and sides.source is not None and sides.target is not None
-    merge = _Merge(tables, sides, decisions, conflicts)
+    if sides.base is None:
+        merge = _Merge(tables, sides, decisions, conflicts)
+        parts = lifted_changes(tables, None, sides.source.image, sides.merged)
+    else:
+        before = sides.base.image
+        old, new = touched_rows(tables, before, sides.source.image)
+        old_of_target, new_of_target = touched_rows(tables, before, sides.target.image)
+        met = common_rows(tables, old_of_target, old)
+        merge = _Merge(tables, sides, decisions, conflicts, (met, new_of_target))
+        rest, alone = parted(tables, old, old_of_target)
+        if len(alone) > FEW_ROWS and not compared:
+            rows = rows_at(tables, before.version, alone)
+            merge.taken.unread = Unread(tables, rows, counts_sources(sides.merged))
+            old = rest
+        parts = lifted_changes(tables, before, sides.source.image, sides.merged, (old, new))
     if sides.source_moved:
-        before = sides.base.image if sides.base else None
-        for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
+        for changes in parts:
             merge.apply(changes)
     merge.taken.buffer.finish()
     return merge.taken
@@ -134,8 +101,14 @@ class _Merge:
     """One pass over the source's changes of one type."""
 
     def __init__(
-        self, tables: Tables, sides: TypeSides, decisions: Decisions, conflicts: Conflicts
+        self,
+        tables: Tables,
+        sides: TypeSides,
+        decisions: Decisions,
+        conflicts: Conflicts,
+        met: Candidates | None = None,
     ) -> None:
+        """`met` are the rows of the base that both sides touched, and what the target wrote."""
         assert sides.merged is not None and sides.target is not None
         self.type = sides.merged
         self.target = sides.target.image
@@ -143,20 +116,19 @@ class _Merge:
         self.decisions = decisions
         self.conflicts = conflicts
         self.taken = Taken(self.type, HeldRows(table_schema(self.type)))
-        self.inserted, self.updated, self.deleted = self._changes_of_target(sides)
+        self.inserted, self.updated, self.deleted = self._changes_of_target(sides, met)
 
-    def _changes_of_target(self, sides: TypeSides) -> tuple[pa.Array, pa.Array, pa.Array]:
+    def _changes_of_target(
+        self, sides: TypeSides, met: Candidates | None
+    ) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Ids that the target inserted, updated and deleted since the base.
 
         Told rightly for those that the source touched too; others are not read where they were.
         """
         found: tuple[list[pa.Array], ...] = ([], [], [])
         before = sides.base.image if sides.base else None
-        among = None
-        if before is not None and sides.source is not None:
-            among = touched_rows(self.tables, before, sides.source.image)
         if sides.target_moved:
-            for changes in lifted_changes(self.tables, before, self.target, self.type, among):
+            for changes in lifted_changes(self.tables, before, self.target, self.type, met):
                 parts = (changes.inserted, changes.updated_after, changes.deleted)
                 for ids, rows in zip(found, parts, strict=True):
                     ids.append(rows.column("id").combine_chunks())
@@ -199,6 +171,7 @@ class _Merge:
         ours = self._ours(theirs)
         if base is not None and self.decisions.granularity == "property":
             wanted, clash = by_property(base, theirs, ours, self.decisions.on_conflict)
+            self.taken.combined = True
             self._decided(kind, theirs.filter(pa.array(clash)))
         else:
             clash = differing(theirs, ours)

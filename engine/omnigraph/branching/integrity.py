@@ -7,13 +7,15 @@ took over rows, or edges of one side beside nodes of the other. Everything else 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from omnigraph.branching.conflicts import Conflict, Conflicts, of_violation
-from omnigraph.branching.entities import Taken, changes_of_source
+from omnigraph.branching.differences import touched_rows
+from omnigraph.branching.entities import changes_of_source
 from omnigraph.branching.overlay import LiftedTable, Overlaid
 from omnigraph.branching.sides import Side, TypeSides, Way, same_rows
+from omnigraph.branching.taken import Taken
 from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.arrow import table_schema
@@ -76,6 +78,16 @@ class Piece:
         table = LiftedTable(self.tables, self.side, self.merged)
         return Overlaid(table, self.rows_taken) if self.rows_taken is not None else table
 
+    @cached_property
+    def met(self) -> TableView:
+        """What is taken over, beside what the target wrote since the base."""
+        base, target = self.sides.base, self.sides.target
+        if base is None or target is None or self.rows_taken is None:
+            return self.view
+        _, new = touched_rows(self.tables, base.image, target.image)
+        table = LiftedTable(self.tables, target, self.merged, only=new)
+        return Overlaid(table, self.rows_taken)
+
 
 def check_integrity(
     catalog: Catalog, pieces: Mapping[str, Piece], conflicts: Conflicts, *, trusted: bool
@@ -130,11 +142,17 @@ class _Check:
 
     def uniques(self, piece: Piece) -> Problems:
         known = _unique_rules(piece.side.type)
+        kept = _unique_rules(piece.sides.source.type) if piece.sides.source else set()
+        taken = piece.rows_taken
         for rule in piece.merged.uniques:
-            if _members(piece.merged, rule.members) not in known:
+            members = _members(piece.merged, rule.members)
+            if members not in known:
                 yield from unique_everywhere(piece.view, piece.merged, rule.members)
-            elif piece.rows_taken is not None and piece.rows_taken.anything:
-                yield from unique_rule_violations(self.image, piece.rows_taken, rule.members)
+            elif taken is not None and taken.anything:
+                # A row of the source that kept the rule there can only meet what the target wrote.
+                alone = members in kept and not taken.combined
+                image = replace(self.image, table=lambda _: piece.met) if alone else self.image
+                yield from unique_rule_violations(image, taken, rule.members)
 
     def endpoints(self, piece: Piece) -> Problems:
         edge = piece.merged
@@ -146,8 +164,11 @@ class _Check:
     def references(self, piece: Piece) -> Problems:
         node = piece.merged
         if isinstance(node, NodeType) and not piece.like_target:
-            touching = (e.table_key for e in self.image.catalog.edges_touching(node.name))
-            if not self._settled([piece, *self._at(*touching)]):
+            edges = (e.table_key for e in self.image.catalog.edges_touching(node.name))
+            touching = self._at(*edges)
+            # The source keeps no edge of a node that it removed: only the target can have one.
+            apart = not self.trusted or any(edge.sides.target_moved for edge in touching)
+            if apart and not self._settled([piece, *touching]):
                 yield from reference_violations(self.image, piece.change)
 
     def cardinalities(self, piece: Piece) -> Problems:

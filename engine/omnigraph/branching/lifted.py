@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.branching.differences import ADDRESS, Changes, TableImage, table_changes
+from omnigraph.branching.differences import (
+    ADDRESS,
+    Candidates,
+    Changes,
+    TableImage,
+    table_changes,
+)
 from omnigraph.branching.images import differing
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
@@ -40,13 +46,13 @@ def lifted_changes(
     before: TableImage | None,
     after: TableImage,
     merged: GraphType,
-    among: RowSet | None = None,
+    candidates: Candidates | None = None,
 ) -> Iterator[LiftedChanges]:
     """What became of a type since the base, as the merged declaration sees it.
 
-    With `among`, only what became of these rows of the base is told rightly.
+    With `candidates`, only what became of these rows of the base is told rightly.
     """
-    for changes in table_changes(tables, before, after, addresses=True, among=among):
+    for changes in table_changes(tables, before, after, addresses=True, candidates=candidates):
         yield _lifted(changes, before.type if before else None, after.type, merged)
 
 

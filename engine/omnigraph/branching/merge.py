@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
 from omnigraph.branching.conflicts import Conflict, OnConflict, next_step
@@ -19,7 +19,6 @@ from omnigraph.branching.integrity import Piece
 from omnigraph.branching.prepare import Outcome, Prepared, find_base, prepare
 from omnigraph.branching.stage import Stage
 from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
-from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.branches import delete_branch, is_hidden
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
@@ -43,17 +42,22 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class TableMerge:
-    """What a merge does to one table of the target; entities are counted where rows were read."""
+    """What a merge does to one table of the target.
+
+    A plan counts entities. A merge counts them where it knows them; where that would take reading
+    much of the table, it says how many rows came and how many left.
+    """
 
     way: str
     """`taken` as a whole, `merged` row by row, or `dropped`."""
     inserted: int | None = None
     updated: int | None = None
     deleted: int | None = None
+    rows_in: int | None = None
+    rows_out: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted}
-        return {"way": self.way} | {k: n for k, n in counts.items() if n is not None}
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
     if base == source.commit:
         return _up_to_date(request)
     with _reading(store, base):
-        prepared = prepare(store, base, source, target, request.decisions)
+        prepared = prepare(store, base, source, target, request.decisions, compared=True)
         tables = dict(_tables(prepared, counted=not prepared.conflicts))
     return MergeResult(
         prepared.outcome,
@@ -138,7 +142,11 @@ def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
 def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
     """Merge, and publish one commit on the target; the source is not changed, or deleted."""
     store.ready_to_write()
-    commit = new_ulid()
+    with store.publisher.one_commit() as commit:
+        return _merge(store, request, commit)
+
+
+def _merge(store: GraphStore, request: MergeRequest, commit: str) -> MergeResult:
     publisher = store.publisher
     for attempt in range(publisher.retry_budget):
         if attempt:
@@ -279,6 +287,9 @@ def _tables(prepared: Prepared, *, counted: bool) -> Iterator[tuple[str, TableMe
 
 
 def _counted(piece: Piece) -> TableMerge:
-    change = piece.change
     way = "taken" if piece.rows_taken is None else "merged"
-    return TableMerge(way, change.inserted, change.updated, change.deleted)
+    change = piece.change
+    counts = change.counts()
+    if counts is None:
+        return TableMerge(way, rows_in=change.buffer.rows, rows_out=change.left)
+    return TableMerge(way, counts.inserted, counts.updated, counts.deleted)

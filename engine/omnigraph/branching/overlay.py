@@ -9,11 +9,12 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branching.entities import Taken
 from omnigraph.branching.lifted import stored_names
 from omnigraph.branching.sides import Side, version_of
+from omnigraph.branching.taken import Taken
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.fragments import RowSet, read_rows
 from omnigraph.storage.schema_apply import evolved_column
 from omnigraph.storage.table_views import Among, StoredTable
 from omnigraph.storage.tables import Tables
@@ -26,6 +27,8 @@ class LiftedTable:
     tables: Tables
     side: Side
     merged: GraphType
+    only: RowSet | None = None
+    """The rows that it shows; all of them unless given."""
 
     @property
     def rows(self) -> int:
@@ -41,10 +44,16 @@ class LiftedTable:
         schema = table_schema(self.merged)
         # An id is read in any case: a scan needs a column to say how many rows there are.
         wanted = dict.fromkeys(["id", *names.values()])
-        for rows in self._stored.scan(list(wanted), pushed):
-            fields = [schema.field(column) for column in columns]
+        fields = [schema.field(column) for column in columns]
+        for rows in self._read(list(wanted), pushed):
             found = [evolved_column(rows, f, names.get(f.name), self.merged) for f in fields]
             yield pa.Table.from_arrays(found, schema=pa.schema(fields))
+
+    def _read(self, columns: Sequence[str], among: Among | None) -> Iterator[pa.Table]:
+        if self.only is None:
+            return self._stored.scan(columns, among)
+        batches = read_rows(self.tables, self.only, columns)
+        return (pa.Table.from_batches([batch]) for batch in batches)
 
     def held(self, ids: pa.StringArray) -> pa.Array:
         return self._stored.held(ids)
@@ -59,16 +68,13 @@ class Overlaid:
 
     @property
     def rows(self) -> int:
-        return self.below.rows + self.taken.inserted - self.taken.deleted
-
-    @cached_property
-    def _arriving(self) -> pa.Array:
-        ids = [c for rows in self.taken.buffer.scan(["id"]) for c in rows.column("id").chunks]
-        return pa.chunked_array(ids, pa.string()).combine_chunks()
+        return self.below.rows + self.taken.buffer.rows - self.taken.left
 
     @cached_property
     def _covered(self) -> pa.Array:
-        return pa.concat_arrays([self._arriving, self.taken.removed])
+        # What leaves by its place alone is as it was in the base: not among what came since.
+        gone = self.taken.removed if self.below.only is None else self.taken.sought
+        return pa.concat_arrays([self.taken.arriving, gone])
 
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         with_id = list(dict.fromkeys([*columns, "id"]))
@@ -81,4 +87,4 @@ class Overlaid:
     def held(self, ids: pa.StringArray) -> pa.Array:
         below = self.below.held(ids)
         stays = below.filter(pc.invert(pc.is_in(below, self._covered)))
-        return pa.concat_arrays([stays, ids.filter(pc.is_in(ids, self._arriving))])
+        return pa.concat_arrays([stays, ids.filter(pc.is_in(ids, self.taken.arriving))])

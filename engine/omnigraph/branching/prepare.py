@@ -59,8 +59,13 @@ def prepare(
     source: Head,
     target: Head,
     decisions: Decisions,
+    *,
+    compared: bool = False,
 ) -> Prepared:
-    """Decide a merge of branches that parted at a commit; a valid source ahead is not read."""
+    """Decide a merge of branches that parted at a commit; a valid source ahead is not read.
+
+    With `compared`, it is found out exactly which entities change, at the cost of reading them.
+    """
     forward = base == target.commit
     ancestor = target if forward else _commit(store, base)
     schema = _merged_schema(store, ancestor, source, target)
@@ -93,7 +98,9 @@ def prepare(
         conflicts.add(whole)
     for piece in pieces.values():
         if piece.way == "rows":
-            piece.rows_taken = merge_entities(store.tables, piece.sides, decisions, conflicts)
+            piece.rows_taken = merge_entities(
+                store.tables, piece.sides, decisions, conflicts, compared=compared
+            )
     trusted = not source.properties.get(DEFERRED_CHECKS)
     if not conflicts and not (forward and trusted):
         check_integrity(schema.merged.catalog, pieces, conflicts, trusted=trusted)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.branching.integrity import Piece
@@ -78,11 +79,17 @@ class Stage:
         taken, base = piece.rows_taken, piece.sides.base
         assert taken is not None
         if base is None:
+            assert taken.unread is None
             return Leaving(NO_ADDRESSES, pa.concat_arrays([taken.sought, taken.replaced_ids]))
         places, known = still_there(
-            self._store.tables, version_of(base.pointer), version, taken.replaced_at
+            self._store.tables,
+            version_of(base.pointer),
+            version,
+            np.concatenate([taken.replaced_at, taken.unread_at]),
         )
-        others = taken.replaced_ids.filter(pa.array(~known))
+        read = len(taken.replaced_at)
+        assert known[read:].all(), "a row that was not read is not where the base had it"
+        others = taken.replaced_ids.filter(pa.array(~known[:read]))
         return Leaving(places[known], pa.concat_arrays([taken.sought, others]))
 
     def _register(self) -> None:

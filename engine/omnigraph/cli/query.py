@@ -36,6 +36,17 @@ at_option = click.option(
 branch_option = click.option(
     "--branch", metavar="NAME", default="main", show_default=True, help="The branch to change."
 )
+target_option = click.option(
+    "--branch",
+    "--at",
+    "branch",
+    metavar="NAME",
+    default="main",
+    show_default=True,
+    help="The branch to change.",
+)
+text_option = click.option("-e", "--expression", metavar="TEXT", help="The text of the query.")
+file_option = click.option("--file", metavar="FILE", help="A .gq file; - is stdin.")
 actor_option = click.option("--actor", metavar="NAME", help="Who does it; kept in the commit.")
 
 
@@ -44,8 +55,8 @@ def query_options(function: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(
         (
             click.argument("name", metavar="[NAME]", required=False),
-            click.option("-e", "--expression", metavar="TEXT", help="The text of the query."),
-            click.option("--file", metavar="FILE", help="A .gq file; - is stdin."),
+            text_option,
+            file_option,
             click.option("--params", metavar="JSON", default="{}", help="Parameters by name."),
         )
     ):
@@ -257,10 +268,18 @@ def _write_arrow(result: QueryResult) -> None:
     """,
 )
 @query_options
-@branch_option
+@target_option
 @actor_option
 @click.option("--message", metavar="TEXT", help="Why; kept in the commit.")
 @click.option("--if-commit", metavar="ID", help="Only while this commit is the branch's head.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS[:2]),
+    default="table",
+    show_default=True,
+    help="How to write the outcome; json is the same as --json.",
+)
 @pass_invocation
 def mutate(
     invocation: Invocation,
@@ -272,6 +291,7 @@ def mutate(
     actor: str | None,
     message: str | None,
     if_commit: str | None,
+    form: str,
 ) -> None:
     """Run a mutation: one atomic commit, or none if nothing matched."""
     source = source_of(expression, file, name)
@@ -285,7 +305,7 @@ def mutate(
         if_commit=if_commit,
         file=source.file,
     )
-    write_affected(result, as_json=invocation.json)
+    write_affected(result, as_json=invocation.json or form == "json")
 
 
 def write_affected(result: MutationResult, *, as_json: bool) -> None:
@@ -340,16 +360,27 @@ def explain(
 
 
 @command("lint", example="omnigraph lint people.gq")
-@click.argument("file")
+@click.argument("path", metavar="[FILE]", required=False)
+@text_option
+@file_option
 @at_option
 @pass_invocation
 @click.pass_context
-def lint(context: click.Context, invocation: Invocation, file: str, at: str) -> None:
+def lint(
+    context: click.Context,
+    invocation: Invocation,
+    path: str | None,
+    expression: str | None,
+    file: str | None,
+    at: str,
+) -> None:
     """Check every query of a .gq file against the schema.
 
     FILE may be `-` for stdin. Exits with 2 when it finds an error; warnings alone are fine.
     """
-    source = file_source(file)
+    if path is not None and file is not None:
+        raise click.UsageError("give the file once")
+    source = source_of(expression, path or file, None)
     report = invocation.graph().lint(source.text or "", at, file=source.file)
     if invocation.json:
         output.write_json(report.to_json())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -59,7 +60,13 @@ class Evaluator:
         self.variables: dict[str, VariableInfo] = {}
         self.scores: ScoreColumns | None = None
         self.trace: Trace | None = None
-        self._text: dict[int, Mask] = {}
+        self._text: dict[tuple[int, str], Mask] = {}
+
+    def within(self, variables: Mapping[str, VariableInfo]) -> Evaluator:
+        """The same for a block with these variables: what a name means ends with its block."""
+        inner = copy(self)
+        inner.variables = {**self.variables, **variables}
+        return inner
 
     # ------------------------------------------------------------------ values
 
@@ -191,19 +198,32 @@ class Evaluator:
         return truth(pc.is_in(items, value_set=known, skip_nulls=True))
 
     def _text_match(self, condition: TextMatch, rows: Rows) -> Mask:
-        by_position = self._text.get(id(condition))
-        field = condition.field
-        entities = self.view.loaded(self.variables[field.variable])
-        if by_position is None:
+        entities = self.view.loaded(self.variables[condition.field.variable])
+        positions = entities.positions(rows[condition.field.variable])
+        if is_constant(condition.query):
             query = self.constant(condition.query)
-            if query is None:
-                return np.zeros(rows.count, np.bool_)
+            none = np.zeros(rows.count, np.bool_)
+            return none if query is None else self._holding(condition, query)[positions]
+        # Each row has its own text to look for: one search for each text there is.
+        queries = self.column(condition.query, rows).dictionary_encode()
+        codes = queries.indices.fill_null(-1).to_numpy()
+        found = np.zeros(rows.count, np.bool_)
+        for code, query in enumerate(queries.dictionary.to_pylist()):
+            places = np.flatnonzero(codes == code)
+            found[places] = self._holding(condition, query)[positions[places]]
+        return found
+
+    def _holding(self, condition: TextMatch, query: str) -> Mask:
+        """By position, which entities hold a text; remembered for the run."""
+        known = self._text.get((id(condition), query))
+        if known is None:
             distance = None if condition.distance is None else self.constant(condition.distance)
-            index = text_index(self.view, self.variables[field.variable], field.property)
-            by_position = index.matches(query, condition.kind, distance)
-            self._text[id(condition)] = by_position
-        assert by_position is not None
-        return by_position[entities.positions(rows[field.variable])]
+            info = self.variables[condition.field.variable]
+            index = text_index(self.view, info, condition.field.property)
+            known = self._text[id(condition), query] = index.matches(
+                query, condition.kind, distance
+            )
+        return known
 
 
 def text_index(view: View, info: VariableInfo, name: str) -> Any:  # noqa: ANN401

@@ -149,7 +149,8 @@ def _step(view: View, plan: MatchPlan, step: Step) -> str:
             info = plan.variables[step.variable]
             tests = plan.tests.get(step.variable, ())
             how = "look up by key" if _keyed(view, plan, step) else "scan"
-            return f"{how} ${step.variable}: {info.type_name}{_where(tests)}{_about(step)}"
+            on = "" if step.equal is None else f" on {' = '.join(map(shown, step.equal))}"
+            return f"{how} ${step.variable}: {info.type_name}{on}{_where(tests)}{_about(step)}"
         case Hop():
             tests = plan.tests.get(step.variable, ())
             return f"expand {_path(step)}{_where(tests)}{_about(step)}"

@@ -3,69 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.exec.arrays import AnyArray, Handles, Ints
 from omnigraph.exec.view import Neighbours
 
-BLOCK = 1 << 24
-"""How many (source, node) pairs one breadth-first search marks at a time."""
+BLOCK = 1 << 22
+"""How many (source, node) pairs a search holds at a time, unless it has one source."""
+
+STEP = 4
+"""How many times as many edges it follows at once."""
 
 SMALL = 1 << 20
 """Marks for this many pairs cost next to nothing."""
 
+SPARSE = 16
+"""A search that meets fewer than one in so many pairs does without marks."""
+
+DEEP = 16
+"""More hops than this make no difference to an estimate, and would leave what a float can hold."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What the sources from `start` to `stop` reach: pairs (place of the source, node)."""
+
+    start: int
+    stop: int
+    owners: Ints
+    nodes: Handles
+
 
 def reachable(
     csr: Neighbours, sources: Handles, low: int, high: int, *, from_target: bool
-) -> tuple[Ints, Handles]:
-    """Pairs (place of the source, node) whose distance lies in [low, high].
+) -> Iterator[Reached]:
+    """Pairs (place of the source, node) whose distance lies in [low, high], some sources at a time.
 
     A node with a loop is also produced one hop after it was reached (section 3): the node at the
     end of the path, which is the source when edges are followed backwards (`from_target`).
     """
     if low > high:
-        return np.empty(0, np.int64), np.empty(0, np.int32)
+        return
     marked = csr.rows is not None and not _sparse(csr, csr.rows, len(sources), high)
-    per_block = max(1, BLOCK // max(csr.rows or 1, 1)) if marked else max(len(sources), 1)
-    owners: list[AnyArray] = []
-    nodes: list[AnyArray] = []
-    for start in range(0, len(sources), per_block):
-        block = sources[start : start + per_block]
-        for owner, node in _search(csr, block, low, high, from_target, marked):
-            owners.append(owner + start)
-            nodes.append(node)
-    if not owners:
-        return np.empty(0, np.int64), np.empty(0, np.int32)
-    return np.concatenate(owners), np.concatenate(nodes)
+    per_block = max(len(sources), 1)
+    if marked:
+        per_block = max(1, BLOCK // max(csr.rows or 1, len(csr.targets) // STEP))
+    waiting = [
+        (start, min(start + per_block, len(sources))) for start in range(0, len(sources), per_block)
+    ][::-1]
+    while waiting:
+        start, stop = waiting.pop()
+        found = _search(csr, sources[start:stop], low, high, from_target, marked)
+        if found is None:
+            middle = (start + stop) // 2
+            waiting += [(middle, stop), (start, middle)]
+        else:
+            yield Reached(start, stop, found[0] + start, found[1])
 
 
 def _sparse(csr: Neighbours, size: int, sources: int, high: int) -> bool:
     """Whether a search meets so few of the pairs there can be that marks would be wasted."""
-    reached = sources * (1 + len(csr.targets) / max(size, 1)) ** high
-    return sources * size > SMALL and 16 * reached < sources * size
+    reached = sources * (1 + len(csr.targets) / max(size, 1)) ** min(high, DEEP)
+    return sources * size > SMALL and SPARSE * reached < sources * size
 
 
 def _search(
     csr: Neighbours, sources: Handles, low: int, high: int, from_target: bool, marked: bool
-) -> Iterator[tuple[AnyArray, AnyArray]]:
+) -> tuple[AnyArray, AnyArray] | None:
+    """The pairs, or nothing where several sources meet too many of them at once."""
     owner: AnyArray = np.arange(len(sources), dtype=np.int64)
     node: AnyArray = sources
     seen = _Marks(len(sources), csr.rows or 1) if marked else Pairs()
     seen.first(owner, node)
+    owners, nodes = [owner[:0]], [node[:0]]
     for distance in range(high + 1):
         if distance >= low:
-            yield owner, node
+            owners.append(owner)
+            nodes.append(node)
         elif distance == low - 1:
             looped = csr.looped(sources[owner] if from_target else node)
-            if looped.any():
-                yield owner[looped], node[looped]
+            owners.append(owner[looped])
+            nodes.append(node[looped])
         if distance == high or not len(node):
-            return
+            break
+        if len(sources) > 1 and csr.degree(node).sum() > STEP * BLOCK:
+            return None
         node, counts = csr.expand(node)
         owner = np.repeat(owner, counts)
         once = seen.first(owner, node)
         owner, node = owner[once], node[once]
+    return np.concatenate(owners), np.concatenate(nodes)
 
 
 class _Marks:

@@ -9,26 +9,32 @@ import numpy as np
 from omnigraph.exec.arrays import AnyArray, Handles, Mask, index_dtype, spread
 from omnigraph.exec.candidates import Candidates
 from omnigraph.exec.evaluate import Evaluator
-from omnigraph.exec.hops import reachable
+from omnigraph.exec.hops import Reached, reachable
 from omnigraph.exec.plan import BACK, ROW, Check, Close, Hop, MatchPlan, Negate, Start, Step
 from omnigraph.exec.rows import CHUNK, Rows
-from omnigraph.exec.view import Neighbours
+from omnigraph.exec.scores import scoped
+from omnigraph.exec.value_index import ValueIndex
+from omnigraph.exec.view import EntitySet, Neighbours
+from omnigraph.query.expressions import PropertyRef
 from omnigraph.query.ir import Expand
 
 
 class Matcher:
-    """Runs one plan. Rows come out in chunks, in no particular order."""
+    """Runs one plan with an evaluator that knows its variables. Rows come out in chunks, in no
+    particular order.
+    """
 
     def __init__(self, evaluator: Evaluator, plan: MatchPlan) -> None:
         self.evaluator = evaluator
         self.view = evaluator.view
         self.plan = plan
-        evaluator.variables.update(plan.variables)
         self.candidates = {
             name: Candidates(evaluator, name, info, plan.tests.get(name, ()))
             for name, info in plan.variables.items()
         }
         self._inner: dict[int, Matcher] = {}
+        self._by_value: dict[PropertyRef, ValueIndex] = {}
+        self._joined: dict[PropertyRef, Handles] = {}
 
     def run(self, given: Rows | None = None) -> Iterator[Rows]:
         """Every match, or every match of given rows."""
@@ -69,6 +75,9 @@ class Matcher:
                     yield rows.take(~self._matched(step, rows)).keep(step.keep)
 
     def _start(self, step: Start, rows: Rows) -> Iterator[Rows]:
+        if step.equal is not None:
+            yield from self._start_equal(step, step.equal, rows)
+            return
         found = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
             columns = {step.variable: found} if step.variable in step.keep else {}
@@ -82,6 +91,41 @@ class Matcher:
                 if step.variable in step.keep:
                     crossed = crossed.add(**{step.variable: np.tile(some, part.count)})
                 yield crossed
+
+    def _start_equal(
+        self, step: Start, equal: tuple[PropertyRef, PropertyRef], rows: Rows
+    ) -> Iterator[Rows]:
+        own, other = equal
+        first = own not in self._joined
+        if first:
+            self._joined[own] = self.candidates[step.variable].handles()
+        handles, given = self._joined[own], rows[other.variable]
+        kept, index = rows.keep(step.keep), self._by_value.get(own)
+        if first and len(given) < len(handles):
+            # The first few rows are looked for by the many; if more come, it pays to turn round.
+            found = ValueIndex(self._entities(other), other.property, given)
+            starts, counts = found.find(self._entities(own), own.property, handles)
+            for start, stop in split_by_sum(counts, CHUNK):
+                some = counts[start:stop]
+                part = kept.take(found.places[spread(starts[start:stop], some)])
+                yield self._started(step, part, np.repeat(handles[start:stop], some))
+            return
+        if index is None:
+            index = ValueIndex(self._entities(own), own.property, handles)
+            self._by_value[own] = index
+        starts, counts = index.find(self._entities(other), other.property, given)
+        for start, stop in split_by_sum(counts, CHUNK):
+            some = counts[start:stop]
+            entries = index.places[spread(starts[start:stop], some)]
+            part = kept.slice(start, stop).take(repeated(some))
+            yield self._started(step, part, handles[entries])
+
+    def _started(self, step: Start, part: Rows, handles: Handles) -> Rows:
+        columns = {step.variable: handles} if step.variable in step.keep else {}
+        return Rows({**part.columns, **columns}, len(handles))
+
+    def _entities(self, ref: PropertyRef) -> EntitySet:
+        return self.view.entities(self.evaluator.variables[ref.variable])
 
     def _hop(self, step: Hop, rows: Rows) -> Iterator[Rows]:
         expand = step.expand
@@ -126,30 +170,25 @@ class Matcher:
 
     def _search(self, step: Hop, rows: Rows) -> Iterator[Rows]:
         kept = rows.keep(step.keep)
-        for start in range(0, rows.count, 1 << 14):
-            part = kept.slice(start, start + (1 << 14))
-            origins = rows[step.origin][start : start + (1 << 14)]
-            distinct, which = np.unique(origins, return_inverse=True)
-            pairs = self._pairs(step.expand, step.origin, distinct)
-            yield from self._search_rows(step, part, which, *pairs, len(distinct))
+        sources, which = np.unique(rows[step.origin], return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        ordered = which[order]
+        for reached in self._reached(step.expand, step.origin, sources):
+            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+            yield from self._search_rows(step, kept.take(some), which[some], reached)
 
     def _search_rows(
-        self,
-        step: Hop,
-        part: Rows,
-        which: AnyArray,
-        owners: AnyArray,
-        nodes: Handles,
-        sources: int,
+        self, step: Hop, part: Rows, which: AnyArray, reached: Reached
     ) -> Iterator[Rows]:
+        owners, nodes = reached.owners - reached.start, reached.nodes
         found = self.candidates[step.variable]
         if found.tests:
             passed = found.test(nodes)
             owners, nodes = owners[passed], nodes[passed]
-        order = np.argsort(owners, kind="stable")
-        nodes = nodes[order]
-        counts = np.bincount(owners, minlength=sources)
+        nodes = nodes[np.argsort(owners, kind="stable")]
+        counts = np.bincount(owners, minlength=reached.stop - reached.start)
         starts = np.cumsum(counts) - counts
+        which = which - reached.start
         for start, stop in split_by_sum(counts[which], CHUNK):
             some = which[start:stop]
             entries = spread(starts[some], counts[some])
@@ -160,7 +199,7 @@ class Matcher:
                 columns = {**columns, step.variable: nodes[entries]}
             yield Rows(columns, len(entries))
 
-    def _pairs(self, expand: Expand, origin: str, sources: Handles) -> tuple[AnyArray, Handles]:
+    def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
         back = origin != expand.left
         way = expand.direction
         if way != "undirected" and back:
@@ -202,20 +241,19 @@ class Matcher:
         sources, which = np.unique(left, return_inverse=True)
         held = np.zeros(len(left), np.bool_)
         order = np.argsort(which, kind="stable")
-        # Few sources at a time, so that the pairs they reach stay few as well.
-        block = 1 << 10
-        bounds = np.searchsorted(which[order], np.arange(0, len(sources) + block, block))
-        for number, start in enumerate(range(0, len(sources), block)):
-            owners, nodes = self._pairs(expand, expand.left, sources[start : start + block])
-            some = order[bounds[number] : bounds[number + 1]]
-            reached = (owners + start) << 32 | nodes
-            held[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], reached)
+        ordered = which[order]
+        for reached in self._reached(expand, expand.left, sources):
+            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+            pairs = reached.owners << 32 | reached.nodes
+            held[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
         return held
 
     def _matched(self, step: Negate, rows: Rows) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
-            inner = self._inner[id(step)] = Matcher(self.evaluator, step.plan)
+            inner = self._inner[id(step)] = Matcher(
+                scoped(self.evaluator, step.plan.variables), step.plan
+            )
         given = rows.keep(step.correlated)
         if len(given.columns) == 1:
             ((name, column),) = given.columns.items()

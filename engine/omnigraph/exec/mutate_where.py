@@ -24,7 +24,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage.reading import in_condition
 
-_SMALLEST_WRITTEN = -(2**63) + 1
+SMALLEST_WRITTEN = -(2**63) + 1
 """The filter language reads a minus sign and then a number, which must fit 63 bits."""
 _OPERATORS: dict[Comparison, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -90,7 +90,7 @@ def _integer(column: str, scalar: Scalar, op: Comparison, value: int | float) ->
     if op in ("=", "!="):
         if not low <= whole <= high:
             return None if op == "=" else _any(column)
-        if whole < _SMALLEST_WRITTEN:
+        if whole < SMALLEST_WRITTEN:
             return _up_to(column, op == "=", whole, low, high)
         return f"{column} {op} {whole}"
     last = whole if op in ("<=", ">") else whole - 1
@@ -101,7 +101,7 @@ def _up_to(column: str, wanted: bool, last: int, low: int, high: int) -> str | N
     """Values up to and with `last`, or all others."""
     if last < low or last >= high:
         return _any(column) if wanted == (last >= high) else None
-    if last < _SMALLEST_WRITTEN:
+    if last < SMALLEST_WRITTEN:
         return f"{column} {'<' if wanted else '>='} {last + 1}"
     return f"{column} {'<=' if wanted else '>'} {last}"
 

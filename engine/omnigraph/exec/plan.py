@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph.exec.adjacency import Way
+from omnigraph.exec.hops import DEEP
 from omnigraph.exec.view import View
 from omnigraph.query.expressions import (
+    Aggregate,
     Bm25,
     Compare,
     Condition,
@@ -38,10 +40,14 @@ BACK: dict[Way, Way] = {
 
 @dataclass(frozen=True)
 class Start:
-    """Bind a variable to every entity that passes its tests, for each row so far."""
+    """Bind a variable to every entity that passes its tests, for each row so far.
+
+    With `equal`, only to those whose property, the first, equals one of the row, the second.
+    """
 
     variable: str
     estimate: float
+    equal: tuple[PropertyRef, PropertyRef] | None = None
     keep: frozenset[str] = frozenset()
 
 
@@ -144,17 +150,33 @@ class _Planner:
                 self._take(hop)
                 waiting -= self.bound
             else:
-                start = min(waiting, key=lambda name: (self._estimate(name), name))
-                waiting.discard(start)
-                self.rows *= max(self._estimate(start), 0.001)
-                self.steps.append(Start(start, self.rows))
-                self.bound.add(start)
+                waiting.discard(self._start(waiting))
             self._settle()
         sizes = [s.estimate for s in self.steps if isinstance(s, Start | Hop)]
         inner = sum(s.plan.touched for s in self.steps if isinstance(s, Negate))
         steps = self._kept(needed)
         touched = sum(sizes) + inner * max([1.0, *sizes])
         return MatchPlan(self.variables, steps, self.tests, max([1.0, *sizes]), touched)
+
+    def _start(self, waiting: set[str]) -> str:
+        """Bind a variable that no edge leads to: by an equal value if there is one to go by."""
+        by_value = {}
+        for condition in self.checks:
+            equal = _equal(condition, self.bound)
+            if equal is not None and equal[0].variable in waiting:
+                by_value[equal[0].variable] = (condition, equal)
+        name = min(by_value or waiting, key=lambda name: (self._estimate(name), name))
+        estimate = max(self._estimate(name), 0.001)
+        if name in by_value:
+            done, equal = by_value[name]
+            self.checks = [c for c in self.checks if c is not done]
+            self.rows = max(self.rows, estimate)
+            self.steps.append(Start(name, self.rows, equal))
+        else:
+            self.rows *= estimate
+            self.steps.append(Start(name, self.rows))
+        self.bound.add(name)
+        return name
 
     def _settle(self) -> None:
         """Everything that only removes rows comes as soon as its variables are bound."""
@@ -204,7 +226,8 @@ class _Planner:
     def _hop(self, expand: Expand, origin: str, variable: str, way: Way) -> Hop:
         edges = self.view.count("edge", expand.edge_type)
         fan = edges / max(self._rows_of(origin), 1) * (2 if way == "undirected" else 1)
-        reached = min(fan ** max(expand.max_hops, 1), self._rows_of(variable) or 1)
+        hops = min(max(expand.max_hops, 1), DEEP)
+        reached = min(fan**hops, self._rows_of(variable) or 1)
         share = self._estimate(variable) / max(self._rows_of(variable), 1)
         return Hop(expand, origin, variable, way, self.rows * reached * share)
 
@@ -253,8 +276,19 @@ class _Planner:
                 case Negate():
                     alive |= set(step.correlated)
                 case Start():
-                    pass
+                    alive |= {step.equal[1].variable} if step.equal is not None else set()
         return tuple(reversed(kept))
+
+
+def _equal(condition: Condition, bound: set[str]) -> tuple[PropertyRef, PropertyRef] | None:
+    """The property of a variable to be bound that equals one of a bound variable, and that one."""
+    match condition:
+        case Compare(operator="=", left=PropertyRef() as left, right=PropertyRef() as right):
+            if left.variable in bound and right.variable not in bound:
+                return right, left
+            if right.variable in bound and left.variable not in bound:
+                return left, right
+    return None
 
 
 def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
@@ -270,12 +304,29 @@ def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
             return variables_of(expr.text) | variables_of(expr.prefix)
         case Membership():
             return variables_of(expr.list) | variables_of(expr.item)
-        case TextMatch() | Nearest() | Bm25():
+        case TextMatch():
+            return variables_of(expr.field) | variables_of(expr.query)
+        case Nearest() | Bm25():
             return variables_of(expr.field)
         case Rrf():
             return variables_of(expr.first)
         case _:
             return frozenset()
+
+
+def searches(expr: Condition | Expr) -> bool:
+    """Whether a search or ranking call is part of an expression."""
+    match expr:
+        case TextMatch() | Nearest() | Bm25() | Rrf():
+            return True
+        case Compare():
+            return searches(expr.left) or searches(expr.right)
+        case Membership():
+            return searches(expr.item)
+        case Aggregate():
+            return searches(expr.argument)
+        case _:
+            return False
 
 
 def key_values(condition: Condition, type_: NodeType) -> Expr | None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from omnigraph.exec.compare import MIRRORED
 from omnigraph.exec.evaluate import exact_values
+from omnigraph.exec.mutate_where import SMALLEST_WRITTEN
 from omnigraph.exec.source import TypeSource
 from omnigraph.query.expressions import Compare, Condition, Expr, Literal, Param, PropertyRef
 from omnigraph.query.tree import Comparison
@@ -81,7 +82,7 @@ def _literal(value: Any, type_: pa.DataType) -> str | None:  # noqa: ANN401
         return str(value).lower() if pa.types.is_boolean(type_) else None
     if isinstance(value, int | float) and pa.types.is_integer(type_):
         exact = exact_values([value], type_)
-        return str(exact[0]) if exact else None
+        return str(exact[0]) if exact and exact[0] >= SMALLEST_WRITTEN else None
     if isinstance(value, date) and not isinstance(value, datetime) and pa.types.is_date32(type_):
         return f"date '{value.isoformat()}'"
     return None

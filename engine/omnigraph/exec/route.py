@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.exec.plan import Close, Hop, MatchPlan, Negate, Start, equated, key_values
+from omnigraph.exec.plan import (
+    Close,
+    Hop,
+    MatchPlan,
+    Negate,
+    Start,
+    equated,
+    key_values,
+    searches,
+)
 from omnigraph.exec.source import TableSource, TypeSource
 from omnigraph.exec.view import View
-from omnigraph.query.expressions import (
-    Aggregate,
-    Bm25,
-    Condition,
-    Nearest,
-    Rrf,
-    TextMatch,
-)
+from omnigraph.query.expressions import Condition
 from omnigraph.query.ir import Pattern, ReadPlan
 from omnigraph.schema.catalog import NodeType
 
@@ -77,12 +79,10 @@ def probed_tables(view: View, match: MatchPlan) -> list[TableSource]:
 
 
 def _searches(plan: ReadPlan) -> bool:
-    ranked = (Nearest, Bm25, Rrf, TextMatch)
-    exprs = [c.expr.argument if isinstance(c.expr, Aggregate) else c.expr for c in plan.columns]
     return (
         plan.rank is not None
-        or any(isinstance(expr, ranked) for expr in exprs)
-        or any(isinstance(condition, TextMatch) for condition in _conditions(plan.pattern))
+        or any(searches(column.expr) for column in plan.columns)
+        or any(searches(condition) for condition in _conditions(plan.pattern))
     )
 
 

@@ -20,7 +20,7 @@ from omnigraph.exec.rank import Ranker
 from omnigraph.exec.result import QueryResult
 from omnigraph.exec.route import choose_route, probed_tables
 from omnigraph.exec.rows import CHUNK, Rows
-from omnigraph.exec.scores import Scores
+from omnigraph.exec.scores import Scores, scoped
 from omnigraph.exec.sorting import first_rows, in_order
 from omnigraph.exec.tree import PatternTree, tree_of
 from omnigraph.exec.view import View
@@ -85,11 +85,10 @@ def _routed(
 
 def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The result of a read, evaluated over one view."""
-    evaluator.variables.update(plan.pattern.variables)
+    evaluator = scoped(evaluator, plan.pattern.variables)
     evaluator.view.numbered = _follows_edges(plan.pattern)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
-    evaluator.scores = Scores(evaluator, plan.pattern.variables)
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
 
 

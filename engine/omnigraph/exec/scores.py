@@ -18,11 +18,10 @@ from omnigraph.query.ir import VariableInfo
 
 
 class Scores:
-    """Scores of the ranking calls of one run, by handle; NaN where an entity has none."""
+    """Scores of the ranking calls of one block, by handle; NaN where an entity has none."""
 
-    def __init__(self, evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> None:
+    def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._variables = variables
         self._found: dict[Ranking, Floats] = {}
         self._known: dict[Ranking, AnyArray] = {}
         self._places: dict[Ranking, AnyArray] = {}
@@ -47,7 +46,7 @@ class Scores:
         found = self.of(rank, handles)
         if isinstance(rank, Bm25 | Rrf):
             found = np.nan_to_num(found)
-        return pa.array(found, pa.float64())
+        return pa.array(found, pa.float64(), mask=np.isnan(found))
 
     def fuse(self, rank: Rrf, handles: Handles, limit: int | None) -> None:
         """Rank entities by reciprocal ranks in two arms; at most `limit` of them get a score."""
@@ -90,9 +89,8 @@ class Scores:
             by_position = np.full(entities.rows, np.nan)
             query = self._evaluator.constant(rank.query)
             if query is not None:
-                index = text_index(
-                    self._evaluator.view, self._variables[rank.field.variable], rank.field.property
-                )
+                info = self._evaluator.variables[rank.field.variable]
+                index = text_index(self._evaluator.view, info, rank.field.property)
                 positions, scores = index.bm25(query)
                 by_position[positions] = scores
             found = self._found[rank] = entities.by_handle_filled(by_position, np.nan)
@@ -170,4 +168,11 @@ class Scores:
         return np.asarray(embedder.embed([query])[0], np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
-        return self._evaluator.view.loaded(self._variables[ranked_variable(rank)])
+        return self._evaluator.view.loaded(self._evaluator.variables[ranked_variable(rank)])
+
+
+def scoped(evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> Evaluator:
+    """An evaluator for a block with these variables, and with scores of its own."""
+    inner = evaluator.within(variables)
+    inner.scores = Scores(inner)
+    return inner

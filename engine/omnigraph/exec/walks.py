@@ -24,6 +24,7 @@ from omnigraph.exec.evaluate import Evaluator
 from omnigraph.exec.match import Matcher
 from omnigraph.exec.plan import MatchPlan, Negate, Start
 from omnigraph.exec.rows import Rows
+from omnigraph.exec.scores import scoped
 from omnigraph.exec.tree import Link, PatternTree
 from omnigraph.exec.view import Entities
 from omnigraph.query.expressions import Aggregate, NodeRef, PropertyRef
@@ -52,13 +53,12 @@ class Walks:
         self.view = evaluator.view
         self.plan = plan
         self.tree = tree
-        evaluator.variables.update(match.variables)
         self.candidates = {
             name: Candidates(evaluator, name, info, tree.tests.get(name, ()))
             for name, info in match.variables.items()
         }
         self.inner = [
-            (step.correlated[0], Matcher(evaluator, step.plan))
+            (step.correlated[0], Matcher(scoped(evaluator, step.plan.variables), step.plan))
             for step in match.steps
             if isinstance(step, Negate)
         ]

@@ -238,10 +238,11 @@ def _scaled(numbers: pa.Array, factor: int) -> pa.Array:
 
 def _as_lists(column: pa.Array, type_: PropertyType) -> pa.Array:
     kind = column.type
-    if types.is_list_view(kind):
-        return column.cast(pa.list_(kind.value_type))
-    if types.is_large_list_view(kind):
-        return column.cast(pa.large_list(kind.value_type))
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        # Not by a cast: in pyarrow 26 it gives lists whose offsets are too few.
+        lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+        missing = column.is_null() if column.null_count else None
+        return list_array(lengths, column.flatten(), pa.list_(kind.value_type), missing)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return column
     raise _refuse(f"a column of {type_}", column)

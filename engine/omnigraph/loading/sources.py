@@ -70,7 +70,11 @@ def _reader(source: Any) -> Any:  # noqa: ANN401
         return source.to_reader()
     if hasattr(source, "to_batches"):  # a dataset
         return pa.RecordBatchReader.from_batches(source.schema, iter(source.to_batches()))
-    raise InvalidInput(f"columns cannot be read from a {type(source).__name__}")
+    raise InvalidInput(
+        f"columns cannot be read from a {type(source).__name__}",
+        hint="Give a path, an Arrow table or reader, or a data frame; rows of Python go to "
+        "`transaction`.",
+    )
 
 
 def _cut(batches: Any, rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ANN401

@@ -12,6 +12,7 @@ from omnigraph.query.compatible import bare
 from omnigraph.query.expressions import (
     DEFAULT_FUZZY_DISTANCE,
     DEFAULT_RRF_K,
+    F64,
     I64,
     Aggregate,
     Bm25,
@@ -47,7 +48,7 @@ def check_text(scope: Scope, tree: TextTree, check: CheckExpr) -> TextMatch:
     if tree.distance is None:
         return TextMatch("fuzzy", field, query, Literal(DEFAULT_FUZZY_DISTANCE, I64))
     distance = check(scope, tree.distance)
-    if not _is_value(distance) or not distance.type.is_integer:
+    if not isinstance(distance, Literal | Param) or not distance.type.is_integer:
         raise scope.error(code, "the distance of fuzzy is a whole number", tree.distance.span)
     if isinstance(distance, Literal) and isinstance(distance.value, int) and distance.value < 0:
         raise scope.error(code, "the distance of fuzzy is 0 or more", tree.distance.span)
@@ -56,7 +57,12 @@ def check_text(scope: Scope, tree: TextTree, check: CheckExpr) -> TextMatch:
 
 def check_bm25(scope: Scope, tree: Bm25Tree, check: CheckExpr) -> Bm25:
     field = _text_field(scope, tree.field, "bm25", "T20", check)
-    return Bm25(field, _text_query(scope, tree.query, "bm25", "T20", check))
+    query = _text_query(scope, tree.query, "bm25", "T20", check)
+    if not isinstance(query, Literal | Param):
+        raise scope.error(
+            "T20", "bm25 ranks by one text, a literal or a parameter", tree.query.span
+        )
+    return Bm25(field, query)
 
 
 def check_nearest(scope: Scope, tree: NearestTree, check: CheckExpr) -> Nearest:
@@ -66,7 +72,9 @@ def check_nearest(scope: Scope, tree: NearestTree, check: CheckExpr) -> Nearest:
         raise scope.error(
             "T15", f"nearest needs a Vector property, not a {bare(field.type)}", tree.field.span
         )
-    return Nearest(field, _vector_query(scope, tree.query, field, check))
+    query = _vector_query(scope, tree.query, field, check)
+    nullable = field.type.nullable or query.type.nullable
+    return Nearest(field, query, F64.with_nullable(nullable))
 
 
 def check_rrf(scope: Scope, tree: RrfTree, check: CheckExpr) -> Rrf:
@@ -107,9 +115,13 @@ def _vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, check: Check
 
 
 def _checked_vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, query: Expr) -> Expr:
-    if not _is_value(query) or not (query.type.is_vector or query.type.is_text):
+    # A ranking is one order of entities: what it measures from cannot differ from row to row.
+    fits = isinstance(query, Literal | Param) and (query.type.is_vector or query.type.is_text)
+    if not fits:
         raise scope.error(
-            "T15", f"nearest searches for a {bare(field.type)} or a String", tree.span
+            "T15",
+            f"nearest searches for a {bare(field.type)} or a String, a literal or a parameter",
+            tree.span,
         )
     if query.type.is_vector and query.type.dimension != field.type.dimension:
         raise scope.error(

@@ -90,7 +90,7 @@ class TextMatch:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The L2 distance of a vector property; a text query is embedded at run time."""
+    """The L2 distance of a vector property, null where it is; text is embedded at run time."""
 
     field: PropertyRef
     query: Expr

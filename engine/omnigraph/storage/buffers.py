@@ -103,10 +103,15 @@ class RowBuffer:
         if not self.spilled:
             yield self.table().select(columns)
             return
+        version = self.version()
+        reader = self._tables.scan(version, columns=list(columns))
+        yield from chunks(guarded(reader, version))
+
+    def version(self) -> TableVersion:
+        """All rows of a buffer that spilled, as a version of the table that has no others."""
         if self._delta is None:
             self._delta = self._tables.replace(self._base, self._schema, self.fragments)
-        reader = self._tables.scan(self._delta, columns=list(columns))
-        yield from chunks(guarded(reader, self._delta))
+        return self._delta
 
     def _spill(self) -> None:
         """Write what has gathered, in the background: reading the input goes on meanwhile."""

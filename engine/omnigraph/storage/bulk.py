@@ -28,6 +28,7 @@ from omnigraph.storage.plain_tables import PREFIX
 from omnigraph.storage.plan import applied
 from omnigraph.storage.reading import TableVersion
 from omnigraph.storage.slices import door
+from omnigraph.storage.surveys import Survey
 from omnigraph.storage.transaction import WriteTxn
 from omnigraph.storage.values import Commit
 
@@ -125,15 +126,20 @@ def _prepare(txn: WriteTxn, target: Target) -> None:
     if name is None:
         txn.catalog.type_for(target.table_key)
         return
-    if target.mode == "merge":
-        raise InvalidInput(
-            f"rows cannot be merged into the plain table {name}: they have no ids",
-            hint="Use append or overwrite.",
-        )
+    refuse_merge(target)
     if target.mode == "overwrite" or not txn.plain.exists(name):
         if target.columns is None:
             raise InvalidInput(f"the columns of {name} are needed to make it")
         txn.plain.create(name, target.columns, replace=target.mode == "overwrite")
+
+
+def refuse_merge(target: Target) -> None:
+    """Refuse to merge into a plain table."""
+    if target.plain_name is not None and target.mode == "merge":
+        raise InvalidInput(
+            f"rows cannot be merged into the plain table {target.plain_name}: they have no ids",
+            hint="Use append or overwrite.",
+        )
 
 
 def _base(store: GraphStore, txn: WriteTxn, target: Target) -> Base:
@@ -194,6 +200,7 @@ def finish(
     actor: str | None = None,
     message: str | None = None,
     once: tuple[str, int] | None = None,
+    survey: Survey | None = None,
 ) -> Commit | None:
     """Validate what the files hold and publish all of it in one commit; none if it is nothing."""
     txn = WriteTxn(
@@ -204,6 +211,7 @@ def finish(
         once=once,
         registered=job.id,
         commit_when_empty=once is not None,
+        survey=survey,
     )
     try:
         _require_same(txn, job)

@@ -20,12 +20,16 @@ class BoundedCache(Generic[K, V]):
         self._lock = threading.Lock()
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._weight = 0
+        self.hits = self.misses = 0
+        """How often something was found, and how often not."""
 
     def get(self, key: K) -> V | None:
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
+                self.misses += 1
                 return None
+            self.hits += 1
             self._entries.move_to_end(key)
             return entry[0]
 

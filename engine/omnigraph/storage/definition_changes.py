@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 from omnigraph.errors import PublishContention
 from omnigraph.schema import Catalog
-from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.definitions import Definition
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plan import HeadMoved, PublishPlan
@@ -17,12 +16,13 @@ from omnigraph.storage.values import Commit, Head
 
 DefinitionChange = Mapping[str, Definition | None]
 """By key; none removes."""
+Build = Callable[[Head, Catalog], DefinitionChange]
 
 
 def change_definitions(
     store: GraphStore,
     branch: str,
-    build: Callable[[Head, Catalog], DefinitionChange],
+    build: Build,
     *,
     actor: str | None = None,
     message: str | None = None,
@@ -32,7 +32,18 @@ def change_definitions(
     When the schema or one of the definitions moved meanwhile, it is built again on the new head.
     """
     store.ready_to_write()
-    commit_id = new_ulid()
+    with store.publisher.one_commit() as commit:
+        return _publish(store, branch, build, commit, actor, message)
+
+
+def _publish(
+    store: GraphStore,
+    branch: str,
+    build: Build,
+    commit_id: str,
+    actor: str | None,
+    message: str | None,
+) -> Commit | None:
     for _ in range(store.publisher.retry_budget):
         head = store.head(branch)
         wanted = build(head, store.catalog(head.schema))

@@ -59,9 +59,9 @@ def differing_rows(
         mine, others = old[files], new[files]
         if _deletions(mine) == _deletions(others):
             continue
-        live, live_after = _live(tables, before, mine), _live(tables, after, others)
-        old_gone.append(_addresses(mine, np.flatnonzero(live & ~live_after)))
-        new_gone.append(_addresses(others, np.flatnonzero(live_after & ~live)))
+        left, left_after = tables.deleted(before, mine), tables.deleted(after, others)
+        old_gone.append(_addresses(mine, np.setdiff1d(left_after, left, assume_unique=True)))
+        new_gone.append(_addresses(others, np.setdiff1d(left, left_after, assume_unique=True)))
     return (
         _row_set(
             before, [f for files, f in old.items() if files not in new], old_gone, old.values()
@@ -88,6 +88,22 @@ def common_rows(tables: Tables, one: RowSet, other: RowSet) -> RowSet:
     )
 
 
+def parted(tables: Tables, rows: RowSet, others: RowSet) -> tuple[RowSet, Addresses]:
+    """A set of rows of a version in two: the single rows that another set does not have, and the
+    rest, which are whole fragments and what both sets share."""
+    shared = common_rows(tables, rows, others)
+    alone = np.setdiff1d(rows.addresses, shared.addresses, assume_unique=True)
+    fragments = {f.fragment_id: f for f in tables.open(rows.version).get_fragments()}
+    whole = [fragments[i] for i in rows.fragments]
+    rest = np.setdiff1d(rows.addresses, alone, assume_unique=True)
+    return _row_set(rows.version, whole, [rest], fragments.values()), alone
+
+
+def rows_at(tables: Tables, version: TableVersion, addresses: Addresses) -> RowSet:
+    """The rows of a version at some addresses."""
+    return _row_set(version, [], [addresses], tables.open(version).get_fragments())
+
+
 def _within(addresses: Addresses, fragments: Sequence[int]) -> Addresses:
     return addresses[np.isin(addresses >> np.uint64(32), np.array(fragments, np.uint64))]
 
@@ -106,9 +122,14 @@ def still_there(
         members = np.flatnonzero(owners == fragment.fragment_id)
         if len(members) and files in today:
             offsets = addresses[members] & OFFSETS
-            known[members] = _live(tables, after, today[files])[offsets]
+            known[members] = ~np.isin(offsets, tables.deleted(after, today[files]))
             places[members] = _addresses(today[files], offsets)
     return places, known
+
+
+def whole_bytes(tables: Tables, version: TableVersion) -> int:
+    """About how much a version takes in the store."""
+    return sum(map(_bytes, tables.open(version).get_fragments()))
 
 
 def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
@@ -185,13 +206,6 @@ def _by_files(dataset: LanceDataset) -> dict[_Files, LanceFragment]:
 def _deletions(fragment: LanceFragment) -> str | None:
     deleted = fragment.metadata.deletion_file
     return str(deleted.path(fragment.fragment_id)) if deleted else None
-
-
-def _live(tables: Tables, version: TableVersion, fragment: LanceFragment) -> npt.NDArray[np.bool_]:
-    """Which rows of a fragment are live; reads its deletion file at most."""
-    live = np.ones(fragment.physical_rows, np.bool_)
-    live[tables.deleted(version, fragment)] = False
-    return live
 
 
 def _addresses(fragment: LanceFragment, offsets: npt.NDArray[np.integer[Any]]) -> Addresses:

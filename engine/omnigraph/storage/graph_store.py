@@ -14,6 +14,7 @@ from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.caches import BoundedCache
+from omnigraph.storage.counts import StoreCounts
 from omnigraph.storage.definitions import Definition, definition_id, parse_definition
 from omnigraph.storage.layout import is_local, normalize_root, table_location
 from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
@@ -74,6 +75,18 @@ class GraphStore:
         self._commits: BoundedCache[str, Commit] = BoundedCache(1024)
         self._ready_lock = threading.Lock()
         self._ready_to_write = False
+
+    def counts(self) -> StoreCounts:
+        """What was asked of the store so far; every handle of the graph counts into one total."""
+        io = self.publisher.view.dataset.io_stats_snapshot()
+        return StoreCounts(
+            io.read_iops,
+            io.write_iops,
+            io.read_bytes,
+            io.written_bytes,
+            self.publisher.retries,
+            *self.tables.handle_uses,
+        )
 
     # ------------------------------------------------------------------ life
 

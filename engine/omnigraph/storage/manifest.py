@@ -36,6 +36,7 @@ from omnigraph.storage.manifest_fragments import (
     FragmentKey,
     NamedRows,
     SeenFragments,
+    SeenParents,
     fragment_key,
     named_files,
     named_files_property,
@@ -142,6 +143,7 @@ class Manifest:
         self._session = session
         self._raw = RawStore(self.uri, options)
         self._seen = SeenFragments()
+        self._parents = SeenParents()
 
     # ------------------------------------------------------------------ reading
 
@@ -234,16 +236,9 @@ class Manifest:
         """History rows that match a condition, with their addresses."""
         return self._scan(view.dataset, condition)
 
-    def parents(self, view: ManifestView) -> dict[str, tuple[str, ...]]:
+    def parents(self, view: ManifestView) -> Mapping[str, tuple[str, ...]]:
         """The parents of every commit; reads two short columns, whatever commits hold."""
-        columns = ["object_id", "base_objects"]
-        rows = read_rows(view.dataset, "object_type = 'graph_commit'", None, columns)
-        return {
-            row["object_id"].removeprefix("commit:"): tuple(
-                parent.removeprefix("commit:") for parent in row["base_objects"] or ()
-            )
-            for row in rows.select(columns).to_pylist()
-        }
+        return self._parents.of(view.dataset)
 
     def own_rows(self, view: ManifestView, branch: str) -> list[int]:
         """Addresses of a branch's version rows, which go with it: a later branch of the name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
@@ -85,6 +86,39 @@ class SeenFragments:
             rows = rows.append_column("offset", offsets)
             self._rows.put(fragment_key(fragment), rows, rows.nbytes)
         return rows
+
+
+class SeenParents:
+    """The parents of the commits that this process has seen.
+
+    Commits stay and never change: only data files that were not seen yet are read. The lock
+    protects what is remembered; who finds the same at once just writes it twice.
+    """
+
+    COLUMNS = ("object_id", "base_objects")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: set[str] = set()
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def of(self, dataset: LanceDataset) -> Mapping[str, tuple[str, ...]]:
+        """The parents of at least the commits that a version of the manifest has."""
+        files = {f.metadata.files[0].path: f for f in dataset.get_fragments()}
+        unseen = [path for path in files if path not in self._files]
+        if unseen:
+            fragments = [files[path] for path in unseen]
+            rows = read_rows(dataset, "object_type = 'graph_commit'", fragments, self.COLUMNS)
+            found = {
+                row["object_id"].removeprefix("commit:"): tuple(
+                    parent.removeprefix("commit:") for parent in row["base_objects"] or ()
+                )
+                for row in rows.select(list(self.COLUMNS)).to_pylist()
+            }
+            with self._lock:
+                self._known = {**self._known, **found}
+                self._files = set(files)
+        return self._known
 
 
 def _lost(fragment_id: int, gone: Iterable[int]) -> list[int]:

@@ -105,6 +105,16 @@ def resolve(store: GraphStore, text: str) -> Moment:
     return _on_chain(store, head, when, lambda c: c.time <= instant)
 
 
+def commit_token(text: str) -> str:
+    """A checked commit id that a caller expects at the head of a branch."""
+    if not isinstance(text, str) or not COMMIT_ID.match(text):
+        raise InvalidInput(
+            f"{text!r} is not a commit id",
+            hint="Give if_commit the graph_commit_id of a read, without quotes or wildcards.",
+        )
+    return text
+
+
 def chain(store: GraphStore, head: Head) -> list[Commit]:
     """The commits of a branch, newest first: its own, then those it inherited at its fork."""
     commits = store.all_commits()

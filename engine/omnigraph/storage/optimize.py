@@ -16,7 +16,6 @@ from lance import LanceDataset
 
 from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema.catalog import GraphType
-from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import (
     covered_by,
@@ -131,12 +130,16 @@ def optimize(
     if dry_run:
         return _preview(store, store.head(branch))
     store.ready_to_write()
+    with store.publisher.one_commit() as commit:
+        return _optimize(store, _Work(branch, commit), on_progress)
+
+
+def _optimize(store: GraphStore, work: _Work, on_progress: Progress | None) -> OptimizeReport:
     publisher = store.publisher
-    work = _Work(branch, new_ulid())
     for attempt in range(2 * publisher.retry_budget):
         stages = attempt < publisher.retry_budget
         # Who has lost once queues up before staging again, unless others would wait for long.
-        queues = attempt and stages and work.is_small(store.head(branch))
+        queues = attempt and stages and work.is_small(store.head(work.branch))
         with publisher.exclusive() if queues else nullcontext():
             commit = _attempt(store, work, on_progress if stages else None, stages=stages)
         if commit is not None:

@@ -60,6 +60,33 @@ class ReadableTable:
             return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
         return _PartialDataset(dataset, part or slice(None), addresses)
 
+    @property
+    def scannable(self) -> bool:
+        """Whether `scan` gives today's columns: none was renamed, and none holds Blobs."""
+        return not self.renamed and not _has_blobs(self.tables.open(self.version).schema)
+
+    def scan(
+        self,
+        columns: Sequence[str],
+        *,
+        filter: str | None = None,  # noqa: A002
+        limit: int | None = None,
+        offset: int | None = None,
+        part: slice | None = None,
+    ) -> pa.RecordBatchReader:
+        """Some columns of the rows that pass a filter in Lance's SQL; `_rowaddr` is one of them."""
+        dataset = self.tables.open(self.version)
+        reader: pa.RecordBatchReader = dataset.scanner(
+            columns=[name for name in columns if name != ADDRESS],
+            with_row_address=ADDRESS in columns,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            fragments=None if part is None else dataset.get_fragments()[part],
+            batch_size=BATCH_ROWS,
+        ).to_reader()
+        return reader
+
     def stored_type(self, name: str) -> pa.DataType:
         """The type in which the version holds one of today's columns."""
         return self._stored_schema().field(self.stored[name]).type

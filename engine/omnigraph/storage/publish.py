@@ -21,6 +21,7 @@ from omnigraph.errors import (
     PublishContention,
     StorageError,
 )
+from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
 from omnigraph.storage.machine_queue import MachineQueue
 from omnigraph.storage.manifest import (
@@ -100,6 +101,8 @@ class Publisher:
         self._in_doubt: set[str] = set()
         """Commits the store gave no answer about, while somebody may publish them again."""
         self._machine = MachineQueue(root)
+        self.retries = 0
+        """How often a publish lost to another writer; changed by whoever is `exclusive`."""
 
     # ------------------------------------------------------------------ reading
 
@@ -140,9 +143,19 @@ class Publisher:
                 with self._state:
                     batch, self._queue = self._queue, []
                 self._run(batch)
+                self.retries += sum(isinstance(each.error, HeadMoved) for each in batch)
         if not isinstance(ticket.error, HeadMoved):
             self.forget(plan.commit)
         return ticket.outcome()
+
+    @contextmanager
+    def one_commit(self) -> Iterator[str]:
+        """The id of a commit that is made once at most, however often it is tried."""
+        commit = new_ulid()
+        try:
+            yield commit
+        finally:
+            self.forget(commit)
 
     def forget(self, commit: str) -> None:
         """Nobody will publish this commit again: whether it is in doubt no longer matters."""
@@ -193,6 +206,7 @@ class Publisher:
                     lost_here += self._heads_of(accepted) != heads
                     if max(lost_here, failures) >= self.retry_budget:
                         break
+                    self.retries += 1
                     time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
                     continue
             failpoint(AFTER_PUBLISH)

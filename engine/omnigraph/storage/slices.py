@@ -65,11 +65,11 @@ def split(
             condition,
             schema,
         )
-        for group in _balanced(sizes, at_most)
+        for group in balanced(sizes, at_most)
     ]
 
 
-def _balanced(sizes: Mapping[int, int], at_most: int) -> list[list[int]]:
+def balanced(sizes: Mapping[int, int], at_most: int) -> list[list[int]]:
     """Fragments in groups: the largest first, each to the group that has least."""
     groups: list[list[int]] = [[] for _ in range(min(at_most, len(sizes)))]
     filled = [0] * len(groups)

@@ -27,6 +27,7 @@ from omnigraph.storage.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.indexes import ready_for_probes
 from omnigraph.storage.lookup import NOTHING_FOUND
 from omnigraph.storage.reading import PROBE_LIMIT, TableVersion, drain
+from omnigraph.storage.surveys import Survey, Texts
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.values import TablePointer
 
@@ -122,16 +123,21 @@ def nothing_staged(type_: GraphType, base: TablePointer) -> Staged:
     return Staged(type_, base, version, base.rows, (), none, none, False)
 
 
-def stage(tables: Tables, state: Staged, operations: Iterable[Operation]) -> Staged:
-    """Apply operations, one after the other."""
+def stage(
+    tables: Tables,
+    state: Staged,
+    operations: Iterable[Operation],
+    survey: Survey | None = None,
+) -> Staged:
+    """Apply operations, one after the other; a survey looks rows up that are in data files."""
     for operation in operations:
         before = state.version
         if isinstance(operation, Write):
-            state = _write(tables, state, operation)
+            state = _write(tables, state, operation, survey)
         elif isinstance(operation, Remove):
             state = remove(tables, state, operation.ids)
         else:
-            state = _replace(tables, state, operation)
+            state = _replace(tables, state, operation, survey)
         if state.version != before:
             failpoint(AFTER_TABLE)
     return state
@@ -140,11 +146,13 @@ def stage(tables: Tables, state: Staged, operations: Iterable[Operation]) -> Sta
 # --------------------------------------------------------------------------- write
 
 
-def _write(tables: Tables, state: Staged, operation: Write) -> Staged:
+def _write(tables: Tables, state: Staged, operation: Write, survey: Survey | None) -> Staged:
     operation.buffer.finish()
     if not operation.buffer.rows:
         return state
     if operation.buffer.spilled:
+        if survey is not None:
+            return _write_surveyed(tables, state, operation, survey)
         return _write_many(tables, state, operation)
     operation.buffer.check_rest()
     rows = operation.buffer.table()
@@ -196,7 +204,7 @@ def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
     buffer = operation.buffer
     repeated = pa.array([], pa.string())
     if not operation.fresh_ids:
-        repeated = _repeated_in(state.type, buffer, operation)
+        repeated = _repeated_in(state.type, operation)
     gone = NO_ADDRESSES
     if state.rows and not operation.fresh_ids:
         for chunk in buffer.scan(["id"]):
@@ -214,16 +222,51 @@ def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
     return _after(state, version, count, operation, touched)
 
 
-def _repeated_in(type_: GraphType, buffer: RowBuffer, operation: Write | Replace) -> pa.StringArray:
+def _write_surveyed(tables: Tables, state: Staged, operation: Write, survey: Survey) -> Staged:
+    """The same, when whoever has many machines looks for the ids."""
+    type_, buffer, gone = state.type, operation.buffer, NO_ADDRESSES
+    repeated = None
+    if not operation.fresh_ids:
+        repeated = _first_repeated(type_, operation, survey)
+        written, held = Texts(type_, buffer.version()), Texts(type_, state.version)
+        if state.rows and operation.mode == "insert":
+            there = survey.least_common(held, written)
+            if there is not None:
+                raise KeyConflict(type_.kind, type_.name, there)
+        elif state.rows:
+            gone = survey.common(held, written)
+    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
+    count = state.rows - len(gone) + buffer.rows
+    if repeated is not None:
+        earlier = survey.earlier(Texts(type_, version, since=state.version))
+        version = tables.next(version, gone=earlier)
+        count -= len(earlier)
+    # Whose edges became fewer is for the survey to find, too.
+    return _after(state, version, count, operation, pa.array([], pa.string()))
+
+
+def _first_repeated(type_: GraphType, operation: Write | Replace, survey: Survey) -> str | None:
+    """An id that stands twice in data files, where that is allowed."""
+    repeated = survey.first_repeated(Texts(type_, operation.buffer.version()))
+    if repeated is not None:
+        _refuse_repeated(type_, operation, repeated)
+    return repeated
+
+
+def _repeated_in(type_: GraphType, operation: Write | Replace) -> pa.StringArray:
+    """Ids that stand twice in data files, where that is allowed."""
+    buffer = operation.buffer
     repeated = duplicated(lambda: buffer.scan(["id"]), buffer.rows)
     if len(repeated):
-        first = repeated[0].as_py()
-        names = [f.name for f in table_schema(type_)]
-        rows = pa.concat_tables(
-            chunk.filter(pc.equal(chunk.column("id"), first)) for chunk in buffer.scan(names)
-        )
-        _refuse_duplicates(type_, rows, first, operation)
+        _refuse_repeated(type_, operation, repeated[0].as_py())
     return repeated
+
+
+def _refuse_repeated(type_: GraphType, operation: Write | Replace, repeated: str) -> None:
+    names = [f.name for f in table_schema(type_)]
+    chunks = operation.buffer.scan(names)
+    rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated)) for c in chunks)
+    _refuse_duplicates(type_, rows, repeated, operation)
 
 
 def _earlier_occurrences(
@@ -265,13 +308,15 @@ def remove_rows(tables: Tables, state: Staged, ids: pa.StringArray, addresses: A
     )
 
 
-def _replace(tables: Tables, state: Staged, operation: Replace) -> Staged:
+def _replace(tables: Tables, state: Staged, operation: Replace, survey: Survey | None) -> Staged:
     buffer = operation.buffer
     buffer.finish()
     schema = table_schema(state.type)
     if buffer.spilled:
-        if not operation.fresh_ids:
-            _repeated_in(state.type, buffer, operation)
+        if not operation.fresh_ids and survey is not None:
+            _first_repeated(state.type, operation, survey)
+        elif not operation.fresh_ids:
+            _repeated_in(state.type, operation)
         fragments = buffer.fragments
     else:
         buffer.check_rest()
@@ -279,9 +324,9 @@ def _replace(tables: Tables, state: Staged, operation: Replace) -> Staged:
         if not operation.fresh_ids:
             rows = _settle_duplicates(state.type, rows, operation)
         fragments = tables.write(state.version, rows) if rows.num_rows else []
-    touched = _all_sources(tables, state)
-    version = tables.replace(state.version, schema, fragments)
     none = pa.array([], pa.string())
+    touched = _all_sources(tables, state) if survey is None else none
+    version = tables.replace(state.version, schema, fragments)
     return Staged(state.type, state.base, version, buffer.rows, (operation,), none, touched, True)
 
 

@@ -50,6 +50,11 @@ class Tables:
         self._lookup = Lookup()
         self._raw = RawStore(root, options)
 
+    @property
+    def handle_uses(self) -> tuple[int, int]:
+        """How often a version was open already, and how often it had to be opened."""
+        return self._handles.hits, self._handles.misses
+
     # ------------------------------------------------------------------ opening
 
     def open(self, version: TableVersion) -> LanceDataset:

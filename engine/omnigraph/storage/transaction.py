@@ -40,7 +40,7 @@ from omnigraph.storage.cascade import cascade, gone_for_good
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.indexes import ready_for_probes
-from omnigraph.storage.moments import DEFERRED_CHECKS, present
+from omnigraph.storage.moments import DEFERRED_CHECKS, commit_token, present
 from omnigraph.storage.plain_writes import PlainWrites
 from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
@@ -59,8 +59,10 @@ from omnigraph.storage.staging import (
     with_given_ids,
     writing,
 )
+from omnigraph.storage.surveyed import validated_by
+from omnigraph.storage.surveys import Survey
 from omnigraph.storage.table_views import StoredTable
-from omnigraph.storage.validation import FinalImage, validate
+from omnigraph.storage.validation import FinalImage
 from omnigraph.storage.value_checks import check_values
 from omnigraph.storage.values import Commit, Head, Pointers
 from omnigraph.storage.work import Work
@@ -81,18 +83,21 @@ class WriteTxn:
         commit_when_empty: bool = False,
         once: tuple[str, int] | None = None,
         registered: str | None = None,
+        survey: Survey | None = None,
     ) -> None:
-        """`registered` is the id of a transaction that another process registered as this one."""
+        """`registered` is the id of a transaction that another process registered as this one. A
+        survey looks for what breaks a rule where rows are too many for this machine."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
         self._message = message
-        self._if_commit = if_commit
+        self._if_commit = commit_token(if_commit) if if_commit is not None else None
         self._expected = dict(expected_table_versions or {})
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
         self._once = once
+        self._survey = survey
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
@@ -272,7 +277,7 @@ class WriteTxn:
         done = work.applied(table_key)
         for operation in operations[done:]:
             before = len(state.removed)
-            state = stage(self._store.tables, state, [operation])
+            state = stage(self._store.tables, state, [operation], self._survey)
             if isinstance(operation, Remove) and operation.cascade and state.type.kind == "node":
                 # Only nodes that were there take edges along.
                 work.cascades.setdefault(table_key, []).append(state.removed.slice(before))
@@ -388,8 +393,9 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
+            image = FinalImage(self.catalog, touched, self._final)
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
-            validate(FinalImage(self.catalog, touched, self._final), deferred=deferred)
+            validated_by(self._survey, image, touched, self._version, deferred=deferred)
             work.validated = True
             touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
@@ -410,6 +416,9 @@ class WriteTxn:
             registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
+
+    def _version(self, table_key: str) -> TableVersion:
+        return self._final(table_key).version
 
     def _check_values(self) -> None:
         """Values of all tables come before what has to be looked up in any (loading.md §5)."""

@@ -21,14 +21,11 @@ import pyarrow.compute as pc
 from omnigraph.errors import ConstraintViolation
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.catalog import GraphType
-from omnigraph.schema.keys import key_text, tuple_text
-from omnigraph.schema.types import PropertyType, Scalar
 from omnigraph.storage import violations
 from omnigraph.storage.reading import PROBE_LIMIT, one_array
 from omnigraph.storage.staging import PARTITION_ROWS, batches_of, part_of
+from omnigraph.storage.surveys import member_type, tuples
 from omnigraph.storage.table_views import TableView
-
-_ENDPOINT = PropertyType("scalar", Scalar.STRING)
 
 Violations = Iterator[ConstraintViolation]
 
@@ -114,10 +111,10 @@ def check_everything(image: FinalImage) -> None:
         if not isinstance(type_, EdgeType) or not view.rows:
             continue
         for end, node_name in (("src", type_.src), ("dst", type_.dst)):
-            missing = _missing_nodes(image, node_name, _all_values(view, end))
-            for violation in _orphans(view, type_, end, node_name, missing):
+            missing = missing_nodes(image, node_name, _all_values(view, end))
+            for violation in orphans(view, type_, end, node_name, missing):
                 raise violation
-        for violation in _too_many(view, type_, _all_values(view, "src")):
+        for violation in too_many(view, type_, _all_values(view, "src")):
             raise violation
 
 
@@ -132,7 +129,7 @@ def check_unique_everywhere(view: TableView, type_: GraphType, members: Sequence
 
 def unique_everywhere(view: TableView, type_: GraphType, members: Sequence[str]) -> Violations:
     """All violations of one rule in a whole table."""
-    return _repeated_tuples(view, type_, members, None, pa.array([], pa.string()))
+    return repeated_tuples(view, type_, members, None, pa.array([], pa.string()))
 
 
 def unique_violations(image: FinalImage, change: Changed) -> Violations:
@@ -147,23 +144,23 @@ def unique_rule_violations(
     """The same for one rule."""
     texts, ids = [], []
     for write in change.written:
-        for rows in write.buffer.scan(_columns(members)):
-            text = _tuples(change.type, members, rows)
+        for rows in write.buffer.scan(named_columns(members)):
+            text = tuples(change.type, members, rows)
             known = text.is_valid()
             texts.append(text.filter(known))
             ids.append(rows.column("id").combine_chunks().filter(known))
         if write.one_file:
-            yield from _within_file(change.type, members, texts, ids)
+            yield from within_file(change.type, members, texts, ids)
     if not texts:
         return
     candidates = pa.chunked_array(texts, pa.string()).unique()
     if len(candidates):
         changed = pa.chunked_array(ids, pa.string())
         view = image.table(change.type.table_key)
-        yield from _repeated_tuples(view, change.type, members, candidates, changed)
+        yield from repeated_tuples(view, change.type, members, candidates, changed)
 
 
-def _within_file(
+def within_file(
     type_: GraphType,
     members: Sequence[str],
     texts: Sequence[pa.StringArray],
@@ -181,7 +178,7 @@ def _within_file(
         yield violations.unique(type_.name, members, _parts(first, members), holders[0], holders[1])
 
 
-def _repeated_tuples(
+def repeated_tuples(
     view: TableView,
     type_: GraphType,
     members: Sequence[str],
@@ -191,10 +188,10 @@ def _repeated_tuples(
     """No two rows may hold one of the tuples (or any tuple, without candidates)."""
     texts, ids = [], []
     among = None
-    if candidates is not None and len(members) == 1 and _member_type(type_, members[0]).is_text:
+    if candidates is not None and len(members) == 1 and member_type(type_, members[0]).is_text:
         among = (members[0], candidates)
-    for rows in view.scan(_columns(members), among):
-        text = _tuples(type_, members, rows)
+    for rows in view.scan(named_columns(members), among):
+        text = tuples(type_, members, rows)
         wanted = text.is_valid() if candidates is None else pc.is_in(text, candidates)
         texts.append(text.filter(wanted))
         ids.append(rows.column("id").combine_chunks().filter(wanted))
@@ -217,16 +214,9 @@ def _repeated_tuples(
         yield violations.unique(type_.name, members, values, holder[1], row["id"])
 
 
-def _columns(members: Sequence[str]) -> list[str]:
+def named_columns(members: Sequence[str]) -> list[str]:
+    """What is read to know the tuples of rows, and whose they are."""
     return ["id", *(m for m in members if m != "id")]
-
-
-def _member_type(type_: GraphType, member: str) -> PropertyType:
-    return _ENDPOINT if member in ("src", "dst") else type_.property(member).type
-
-
-def _tuples(type_: GraphType, members: Sequence[str], rows: pa.Table) -> pa.StringArray:
-    return tuple_text([key_text(rows.column(m), _member_type(type_, m)) for m in members])
 
 
 def _parts(text: str, members: Sequence[str]) -> list[str]:
@@ -250,7 +240,7 @@ def endpoint_violations(image: FinalImage, change: Changed) -> Violations:
     for (end, node_name), missing in zip(ends, absent, strict=True):
         if missing:
             view = image.table(edge.table_key)
-            yield from _orphans(view, edge, end, node_name, missing)
+            yield from orphans(view, edge, end, node_name, missing)
 
 
 def _written_values(change: Changed, column: str) -> Iterator[pa.ChunkedArray]:
@@ -268,7 +258,7 @@ def _absent(
     """Ids among the `count` named that a node type does not hold, in order; in bounded memory."""
     if count <= PROBE_LIMIT:
         ids = pa.chunked_array([c for column in named() for c in column.chunks], pa.string())
-        return _missing_nodes(image, node_name, ids.unique())
+        return missing_nodes(image, node_name, ids.unique())
     view = image.table(f"node:{node_name}")
     missing: set[str] = set()
     parts = -(-max(view.rows, 1) // PARTITION_ROWS)
@@ -294,7 +284,7 @@ def _gathered(columns: Iterable[pa.ChunkedArray]) -> Iterator[pa.ChunkedArray]:
         yield pa.chunked_array(waiting, pa.string())
 
 
-def _missing_nodes(image: FinalImage, node_name: str, ids: pa.StringArray) -> list[str]:
+def missing_nodes(image: FinalImage, node_name: str, ids: pa.StringArray) -> list[str]:
     """Those of the ids that the node type does not hold, in order."""
     absent = pc.invert(pc.is_in(ids, _held(image.table(f"node:{node_name}"), ids)))
     return sorted(ids.filter(absent).to_pylist())
@@ -310,7 +300,7 @@ def _held(view: TableView, ids: pa.StringArray) -> pa.Array | pa.ChunkedArray:
     return pa.chunked_array([c for column in held for c in column.chunks], pa.string())
 
 
-def _orphans(
+def orphans(
     view: TableView, edge: EdgeType, end: str, node_name: str, missing: Sequence[str]
 ) -> Violations:
     """The edges of the final image at nodes that are not there."""
@@ -341,8 +331,8 @@ def reference_violations(image: FinalImage, change: Changed) -> Violations:
                 if change.replaced
                 else _values_among(view, end, change.removed.unique())
             )
-            missing = _missing_nodes(image, node.name, named)
-            yield from _orphans(view, edge, end, node.name, missing)
+            missing = missing_nodes(image, node.name, named)
+            yield from orphans(view, edge, end, node.name, missing)
 
 
 def _all_values(view: TableView, column: str) -> pa.StringArray:
@@ -371,12 +361,13 @@ def cardinality_violations(image: FinalImage, change: Changed) -> Violations:
     if not len(touched):
         return
     view = image.table(edge.table_key)
-    yield from _too_many(view, edge, touched)
+    yield from too_many(view, edge, touched)
     if edge.cardinality.min:
-        yield from _too_few(image, view, edge, touched)
+        yield from too_few(image, view, edge, touched)
 
 
-def _too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Violations:
+def too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Violations:
+    """Those of the sources that have more edges than they may."""
     high = edge.cardinality.max
     if high is None:
         return
@@ -386,16 +377,17 @@ def _too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Viola
         yield violations.cardinality(edge.name, row["src"], row["count"], high, above=True)
 
 
-def _too_few(
+def too_few(
     image: FinalImage, view: TableView, edge: EdgeType, sources: pa.StringArray
 ) -> Violations:
+    """Those of the sources that are there and have fewer edges than they must."""
     low = edge.cardinality.min
     counts = _counts(view, sources)
     enough = counts.filter(pc.greater_equal(counts.column("count"), low)).column("src")
     few = sources.filter(pc.invert(pc.is_in(sources, enough)))
     if not len(few):
         return
-    gone = pa.array(_missing_nodes(image, edge.src, few), pa.string())
+    gone = pa.array(missing_nodes(image, edge.src, few), pa.string())
     few = few.filter(pc.invert(pc.is_in(few, gone)))
     left = dict(zip(*(counts.column(name).to_pylist() for name in ("src", "count")), strict=True))
     for source in sorted(few.to_pylist()):

@@ -18,6 +18,7 @@ from omnigraph_spark.places import place_of
 from omnigraph_spark.sparktypes import for_spark, spark_schema
 from omnigraph_spark.writing.graph_write import graph_write
 
+KEPT = "7d"
 Progress = Callable[[str], None]
 
 
@@ -60,7 +61,8 @@ def run(
     graph = place_of({"uri": pipeline.graph, **pipeline.options}).graph()
     judged = _judged(session, pipeline, on_progress)
     working = f"pipeline/{pipeline.name}-{uuid.uuid4().hex[:8]}"
-    graph.create_branch(working, pipeline.branch)
+    # The branch of a run that was killed goes with a later collection.
+    graph.create_branch(working, pipeline.branch, ttl=KEPT, owner="pipeline")
     try:
         rows = _write(session, pipeline, judged, working, on_progress)
         _refuse_broken(judged)

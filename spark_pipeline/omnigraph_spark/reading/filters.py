@@ -71,7 +71,8 @@ def _joined(attribute: tuple[str, ...], operator: str, value: str | None, quote:
 
 
 def _name(attribute: tuple[str, ...], quote: str) -> str | None:
-    return f"{quote}{attribute[0]}{quote}" if len(attribute) == 1 else None
+    plain = len(attribute) == 1 and quote not in attribute[0]
+    return f"{quote}{attribute[0]}{quote}" if plain else None
 
 
 def _literal(value: Any) -> str | None:  # noqa: ANN401

@@ -46,7 +46,7 @@ class Reader(DataSourceReader):
 class _OptionalPushDown:
     """Takes filters where Spark offers them, and looks as if it did not where Spark minds."""
 
-    __func__ = DataSourceReader.pushFilters
+    __func__ = staticmethod(DataSourceReader.pushFilters)
 
     def __init__(self, taken: list[Filter]) -> None:
         self._taken = taken

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,10 +18,16 @@ from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place, place_of
 from omnigraph_spark.sparktypes import arrow_schema
 from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
+from omnigraph_spark.writing.survey import SparkSurvey
 
 PART = "part binary"
 """The schema of the one row that a task gives back."""
 MODES: tuple[BulkMode, ...] = ("append", "merge", "overwrite")
+Validation = Literal["auto", "engine", "spark"]
+VALIDATIONS: tuple[Validation, ...] = ("auto", "engine", "spark")
+ENGINE_ROWS = 16 << 20
+"""Up to so many rows are validated by the engine on the driver, unless told otherwise: more would
+take it several passes over all ids."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,11 @@ class GraphWrite:
         place: Place,
         branch: str,
         ending: Ending,
+        validation: Validation,
         on_progress: Callable[[str], None],
     ) -> None:
         self._spark = spark
+        self._validation = validation
         self._place = place
         self._branch = branch
         self._ending = ending
@@ -118,11 +127,19 @@ class GraphWrite:
                 ]
                 self.rows[key] = sum(part.rows for part in done)
                 parts += done
-            self._on_progress("validating")
-            self.commit = job.finish(parts, self._ending)
+            ending = self._surveyed()
+            self._on_progress(f"validating {'with Spark' if ending.survey else 'in the engine'}")
+            self.commit = job.finish(parts, ending)
         except BaseException:
             job.abandon()
             raise
+
+    def _surveyed(self) -> Ending:
+        """How the job ends; many rows are validated by Spark."""
+        many = sum(self.rows.values()) > ENGINE_ROWS and not self._place.served
+        if self._validation == "engine" or (self._validation == "auto" and not many):
+            return self._ending
+        return replace(self._ending, survey=SparkSurvey(self._spark, self._place))
 
 
 def graph_write(
@@ -133,13 +150,31 @@ def graph_write(
     message: str | None = None,
     actor: str | None = None,
     once: tuple[str, int] | None = None,
+    validation: Validation = "auto",
     options: Mapping[str, str] | None = None,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> GraphWrite:
     """Write several DataFrames in one commit; use it as a context manager.
 
-    `once` names a stream and the number of its batch, which then lands at most once. `options` are
-    those of the data source (storage, token, TLS).
+    `once` names a stream and the number of its batch, which then lands at most once. Keys,
+    uniqueness, endpoints and cardinality are checked by the engine on the driver (`engine`) or as
+    joins in Spark (`spark`); `auto` takes Spark where rows are many. `options` are those of the
+    data source (storage, token, TLS).
     """
     place = place_of({"uri": uri, **(options or {})})
-    return GraphWrite(spark, place, branch, Ending(message, actor, once), on_progress)
+    require_validation(validation, place)
+    ending = Ending(message, actor, once)
+    return GraphWrite(spark, place, branch, ending, validation, on_progress)
+
+
+def require_validation(validation: str, place: Place) -> None:
+    """Refuse a way to validate that there is not."""
+    if validation not in VALIDATIONS:
+        raise InvalidInput(
+            f"{validation!r} is not a way to validate", hint=f"Use {', '.join(VALIDATIONS)}."
+        )
+    if validation == "spark" and place.served:
+        raise InvalidInput(
+            "a server validates what is written through it",
+            hint="Use the storage uri of the graph to validate with Spark.",
+        )

@@ -15,7 +15,7 @@ from omnigraph.errors import TransactionExpired
 from omnigraph_spark.places import Place
 
 if TYPE_CHECKING:
-    from omnigraph.bulk import Target
+    from omnigraph.bulk import Survey, Target
     from omnigraph.storage.values import Commit
 
 
@@ -37,6 +37,8 @@ class Ending:
     actor: str | None = None
     once: tuple[str, int] | None = None
     """A stream and the number of its batch, which lands at most once."""
+    survey: Survey | None = None
+    """Who looks for what breaks a constraint; the engine does, on the driver, if nobody."""
 
 
 class Job(Protocol):
@@ -72,6 +74,7 @@ class StorageJob:
             actor=ending.actor,
             message=ending.message,
             once=ending.once,
+            survey=ending.survey,
         )
 
     def abandon(self) -> None:

@@ -16,17 +16,45 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from omnigraph.bulk import Target
+from omnigraph.bulk import Target, refuse_merge
 from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place
-from omnigraph_spark.served import asking, connected, quoted, relation
+from omnigraph_spark.served import asking, connected, quoted, relation, text_literal
 from omnigraph_spark.sparktypes import arrow_schema
 from omnigraph_spark.writing.jobs import Ending, Part
 
 STAGING = "public"
 """The schema of the tables of tasks."""
+KEPT = "1d"
+"""How long the branch of a job stays whose driver died: a collection takes it then."""
 _ORDER = ("node", "edge", "table")
 """Nodes go in before the edges between them."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target, and what the server has under its name."""
+
+    target: Target
+    columns: tuple[str, ...] = ()
+    """Of a type: all of its columns."""
+    keyed: bool = False
+    """Of a node type: whether ids come from a key."""
+
+    @property
+    def meets_others(self) -> bool:
+        """Whether rows may be those of entities that are there; other ids are made up."""
+        assert self.target.columns is not None
+        return self.target.mode == "merge" and (self.keyed or "id" in self.target.columns.names)
+
+    @property
+    def changes(self) -> str:
+        """An entity that is there is replaced: what the rows do not say about it is null."""
+        assert self.target.columns is not None
+        given = self.target.columns.names
+        values = {name: f"excluded.{quoted(name)}" for name in given if name != "id"}
+        values |= {name: "NULL" for name in self.columns if name not in ("id", *given)}
+        return ", ".join(f"{quoted(name)} = {value}" for name, value in values.items())
 
 
 @dataclass(frozen=True)
@@ -37,7 +65,7 @@ class ServedJob:
     branch: str
     staging: str
     """The branch of the job."""
-    targets: tuple[Target, ...]
+    goals: tuple[Goal, ...]
 
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
         """A task's rows as a table of their own, whose name no other attempt has."""
@@ -67,13 +95,38 @@ class ServedJob:
                 hint="Use the storage uri of the graph.",
             )
         found = [part for part in parts if part.rows]
+        named = {
+            goal.target.table_key: [
+                part.written for part in found if part.table_key == goal.target.table_key
+            ]
+            for goal in self.goals
+        }
+        examples = {
+            goal.target.table_key: next(iter(named[goal.target.table_key]), None)
+            or self._example(goal.target)
+            for goal in self.goals
+            if goal.target.plain_name is not None
+        }
         with asking(), connected(self.place, self.branch, autocommit=False) as connection:
-            for target in sorted(self.targets, key=_place):
-                names = [part.written for part in found if part.table_key == target.table_key]
-                for sql in statements(self.staging, target, names):
+            for goal in sorted(self.goals, key=_place):
+                key = goal.target.table_key
+                for sql in statements(self.staging, goal, named[key], examples.get(key)):
                     _run(connection, sql)
             connection.commit()
         self.abandon()
+
+    def _example(self, target: Target) -> str:
+        """A table that says which columns there are, where no task had rows.
+
+        It has a row that nobody reads: ADBC sends nothing at all of a table that has none.
+        """
+        assert target.columns is not None
+        nulls = [pa.nulls(1, field.type) for field in target.columns]
+        rows = pa.Table.from_arrays(nulls, names=target.columns.names)
+        name = f"t{uuid.uuid4().hex}"
+        with asking(), connected(self.place, self.staging) as server, server.cursor() as cursor:
+            cursor.adbc_ingest(name, rows, mode="create", db_schema_name=STAGING)
+        return name
 
     def abandon(self) -> None:
         """Drop the branch of the job and everything on it."""
@@ -82,40 +135,62 @@ class ServedJob:
 
 
 def begin_served(place: Place, branch: str, targets: Sequence[Target]) -> ServedJob:
-    """Make the branch of a job."""
+    """Make the branch of a job, once everything that it asks for is known to be there."""
     staging = f"spark/{uuid.uuid4().hex}"
     with asking(), connected(place, branch) as connection:
-        _run(connection, f"CREATE BRANCH {quoted(staging)} FROM {quoted(branch)}")
-    return ServedJob(place, branch, staging, tuple(targets))
+        goals = tuple(_goal(connection, target) for target in targets)
+        made = f"CREATE BRANCH {quoted(staging)} FROM {quoted(branch)}"
+        _run(connection, f"{made} WITH (ttl = {text_literal(KEPT)}, owner = 'spark')")
+    return ServedJob(place, branch, staging, goals)
 
 
-def statements(staging: str, target: Target, names: Sequence[str]) -> list[str]:
-    """The SQL that brings the tables of tasks to their target."""
+def _goal(connection: Any, target: Target) -> Goal:  # noqa: ANN401
+    name = target.plain_name
+    if name is not None:
+        refuse_merge(target)
+        return Goal(target)
+    into, type_name = relation(target.table_key), target.table_key.partition(":")[2]
+    with connection.cursor() as cursor:
+        columns = cursor.adbc_execute_schema(f"SELECT * FROM {into}").names
+        cursor.execute(
+            "SELECT 1 FROM information_schema.table_constraints "
+            "WHERE table_schema = 'nodes' AND constraint_type = 'PRIMARY KEY' "
+            f"AND table_name = {text_literal(type_name)}"
+        )
+        keyed = cursor.fetchone() is not None
+    return Goal(target, tuple(columns), keyed)
+
+
+def statements(
+    staging: str, goal: Goal, names: Sequence[str], example: str | None = None
+) -> list[str]:
+    """The SQL that brings the tables of tasks to their target; plain ones are made like another."""
+    target = goal.target
     assert target.columns is not None
-    into = relation(target.table_key)
-    staged = [f"{quoted(staging)}.{STAGING}.{quoted(name)}" for name in names]
-    found: list[str] = []
-    if target.table_key.startswith("table:"):
-        made = "OR REPLACE TABLE" if target.mode == "overwrite" else "TABLE IF NOT EXISTS"
-        if staged:
-            schema = target.table_key.removeprefix("table:").partition(".")[0]
-            found.append(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
-            found.append(f"CREATE {made} {into} AS SELECT * FROM {staged[0]} WHERE FALSE")
-    elif target.mode == "overwrite":
-        found.append(f"DELETE FROM {into}")
-    if not staged:
-        return found
-    columns = ", ".join(quoted(name) for name in target.columns.names)
+    into, where = relation(target.table_key), f"{quoted(staging)}.{STAGING}"
+    staged = [f"{where}.{quoted(name)}" for name in names]
+    columns = ", ".join(map(quoted, target.columns.names))
     rows = " UNION ALL ".join(f"SELECT {columns} FROM {table}" for table in staged)
+    if target.plain_name is not None and example is not None:
+        schema = target.plain_name.partition(".")[0]
+        made = "OR REPLACE TABLE" if target.mode == "overwrite" else "TABLE IF NOT EXISTS"
+        return [
+            f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}",
+            f"CREATE {made} {into} AS SELECT * FROM {where}.{quoted(example)} WHERE FALSE",
+            *([f"INSERT INTO {into} ({columns}) {rows}"] if staged else []),
+        ]
+    if target.mode == "overwrite":
+        # Not DELETE: a node that is deleted takes its edges along, even if it comes back.
+        overwritten = f"INSERT OVERWRITE {into} ({columns}) {rows}"
+        return [overwritten if staged else f"TRUNCATE TABLE {into}"]
+    if not staged:
+        return []
     insert = f"INSERT INTO {into} ({columns}) {rows}"
-    if target.mode == "merge":
-        changes = (f"{quoted(n)} = excluded.{quoted(n)}" for n in target.columns.names)
-        insert += f" ON CONFLICT DO UPDATE SET {', '.join(changes)}"
-    return [*found, insert]
+    return [f"{insert} ON CONFLICT DO UPDATE SET {goal.changes}" if goal.meets_others else insert]
 
 
-def _place(target: Target) -> int:
-    return _ORDER.index(target.table_key.partition(":")[0])
+def _place(goal: Goal) -> int:
+    return _ORDER.index(goal.target.table_key.partition(":")[0])
 
 
 def _run(connection: Any, sql: str) -> None:  # noqa: ANN401

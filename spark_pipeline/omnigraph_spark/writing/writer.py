@@ -45,6 +45,11 @@ def destination_of(
     mode = options.get("mode") or ("overwrite" if overwrite else "append")
     if mode not in MODES:
         raise InvalidInput(f"{mode!r} is not a way to write", hint=f"Use {', '.join(MODES)}.")
+    if options.get("validation", "engine") == "spark":
+        # Spark commits a data source in a process that has no session.
+        raise InvalidInput(
+            "save() cannot validate with Spark", hint="Use omnigraph_spark.graph_write."
+        )
     chosen: BulkMode = mode  # type: ignore[assignment]
     return Destination(
         place_of(options),

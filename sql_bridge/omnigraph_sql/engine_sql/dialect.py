@@ -8,6 +8,7 @@ from sqlglot.dialects.dialect import Dialect
 from omnigraph_sql.engine_sql.aggregates import AGGREGATES
 from omnigraph_sql.engine_sql.arrays import ARRAYS
 from omnigraph_sql.engine_sql.dates import DATES
+from omnigraph_sql.engine_sql.jsons import JSONS
 from omnigraph_sql.engine_sql.texts import TEXTS
 from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
 
@@ -29,6 +30,7 @@ class DataFusion(Dialect):
             **AGGREGATES,
             **ARRAYS,
             **DATES,
+            **JSONS,
             **TEXTS,
         }
 
@@ -36,7 +38,11 @@ class DataFusion(Dialect):
             declared = expression.args["to"]
             type_ = arrow_type(declared)
             name = cast_name(type_)
-            value = self.sql(expression, "this")
+            inner = expression.this
+            if isinstance(inner, exp.JSONExtract) and inner.args.get("requires_json"):
+                # A variant that is cast is the value that the JSON holds.
+                inner = exp.JSONExtractScalar(this=inner.this, expression=inner.expression)
+            value = self.sql(inner)
             safe = safe_prefix or ("TRY_" if isinstance(expression, exp.TryCast) else "")
             if name is not None:
                 return f"{safe}CAST({value} AS {name})"
@@ -88,15 +94,37 @@ class DataFusion(Dialect):
         def currenttimestamp_sql(self, expression: exp.CurrentTimestamp) -> str:
             return "arrow_cast(now(), 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
+        def is_sql(self, expression: exp.Is) -> str:
+            # The engine loses track of whether its own IS TRUE can be null.
+            wanted = expression.expression
+            if not isinstance(wanted, exp.Boolean) or expression.args.get("negate"):
+                return super().is_sql(expression)
+            known = (
+                f"coalesce({self.sql(expression, 'this')}, {'false' if wanted.this else 'true'})"
+            )
+            return known if wanted.this else f"(NOT {known})"
+
+        def in_sql(self, expression: exp.In) -> str:
+            # The engine takes a list with a null for one without when it simplifies.
+            values = [value for value in expression.expressions if not isinstance(value, exp.Null)]
+            if len(values) == len(expression.expressions):
+                return super().in_sql(expression)
+            unknown = "CAST(NULL AS BOOLEAN)"
+            if not values:
+                return unknown
+            rest = exp.In(this=expression.this.copy(), expressions=[v.copy() for v in values])
+            return f"({super().in_sql(rest)} OR {unknown})"
+
         def equalnull_sql(self, expression: exp.EqualNull) -> str:
             same = exp.NullSafeEQ(this=expression.this, expression=expression.expression)
             return self.sql(same)
 
         def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
-            return self.binary(expression, "IS NOT DISTINCT FROM")
+            # Unless it ends with a parenthesis, the engine reads `a … FROM b AND c` as `b AND c`.
+            return f"({self.binary(expression, 'IS NOT DISTINCT FROM')})"
 
         def nullsafeneq_sql(self, expression: exp.NullSafeNEQ) -> str:
-            return self.binary(expression, "IS DISTINCT FROM")
+            return f"({self.binary(expression, 'IS DISTINCT FROM')})"
 
         def decodecase_sql(self, expression: exp.DecodeCase) -> str:
             subject, *rest = expression.expressions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp, generator
 
 from omnigraph_sql.engine_sql.dates import Writer
+from omnigraph_sql.engine_sql.jsons import JSON_NAMES
 
 
 def _named(name: str, *args: str) -> Writer:
@@ -120,7 +121,8 @@ _ANONYMOUS: dict[str, Writer] = {
 
 
 def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
-    known = _ANONYMOUS.get(str(expression.this).lower())
+    name = str(expression.this).lower()
+    known = _ANONYMOUS.get(name) or JSON_NAMES.get(name)
     if known is not None:
         return known(self, expression)
     return self.func(str(expression.this).lower(), *expression.expressions)

@@ -9,21 +9,25 @@ from sqlglot import exp
 
 from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
+from omnigraph_sql.rewriting.decide_memberships import decide_memberships
 from omnigraph_sql.rewriting.fit_types import fit_types
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
 from omnigraph_sql.rewriting.resolve_tables import resolve_tables
 from omnigraph_sql.rewriting.spell_names import spell_names
+from omnigraph_sql.rewriting.turn_tables import turn_tables
 from omnigraph_sql.rewriting.type_literals import type_literals
 from omnigraph_sql.scope import Scope
 
 PASSES = (
     number_parameters,
     plain_shapes,
+    turn_tables,
     answer_session,
     call_functions,
     resolve_tables,
+    decide_memberships,
     fit_types,
     name_results,
     type_literals,

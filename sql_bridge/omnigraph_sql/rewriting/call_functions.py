@@ -41,6 +41,7 @@ def _call(table: exp.Table, function: exp.Func, scope: Scope) -> None:
     rows = call_function(Call(folded, scope.pins, catalog, places, names))
     scope.cacheable = False
     scope.lent.append(scope.engine.lend(rows))
+    scope.registered[scope.lent[-1]] = rows.schema
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
     scope.know(alias.name or name, rows.schema)
     table.set("this", quoted(scope.lent[-1]))

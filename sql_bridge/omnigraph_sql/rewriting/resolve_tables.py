@@ -26,7 +26,11 @@ def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
 
 def _resolve(table: exp.Table, scope: Scope) -> None:
     parts = [Name(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    relation = find_relation(scope.pins, scope.schema, parts)
+    given = scope.given.get(parts[0].text) if len(parts) == 1 else None
+    if given is not None:
+        relation = Relation(parts[0].text, given)
+    else:
+        relation = find_relation(scope.pins, scope.schema, parts)
     alias = _alias(table, relation.name)
     replacement = _source(relation, alias.name, scope)
     replacement.set("alias", alias)
@@ -54,6 +58,7 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
     if not isinstance(rows, ReadableTable):
         scope.cacheable = False
         scope.lent.append(scope.engine.lend(rows))
+        scope.registered[scope.lent[-1]] = rows.schema
         return exp.Table(this=quoted(scope.lent[-1]))
     scope.tables.append(rows)
     addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
@@ -64,6 +69,7 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
         table = exp.Table(this=quoted(scope.engine.table(rows, addresses=addresses)))
     if addresses:
         scope.know_fields([pa.field(ADDRESS, pa.uint64())])
+    scope.registered[table.name] = rows.schema
     return _renamed(table, rows, addresses) if rows.renamed else table
 
 

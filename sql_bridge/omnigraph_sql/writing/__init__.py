@@ -25,6 +25,7 @@ from omnigraph_sql.writing.ingest import ingest
 from omnigraph_sql.writing.insert import insert
 from omnigraph_sql.writing.merge_rows import merge
 from omnigraph_sql.writing.parameters import numbered
+from omnigraph_sql.writing.returning import run_returning
 from omnigraph_sql.writing.schemas import create_schema, drop_schema
 from omnigraph_sql.writing.tables import comment, create_table, drop, truncate
 from omnigraph_sql.writing.targets import target_name
@@ -34,7 +35,7 @@ from omnigraph_sql.writing.views import create_view
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
 
-__all__ = ["SessionTransaction", "ingest", "run"]
+__all__ = ["SessionTransaction", "ingest", "run", "run_with_rows"]
 
 Work = Callable[[Change], int]
 
@@ -73,6 +74,13 @@ def run(connection: Connection, expression: exp.Expr, params: Params, text: str 
         return run_for_each(connection, statement, params, text, _planned)
     catalog, work = _planned(connection, statement)
     return change(connection, catalog, text or statement.sql(), params, work)
+
+
+def run_with_rows(
+    connection: Connection, expression: exp.Expr, params: Params, text: str = ""
+) -> pa.RecordBatchReader:
+    """Run a statement with RETURNING; the rows it changed."""
+    return run_returning(connection, expression, params, text, _planned)
 
 
 def _planned(connection: Connection, statement: exp.Expr) -> tuple[str, Work]:

@@ -38,9 +38,16 @@ class Change:
     txn: Transaction
     params: Params
     snapshot: Snapshot = field(init=False)
+    kept: list[pa.Table] | None = None
+    """The rows it changed, for RETURNING; none where nobody asks."""
 
     def __post_init__(self) -> None:
         self.snapshot = self.txn.snapshot
+
+    def keep(self, rows: pa.Table) -> None:
+        """Remember changed rows: as they became, or as they were before they went."""
+        if self.kept is not None:
+            self.kept.append(rows)
 
     def read(self, query: exp.Expr, addresses_of: str | None = None) -> pa.RecordBatchReader:
         """The rows of a query, at the moment this change is based on."""

@@ -26,7 +26,6 @@ HANDLE, PLACE = "handle of the row", "place of the match"
 
 def delete(work: Change, statement: exp.Delete) -> int:
     """Remove rows; how many."""
-    _refuse_returning(statement)
     table, sources = _delete_sources(statement)
     target = require(
         find_target(work.connection, work.snapshot, target_name(work.connection, table)),
@@ -37,17 +36,19 @@ def delete(work: Change, statement: exp.Delete) -> int:
     sink = sink_for(work, target)
     query = _from(exp.select(), table, sources, statement)
     handle = _handle(table, sink)
-    query = query.select(called(handle, HANDLE)).distinct()
+    going = sink.schema.names if work.kept is not None else []
+    columns = [exp.Column(this=quoted(name), table=quoted(_alias(table))) for name in going]
+    query = query.select(called(handle, HANDLE), *columns).distinct()
     count = 0
     for part in work.parts(query, _alias(table) if sink.addresses else None):
         sink.delete(part.column(0))
+        work.keep(part.drop_columns([HANDLE]))
         count += part.num_rows
     return count
 
 
 def update(work: Change, statement: exp.Update) -> int:
     """Give rows new values; how many."""
-    _refuse_returning(statement)
     table = statement.this
     sources = list(table.args.pop("joins", None) or ())
     from_ = statement.args.get("from_")
@@ -71,7 +72,7 @@ def update(work: Change, statement: exp.Update) -> int:
         query = _first_match(query, handle, sink.schema)
     count = 0
     for part in work.parts(query, alias if sink.addresses else None):
-        sink.update(part.column(0), part.drop_columns([HANDLE]))
+        work.keep(sink.update(part.column(0), part.drop_columns([HANDLE])))
         count += part.num_rows
     return count
 
@@ -157,8 +158,3 @@ def _alias(table: exp.Table) -> str:
 
 def _handle(table: exp.Table, sink: Sink) -> exp.Expr:
     return exp.Column(this=quoted(sink.handle), table=quoted(_alias(table)))
-
-
-def _refuse_returning(statement: exp.Expr) -> None:
-    if statement.args.get("returning"):
-        raise InvalidInput("RETURNING is not supported", hint="Read the rows with a SELECT.")

@@ -92,8 +92,8 @@ def _load_table(
     if not there and mode == "append":
         raise NotFound(f"there is no table {target.full}", hint="Use the mode create_append.")
     if not there or mode == "replace":
-        nullable = pa.schema([pa.field(f.name, f.type) for f in reader.schema])
-        plain.create(target.full, nullable, replace=there)
+        declared = pa.schema([pa.field(f.name, f.type, f.nullable) for f in reader.schema])
+        plain.create(target.full, declared, replace=there)
     schema = plain.schema(target.full)
     names = picked((Name(n) for n in reader.schema.names), schema, target.full)
     count = 0

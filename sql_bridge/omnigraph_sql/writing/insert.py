@@ -22,8 +22,6 @@ from omnigraph_sql.writing.trees import called
 
 def insert(work: Change, statement: exp.Insert) -> int:
     """Add rows; how many."""
-    if statement.args.get("returning"):
-        raise InvalidInput("RETURNING is not supported", hint="Read the rows with a SELECT.")
     named = target_name(work.connection, statement.this)
     target = require(find_target(work.connection, work.snapshot, named), "table", "node", "edge")
     schema = columns_of(work, target)
@@ -45,7 +43,7 @@ def insert(work: Change, statement: exp.Insert) -> int:
         _empty(work, target)
     sink, count = sink_for(work, target), 0
     for part in work.parts(query):
-        sink.insert(renamed(part, columns))
+        work.keep(sink.insert(renamed(part, columns)))
         count += part.num_rows
     return count
 

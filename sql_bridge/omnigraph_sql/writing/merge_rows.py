@@ -55,8 +55,6 @@ class Merging:
 
 def merge(work: Change, statement: exp.Merge) -> int:
     """Update, delete and insert rows by what a source says; how many."""
-    if statement.args.get("returning"):
-        raise InvalidInput("RETURNING is not supported", hint="Read the rows with a SELECT.")
     table = statement.this
     target = require(
         find_target(work.connection, work.snapshot, target_name(work.connection, table)),
@@ -94,13 +92,6 @@ def _clause(
     )
     then = when.args["then"]
     condition = when.args.get("condition")
-    if condition is not None and any(
-        isinstance(part, exp.Exists) or part.args.get("query") for part in condition.walk()
-    ):
-        raise InvalidInput(
-            "a condition of WHEN cannot hold IN (SELECT …) or EXISTS",
-            hint="Join what it asks for into the source of the MERGE.",
-        )
     if condition is not None and match == "only source":
         condition = _of_source(condition, alias)
     if isinstance(then, exp.Update):
@@ -194,14 +185,15 @@ def run_merge(work: Change, sink: Sink, merging: Merging) -> int:
                 continue
             count += rows.num_rows
             if clause.action == "insert":
-                sink.insert(rows.select(list(clause.values)))
+                work.keep(sink.insert(rows.select(list(clause.values))))
                 continue
             handles = rows.column(HANDLE)
             seen += handles.chunks
             if clause.action == "delete":
                 sink.delete(handles)
+                work.keep(rows.select(sink.schema.names))
             else:
-                sink.update(handles, rows.select(sink.schema.names))
+                work.keep(sink.update(handles, rows.select(sink.schema.names)))
     _refuse_ambiguous(seen)
     return count
 

@@ -1,4 +1,4 @@
-"""The base of a merge is the nearest common ancestor, over both parents of merges."""
+"""The base of a merge is a common ancestor that no other descends from, the nearest of them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,22 @@ def test_it_is_what_a_search_of_all_ancestors_finds(
     parents, source, target, versions = history
     near, far = distances(parents, source), distances(parents, target)
     common = near.keys() & far.keys()
-    ranked = sorted(common, key=lambda c: (-(near[c] + far[c]), versions[c], c))
+    above = {a for c in common for a in distances(parents, c) if a != c}
+    ranked = sorted(common - above, key=lambda c: (-(near[c] + far[c]), versions[c], c))
     assert merge_base(parents, source, target, versions.__getitem__) == ranked[-1]
+
+
+def test_a_commit_that_is_nearer_by_way_of_an_old_branch_is_not_the_base() -> None:
+    """A branch of long ago was merged into main after the source was forked."""
+    history: Dag = {f"m{n}": (f"m{n - 1}",) if n else () for n in range(10)}
+    history |= {"old": ("m2",), "m10": ("m9", "old"), "source": ("m4",)}
+    assert merge_base(history, "source", "m10", lambda _: 1) == "m4"
+
+
+def test_what_was_merged_long_ago_is_still_merged() -> None:
+    history: Dag = {f"m{n}": (f"m{n - 1}",) if n else () for n in range(10)}
+    history |= {"done": ("m1",), "m2": ("m1", "done"), "old": ("m0",), "m10": ("m9", "old")}
+    assert merge_base(history, "done", "m10", lambda _: 1) == "done"
 
 
 def test_versions_are_looked_up_only_to_break_a_tie() -> None:

@@ -14,11 +14,14 @@ import omnigraph
 from engine.exec_mutations.harness import store_of
 from omnigraph import Graph
 from omnigraph.branching import conflicts as conflicts_module
-from omnigraph.branching import held
+from omnigraph.branching import entities, held
+from omnigraph.branching.entities import Granularity
+from omnigraph.branching.taken import Unread
 from omnigraph.errors import InvalidInput, MergeConflict, NotFound, PublishContention, Reclaimed
 from omnigraph.storage import buffers, collect
 from omnigraph.storage.branches import create_branch
 from omnigraph.storage.definitions import define
+from omnigraph.storage.plan import HeadMoved, PublishPlan
 from omnigraph.storage.publish import Publisher
 from support.boats import boat, conflicts_of, drop, join, merged, part, put
 from support.graphs import boats, contents, ids, rows, state
@@ -59,6 +62,78 @@ def test_a_merge_writes_one_new_version_per_merged_table(graph: Graph) -> None:
     merged(graph)
     versions = [n for n in files(graph) - before if "/nodes/" in n and "_versions" in n]
     assert len(versions) == 1
+
+
+# --------------------------------------------------------------------------- rows not read
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that only the source replaced are not read, however few they are."""
+    monkeypatch.setattr(entities, "FEW_ROWS", -1)
+    monkeypatch.setattr(Unread, "costly", True)
+
+
+def test_rows_that_are_not_read_are_told_by_number(graph: Graph, unread: None) -> None:
+    put(graph, "wip", "Dot")
+    put(graph, "wip", "Ada", crew=9)
+    drop(graph, "wip", "Bly")
+    put(graph, "main", "Eel")
+    result = merged(graph)
+    told = {"way": "merged", "rows_in": 2, "rows_out": 2}
+    assert result.tables["node:Boat"].to_json() == told
+    assert ids(graph, "Boat") == ["Ada", "Cap", "Dot", "Eel"]
+    assert boat(graph, "Ada")["crew"] == 9
+    assert graph.verify().ok
+
+
+def test_a_value_freed_by_a_row_that_is_not_read_can_be_taken(graph: Graph, unread: None) -> None:
+    """The unique value of a boat that the source removed goes to another one of the source."""
+    with graph.transaction("main") as txn:
+        txn.upsert("Boat", [{"name": "Old", "reg": "R1"}])
+    graph.merge("main", "wip")
+    drop(graph, "wip", "Old")
+    with graph.transaction("wip") as txn:
+        txn.upsert("Boat", [{"name": "New", "reg": "R1"}])
+    put(graph, "main", "Eel")
+    merged(graph)
+    assert graph.verify().ok
+
+
+@pytest.mark.parametrize("granularity", ["entity", "property"])
+def test_a_tuple_of_both_sides_meets_rows_that_neither_changed(
+    root: str, granularity: Granularity, unread: None
+) -> None:
+    graph = omnigraph.init(root, "node A { k: String @key p: I32 q: I32  @unique(p, q) }")
+    start = [("one", 1, 1), ("other", 2, 2)]
+    with graph.transaction() as txn:
+        txn.insert("A", [{"k": k, "p": p, "q": q} for k, p, q in start])
+    graph.create_branch("wip")
+    with graph.transaction("wip") as txn:
+        txn.upsert("A", [{"k": "one", "p": 2, "q": 1}])
+    with graph.transaction() as txn:
+        txn.upsert("A", [{"k": "one", "p": 1, "q": 2}])
+    with pytest.raises(MergeConflict) as refused:
+        graph.merge("wip", granularity=granularity)
+    kind = "unique_violation" if granularity == "property" else "divergent_update"
+    assert [conflict["kind"] for conflict in refused.value.conflicts] == [kind]
+
+
+def test_a_rule_that_only_the_target_has_is_checked_against_all_rows(
+    root: str, unread: None
+) -> None:
+    graph = omnigraph.init(root, "node A { k: String @key p: I32? }")
+    with graph.transaction() as txn:
+        txn.insert("A", [{"k": "old", "p": 1}, {"k": "mine", "p": 5}])
+    graph.create_branch("wip")
+    graph.apply_schema("node A { k: String @key p: I32? @unique }")
+    with graph.transaction() as txn:
+        txn.upsert("A", [{"k": "mine", "p": 6}])
+    with graph.transaction("wip") as txn:
+        txn.upsert("A", [{"k": "new", "p": 1}])
+    with pytest.raises(MergeConflict) as refused:
+        graph.merge("wip")
+    assert [conflict["kind"] for conflict in refused.value.conflicts] == ["unique_violation"]
 
 
 # --------------------------------------------------------------------------- plans
@@ -452,6 +527,22 @@ def test_a_target_that_never_rests_is_contention(
     assert "Dot" not in ids(graph, "Boat")
 
 
+def test_nothing_stays_in_doubt_of_a_merge_that_was_given_up(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(graph, "wip", "Dot")
+    publisher = store_of(graph).publisher
+
+    def unclear(plan: PublishPlan, *, first: bool = False) -> None:
+        publisher._in_doubt.add(plan.commit)
+        raise HeadMoved(plan.base, "head")
+
+    monkeypatch.setattr(publisher, "publish", unclear)
+    with pytest.raises(PublishContention):
+        graph.merge("wip")
+    assert publisher._in_doubt == set()
+
+
 def test_a_branch_that_goes_meanwhile(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     put(graph, "wip", "Dot")
     meanwhile(monkeypatch, lambda: graph.delete_branch("wip"))
@@ -556,6 +647,21 @@ def test_criss_cross_and_both_directions(graph: Graph) -> None:
     assert merged(graph).outcome == "fast_forward"
     assert contents(graph) == contents(graph, "wip")
     assert graph.verify().ok
+
+
+def test_a_branch_of_long_ago_does_not_move_the_base_of_another(graph: Graph) -> None:
+    """What main and the source agree on is no change of both, by whatever way it got there."""
+    graph.create_branch("old")
+    put(graph, "old", "Dot")
+    put(graph, "main", "Ada", crew=5)
+    graph.create_branch("new")
+    put(graph, "new", "Ada", crew=6)
+    for name in ("Eel", "Fox", "Gull"):
+        put(graph, "main", name)
+    graph.merge("old")
+    assert graph.merge("new").outcome == "merged"
+    assert boat(graph, "Ada")["crew"] == 6
+    assert graph.merge("old").outcome == "already_up_to_date"
 
 
 def test_a_property_reverted_after_a_merge_stays_reverted(graph: Graph) -> None:

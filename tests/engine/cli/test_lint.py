@@ -50,3 +50,12 @@ def test_the_schema_is_that_of_the_moment(cli: Cli) -> None:
 
 def test_a_missing_file_is_not_found(cli: Cli) -> None:
     assert cli("lint", "nosuch.gq").code == 3
+
+
+def test_the_text_is_given_as_for_every_other_command(cli: Cli) -> None:
+    text = "query a() { match { $p: Persn } return { $p } }"
+    assert cli("lint", "-e", text).out.startswith("error: T1: <text>:1:25 ")
+    by_place, by_option = cli("lint", "people.gq"), cli("lint", "--file", "people.gq")
+    assert by_place.out == by_option.out
+    assert cli("lint", "people.gq", "-e", text).code == 2
+    assert cli("lint", "people.gq", "--file", "people.gq").code == 2

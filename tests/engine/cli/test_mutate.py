@@ -94,3 +94,12 @@ def test_what_is_refused_changes_nothing(
 def test_an_error_names_the_file(cli: Cli) -> None:
     Path("bad.gq").write_text("query q() { insert Persn { age: 5 } }")
     assert cli("mutate", "--file", "bad.gq").err.startswith("Error: T10: bad.gq:1:20 ")
+
+
+def test_speaks_of_branches_and_formats_as_a_read_does(cli: Cli) -> None:
+    cli.ok("branch", "create", "draft")
+    asked = (*GROW, '{"name": "ada", "age": 37}', "--at", "draft", "--format", "json")
+    assert cli.ok(*asked).json["target"]["branch"] == "draft"
+    head = cli.head()
+    outcome = cli(*GROW, '{"name": "ada", "age": 37}', "--at", "main@v1")
+    assert (outcome.code, cli.head()) == (2, head)

@@ -13,7 +13,7 @@ import omnigraph
 from engine.exec.reads import read, values
 from omnigraph.errors import ResourceLimit
 from omnigraph.exec import run as running
-from omnigraph.exec.context import ExecContext
+from omnigraph.exec.context import ExecContext, Mode
 
 
 def test_threads_share_what_is_built(tmp_path: Path) -> None:
@@ -64,3 +64,17 @@ def test_sums_of_large_numbers_do_not_wrap_around(tmp_path: Path) -> None:
             assert values(read(graph, body)) == [(3.0 * high, 3.0 * high, float(high))]
         finally:
             running.MANY_ROWS = before
+
+
+@pytest.mark.parametrize("hops", ["{1,100000}", "{2,9223372036854775807}"])
+@pytest.mark.parametrize("mode", ["indexed", "csr"])
+def test_hop_bounds_far_beyond_the_graph_are_bounds_like_any_other(
+    tmp_path: Path, hops: str, mode: Mode
+) -> None:
+    graph = omnigraph.init(str(tmp_path), "node P { k: String @key }\nedge E: P -> P")
+    with graph.transaction() as txn:
+        txn.insert("P", pa.table({"k": list("abcd")}))
+        txn.insert("E", pa.table({"src": list("abcac"), "dst": list("bcabd")}))
+    body = f'match {{ $a: P {{ k: "a" }}  $a e{hops} $b }} return {{ $b }} order {{ $b.k }}'
+    found = values(read(graph, body, context=ExecContext(mode=mode)))
+    assert found == (["b", "c", "d"] if hops.startswith("{1") else ["c", "d"])

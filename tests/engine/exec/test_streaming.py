@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.exec import hops, match
 from omnigraph.exec.context import ExecContext
 from omnigraph.exec.rows import CHUNK
 from omnigraph.graph import Graph
@@ -60,3 +61,24 @@ def test_a_limit_stops_the_match(graph: Graph) -> None:
 def test_a_cross_product_is_cut_into_chunks(graph: Graph) -> None:
     found = values(read(graph, "match { $a: P  $b: P  $a.k < $b.k } return { count($a) as n }"))
     assert found == [NODES * (NODES - 1) // 2]
+
+
+@pytest.mark.parametrize("closing", ["", "$c: P { k: 7 }  $c e $b"])
+def test_what_many_nodes_reach_is_found_for_a_few_at_a_time(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, closing: str
+) -> None:
+    monkeypatch.setattr(hops, "BLOCK", 1 << 12)
+    monkeypatch.setattr(match, "CHUNK", 1 << 12)
+    for sparse in (False, True):
+        monkeypatch.setattr(hops, "SMALL", -1 if sparse else 1 << 30)
+        monkeypatch.setattr(hops, "SPARSE", 0 if sparse else 16)
+        context = ExecContext()
+        body = f"match {{ $a: P  {closing}  $a e{{1,9}} $b }} return {{ $a.k as a, $b.k as b }}"
+        result = read(graph, body, context=context)
+        next(result.batches())  # what is kept between reads is there now
+        tracemalloc.start()
+        rows = sum(batch.num_rows for batch in result.batches())
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert rows > (10_000 if closing else 200_000)
+        assert peak < 400 * (1 << 12)

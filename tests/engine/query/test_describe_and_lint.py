@@ -88,7 +88,7 @@ def test_every_kind_of_result_field() -> None:
         ("now", "datetime", False),
         ("literal", "list", False),
         ("search", "bool", False),
-        ("nearest", "float", False),
+        ("nearest", "float", True),
     ]
     assert fields[9]["item_kind"] == "string"
     assert fields[10]["vector_dim"] == 2

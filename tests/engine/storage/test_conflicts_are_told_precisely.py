@@ -7,6 +7,7 @@ import pytest
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
+    InvalidInput,
     KeyConflict,
     NotFound,
     PreconditionFailed,
@@ -140,6 +141,13 @@ def test_if_commit_on_a_fresh_branch_is_the_inherited_head(root: str) -> None:
     with pytest.raises(PreconditionFailed):
         graph.transaction("work", if_commit=token)
     assert graph.snapshot().commit == token
+
+
+@pytest.mark.parametrize("form", ["*", '"{}"', "W/{}", " {}", ""])
+def test_if_commit_takes_a_commit_id_and_nothing_else(root: str, form: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    with pytest.raises(InvalidInput, match="is not a commit id"):
+        graph.transaction(if_commit=form.format(graph.snapshot().commit))
 
 
 def test_if_commit_of_a_write_without_effect_makes_no_commit(root: str) -> None:

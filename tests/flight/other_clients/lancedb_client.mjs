@@ -14,5 +14,10 @@ const names = (await rows("SELECT name FROM Person ORDER BY name")).map((row) =>
 if (names.join() === "Ann,Bob,Cid") worked.push("query");
 await rows("INSERT INTO Person (name) VALUES ('Dee')");
 if ((await rows("SELECT name FROM Person")).length === 4) worked.push("update");
+try {
+  await rows("SELECT * FRM Person");
+} catch (error) {
+  if (String(error).includes("parse_error")) worked.push("errors");
+}
 process.stdout.write(JSON.stringify(worked));
 process.exit(0);

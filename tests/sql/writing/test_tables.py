@@ -282,7 +282,7 @@ def test_tables_that_spell_a_column_differently_are_compared_by_either_spelling(
         "GRANT SELECT ON t TO bob",
         "CREATE TABLE t ()",
         "ALTER TABLE t SET TABLESPACE x",
-        "INSERT INTO t SELECT 1 RETURNING a",
+        "INSERT INTO t SELECT 1 RETURNING b",
     ],
 )
 def test_what_cannot_be_done_is_said(session: Session, sql: str) -> None:

@@ -1,0 +1,1 @@
+select email as customer, segment from {{ ref('segments') }}

@@ -1,0 +1,1 @@
+select distinct segment as id, segment as name from {{ ref('segments') }}

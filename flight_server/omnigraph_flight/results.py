@@ -1,0 +1,142 @@
+"""Results that are run once and read in slices, by any replica.
+
+A query that is no scan cannot be run in parts: its rows go once, as they are made, into files below
+the graph's own root, where every replica finds them; tickets name the files of their slice. A
+folder is called after the second in which it ends, so that whoever comes by may delete what is
+over, whether or not the server that wrote it still lives.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.errors import NotFound, ResourceLimit
+from omnigraph.storage.store import RawStore
+
+FOLDER = "__results"
+FILE_BYTES = 4 * 1024 * 1024
+"""About how much goes into one file: what a server holds in memory of a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """The rows of one statement, in so many files of one folder."""
+
+    folder: str
+    files: int
+    rows: int
+    bytes: int
+    until: float
+    """Seconds since the epoch; afterwards it may be gone."""
+
+    def slices(self, at_most: int) -> list[tuple[int, int]]:
+        """The files of each slice, first and behind the last; every file is in exactly one."""
+        count = min(at_most, self.files)
+        edges = [self.files * index // count for index in range(count + 1)]
+        return list(zip(edges, edges[1:], strict=False))
+
+
+class Results:
+    """The kept results of one graph."""
+
+    def __init__(self, uri: str, options: dict[str, str]) -> None:
+        self._raw = RawStore(uri, options)
+
+    def keep(
+        self,
+        name: str,
+        rows: pa.RecordBatchReader,
+        *,
+        slices: int,
+        seconds: float,
+        most_bytes: int = 0,
+    ) -> KeptResult:
+        """Read all rows into files; nothing stays behind if that fails."""
+        until = time.time() + seconds
+        folder = f"{FOLDER}/{int(until) + 1}-{name}"
+        files = count = size = 0
+        try:
+            for part in _parts(rows, slices):
+                count += sum(batch.num_rows for batch in part)
+                size += sum(batch.nbytes for batch in part)
+                if most_bytes and size > most_bytes:
+                    raise ResourceLimit("the size of a result in bytes", most_bytes, size)
+                self._raw.write(_file(folder, files), _ipc(rows.schema, part))
+                files += 1
+        except BaseException:
+            self.drop(folder)
+            raise
+        return KeptResult(folder, files, count, size, until)
+
+    def read(self, folder: str, first: int, end: int) -> pa.RecordBatchReader:
+        """The rows of some files, one file in memory at a time."""
+        opened = pa.ipc.open_stream(self._contents(folder, first))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            yield from opened
+            for number in range(first + 1, end):
+                yield from pa.ipc.open_stream(self._contents(folder, number))
+
+        return pa.RecordBatchReader.from_batches(opened.schema, batches())
+
+    def drop(self, folder: str) -> None:
+        """Delete a kept result."""
+        self._raw.delete([file.path for file in self._raw.list(folder)])
+
+    def sweep(self, now: float | None = None) -> int:
+        """Delete what is over; how many files that were."""
+        at = time.time() if now is None else now
+        over = [file.path for file in self._raw.list(FOLDER) if _until(file.path) < at]
+        self._raw.delete(over)
+        return len(over)
+
+    def _contents(self, folder: str, number: int) -> bytes:
+        found = self._raw.read(_file(folder, number))
+        if found is None:
+            raise NotFound("this result is no longer kept", hint="Run the statement again.")
+        return found
+
+
+def _file(folder: str, number: int) -> str:
+    return f"{folder}/{number:06d}.arrow"
+
+
+def _until(path: str) -> float:
+    """The second in the name of a file's folder; what is called otherwise is not ours."""
+    second = path.removeprefix(f"{FOLDER}/").partition("-")[0]
+    return float(second) if second.isdecimal() else float("inf")
+
+
+def _parts(rows: pa.RecordBatchReader, slices: int) -> Iterator[list[pa.RecordBatch]]:
+    """The rows file by file; a small result in as many files as slices are wanted, at least one."""
+    held: list[pa.RecordBatch] = []
+    size, small = 0, True
+    for batch in rows:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= FILE_BYTES:
+            yield held
+            held, size, small = [], 0, False
+    if small:
+        yield from _evenly(pa.Table.from_batches(held, rows.schema), slices)
+    elif held:
+        yield held
+
+
+def _evenly(table: pa.Table, slices: int) -> Iterator[list[pa.RecordBatch]]:
+    count = max(1, min(slices, table.num_rows))
+    edges = [table.num_rows * index // count for index in range(count + 1)]
+    for start, end in zip(edges, edges[1:], strict=False):
+        yield table.slice(start, end - start).to_batches()
+
+
+def _ipc(schema: pa.Schema, batches: list[pa.RecordBatch]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,97 @@
+"""RETURNING: the rows that a statement changed, as a query sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph.schema.arrow import table_schema
+from omnigraph_sql.computed import ComputedRows
+from omnigraph_sql.parameters import Params
+from omnigraph_sql.reading import Planned, plan_query
+from omnigraph_sql.scope import quoted
+from omnigraph_sql.writing.change import Change, change
+from omnigraph_sql.writing.parameters import numbered
+from omnigraph_sql.writing.targets import find_target, require, target_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from omnigraph_sql.connection import Connection
+
+    Planner = Callable[[Connection, exp.Expr], tuple[str, Callable[[Change], int]]]
+
+_ROWS = "rows changed"
+
+
+def returns_rows(statement: exp.Expr) -> bool:
+    """Whether a statement that writes gives the rows it changed."""
+    return bool(statement.args.get("returning")) and isinstance(
+        statement, exp.Insert | exp.Update | exp.Delete | exp.Merge
+    )
+
+
+def returned_schema(connection: Connection, statement: exp.Expr) -> pa.Schema:
+    """The columns of those rows, without changing anything."""
+    return _query(connection, numbered(statement.copy()), []).schema
+
+
+def run_returning(
+    connection: Connection, statement: exp.Expr, params: Params, text: str, planner: Planner
+) -> pa.RecordBatchReader:
+    """Run a statement as one publish; the rows it changed, each as it became or as it was."""
+    connection.action = "write"
+    statement = numbered(statement)
+    query = statement.copy()
+    _query(connection, query, [])  # what cannot be returned is told before anything is done
+    kept: list[pa.Table] = []
+    values = _one(params)
+    catalog, work = planner(connection, statement)
+
+    def recorded(changing: Change) -> int:
+        kept.clear()
+        changing.kept = kept
+        return work(changing)
+
+    change(connection, catalog, text or query.sql(), values, recorded)
+    returned = _query(connection, query, kept)
+    if values is not None and not isinstance(values, Mapping):
+        values = list(values)[: len(returned.parameters)]
+    return returned.run(values, connection.start())
+
+
+def _one(params: Params) -> Sequence[Any] | Mapping[str, Any] | None:
+    """The one set of parameters."""
+    if not isinstance(params, pa.RecordBatch):
+        return params
+    if params.num_rows != 1:
+        raise InvalidInput(
+            "RETURNING answers for one set of parameters", hint="Send one after the other."
+        )
+    by_place = all(name.isdigit() or not name for name in params.schema.names)
+    values = [column[0] for column in params.columns]
+    return values if by_place else dict(zip(params.schema.names, values, strict=True))
+
+
+def _query(connection: Connection, statement: exp.Expr, kept: list[pa.Table]) -> Planned:
+    """The query that RETURNING is, over the rows that were changed."""
+    table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
+    named = target_name(connection, statement.this)
+    snapshot = connection.pins().snapshot(named.catalog)
+    target = require(find_target(connection, snapshot, named), "table", "node", "edge")
+    schema = (
+        table_schema(target.type(snapshot))
+        if target.is_type
+        else snapshot.plain_table(target.full).readable().schema
+    )
+    rows = [part.select(schema.names).cast(schema) for part in kept]
+    held = ComputedRows(schema, lambda: [b for part in rows for b in part.to_batches()])
+    source = exp.Table(
+        this=quoted(_ROWS), alias=exp.TableAlias(this=quoted(table.alias or target.name))
+    )
+    query = exp.select(*(e.copy() for e in statement.args["returning"].expressions)).from_(source)
+    return plan_query(connection, query, connection.pins(), given={_ROWS: held})

@@ -1,0 +1,173 @@
+"""A query that is no scan runs once; any replica gives out the slices, until they are over."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.flight as fl
+import pytest
+
+from flight.clients import action, begin, update
+from flight.conftest import Serve
+from omnigraph import Graph
+from omnigraph_flight.admission import Limits
+from omnigraph_flight.messages import encoded, message, wrapped
+from omnigraph_flight.results import FILE_BYTES, FOLDER, Results
+from support.social import assert_sound
+
+DIGITS = "WITH d(v) AS (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+COUNTED = f"{DIGITS} SELECT a.v + 10 * b.v + 100 * c.v AS n FROM d a, d b, d c ORDER BY n"
+MILLION = (
+    f"{DIGITS} SELECT a.v + 10*b.v + 100*c.v + 1000*e.v + 10000*f.v + 100000*g.v AS n "
+    "FROM d a, d b, d c, d e, d f, d g ORDER BY n"
+)
+
+
+def slices(count: int) -> fl.FlightCallOptions:
+    return fl.FlightCallOptions(headers=[(b"x-omnigraph-slices", str(count).encode())])
+
+
+def ask(client: fl.FlightClient, sql: str, count: int, **fields: bytes) -> fl.FlightInfo:
+    command = wrapped("CommandStatementQuery", query=sql, **fields)
+    return client.get_flight_info(fl.FlightDescriptor.for_command(command), slices(count))
+
+
+def read(client: fl.FlightClient, info: fl.FlightInfo) -> pa.Table:
+    return pa.concat_tables(client.do_get(e.ticket).read_all() for e in info.endpoints)
+
+
+def files(graph: Graph) -> list[Path]:
+    return sorted(Path(graph.uri, FOLDER).rglob("*.arrow"))
+
+
+def test_its_slices_are_the_result_in_order(serve: Serve, graph: Graph) -> None:
+    server = serve()
+    with fl.connect(server.uri) as client:
+        info = ask(client, COUNTED, 4)
+        assert len(info.endpoints) == 4
+        assert (info.total_records, info.ordered) == (1000, True)
+        parts = [client.do_get(each.ticket).read_all() for each in info.endpoints]
+        assert [part.num_rows for part in parts] == [250] * 4
+        assert pa.concat_tables(parts)["n"].to_pylist() == list(range(1000))
+    assert_sound(graph)
+
+
+def test_a_large_one_is_kept_in_files_of_bounded_size(serve: Serve, graph: Graph) -> None:
+    with fl.connect(serve().uri) as client:
+        info = ask(client, MILLION, 64)
+        assert info.total_records == 1_000_000
+        assert 1 < len(info.endpoints) <= 64
+        assert all(file.stat().st_size < 2 * FILE_BYTES for file in files(graph))
+        assert read(client, info)["n"].to_pylist() == list(range(1_000_000))
+
+
+def test_any_replica_with_the_key_serves_it(serve: Serve) -> None:
+    one, other = serve(ticket_key="shared"), serve(ticket_key="shared")
+    stranger = serve()
+    with fl.connect(one.uri) as client:
+        info = ask(client, COUNTED, 3)
+    one.close()
+    with fl.connect(other.uri) as client:
+        assert read(client, info)["n"].to_pylist() == list(range(1000))
+    with fl.connect(stranger.uri) as client, pytest.raises(pa.ArrowInvalid, match="not one of"):
+        read(client, info)
+
+
+def test_it_shows_the_moment_it_was_run_at(serve: Serve, graph: Graph) -> None:
+    with fl.connect(serve().uri) as client:
+        info = ask(client, "SELECT name FROM Person ORDER BY name", 2)
+        with graph.transaction() as txn:
+            txn.insert("Person", [{"name": "Late"}])
+        assert read(client, info)["name"].to_pylist() == ["Ann", "Bob", "Cid"]
+
+
+def test_a_transaction_sees_its_own_rows_in_slices(serve: Serve) -> None:
+    with fl.connect(serve().uri) as client:
+        transaction = begin(client)
+        update(client, "INSERT INTO Person (name) VALUES ('Dee')", transaction)
+        info = ask(client, "SELECT name FROM Person", 4, transaction_id=transaction)
+        assert sorted(read(client, info)["name"].to_pylist()) == ["Ann", "Bob", "Cid", "Dee"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT name FROM Person WHERE false ORDER BY name", 0),
+        ("SELECT count(*) AS n FROM Person", 1),
+        ("query all() { match { $p: Person } return { $p.name } }", 3),
+    ],
+)
+def test_small_results_have_no_empty_slices(serve: Serve, sql: str, rows: int) -> None:
+    with fl.connect(serve().uri) as client:
+        info = ask(client, sql, 8)
+        assert len(info.endpoints) == max(1, rows)
+        assert read(client, info).num_rows == rows
+        assert read(client, info).schema == info.schema
+
+
+def test_a_scan_is_not_kept(serve: Serve, graph: Graph) -> None:
+    with fl.connect(serve().uri) as client:
+        assert read(client, ask(client, "SELECT name FROM Person", 8)).num_rows == 3
+    assert files(graph) == []
+
+
+def test_cancelling_deletes_it(serve: Serve, graph: Graph) -> None:
+    with fl.connect(serve().uri) as client:
+        info = ask(client, COUNTED, 4)
+        assert len(files(graph)) == 4
+        told = message("FlightInfo")
+        told.ParseFromString(info.serialize())
+        action(client, "CancelFlightInfo", encoded("CancelFlightInfoRequest", info=told))
+        assert files(graph) == []
+        with pytest.raises((pa.ArrowException, fl.FlightError, KeyError), match="cancelled|kept"):
+            read(client, info)
+
+
+def test_one_that_fails_leaves_nothing(serve: Serve, graph: Graph) -> None:
+    server = serve(limits=Limits(kept_bytes=FILE_BYTES + 1))
+    with fl.connect(server.uri) as client, pytest.raises(pa.ArrowException, match="resource_limit"):
+        ask(client, MILLION, 4)
+    assert files(graph) == []
+    assert server.service.admission.idle(5)
+
+
+def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> None:
+    server = serve()
+    with fl.connect(server.uri) as client:
+        info = ask(client, COUNTED, 4)
+    kept = server.service.graphs.results("social")
+    stray = Path(graph.uri, FOLDER, "not-ours.arrow")
+    stray.write_bytes(b"")
+    assert kept.sweep() == 0
+    assert Results(graph.uri, {}).sweep(time.time() + 4 * 3600 + 2) == 4
+    assert files(graph) == [stray]
+    with fl.connect(server.uri) as client, pytest.raises(KeyError, match="no longer kept"):
+        read(client, info)
+
+
+def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:
+    server = serve(ticket_seconds=0.5)
+    with fl.connect(server.uri) as client:
+        info = message("FlightInfo")
+        info.ParseFromString(ask(client, COUNTED, 2).serialize())
+        body = encoded("RenewFlightEndpointRequest", endpoint=info.endpoint[0])
+        renewed = message("FlightEndpoint")
+        renewed.ParseFromString(action(client, "RenewFlightEndpoint", body))
+        assert client.do_get(fl.Ticket(renewed.ticket.ticket)).read_all().num_rows == 500
+        time.sleep(0.6)
+        with pytest.raises(KeyError, match="expired"):
+            client.do_get(fl.Ticket(renewed.ticket.ticket)).read_all()
+
+
+def test_rows_that_a_change_gives_are_read_often_and_changed_once(
+    serve: Serve, graph: Graph
+) -> None:
+    with fl.connect(serve().uri) as client:
+        info = ask(client, "INSERT INTO Person (name) VALUES ('Dee'), ('Eli') RETURNING name", 1)
+        for _ in range(3):
+            assert sorted(read(client, info)["name"].to_pylist()) == ["Dee", "Eli"]
+        gone = ask(client, "DELETE FROM Person WHERE name = 'Eli' RETURNING name", 4)
+        assert read(client, gone)["name"].to_pylist() == ["Eli"]
+    assert graph.snapshot().count("Person") == 4

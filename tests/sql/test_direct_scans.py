@@ -1,0 +1,161 @@
+"""Plain scans are answered by the store alone, with the answers that duckdb gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import omnigraph
+import omnigraph_sql
+from omnigraph.errors import Cancelled
+from omnigraph_sql.statement import Statement
+from sql.conftest import rows, table
+
+TEXTS = ["it's", "a\\b", "é%", ""]
+ROWS = pa.table(
+    {
+        "id": pa.array(range(40), pa.int64()),
+        "small": pa.array([None if i % 7 == 0 else i - 20 for i in range(40)], pa.int32()),
+        "big": pa.array([i * 2**58 // 40 for i in range(40)], pa.uint64()),
+        "real": pa.array([None if i % 5 == 0 else i / 4 for i in range(40)]),
+        "Name": pa.array([None if i % 6 == 0 else TEXTS[i % 4] for i in range(40)]),
+        "on": pa.array([None if i % 9 == 0 else i % 2 == 0 for i in range(40)]),
+    }
+)  # fmt: skip
+CONDITIONS = [
+    "small = 3",
+    "small <> 3",
+    "NOT (small = 3)",
+    "3 < small",
+    "small >= -5 AND real < 7.5",
+    "small = 3 OR real IS NULL",
+    "NOT (small > 0 OR real > 5)",
+    "small IN (1, 2, 19)",
+    "small NOT IN (1, 2, 19)",
+    "small BETWEEN -3 AND 4",
+    "NOT small BETWEEN -3 AND 4",
+    "\"Name\" = 'it''s'",
+    "\"Name\" <> 'a\\b'",
+    "\"Name\" IN ('é%', '')",
+    '"Name" IS NOT NULL AND NOT (small IS NULL)',
+    "real = 2.25",
+    "real > 3",
+    "real <= 1e1",
+    "big > 0 AND id < 30",
+]
+
+
+class Both:
+    def __init__(self, root: str) -> None:
+        self.ours = omnigraph_sql.connect(omnigraph.init(root, "node Unused { k: String? }"))
+        self.ours.ingest("t", ROWS.to_reader(), "create")
+        self.duckdb = duckdb.connect()
+        self.duckdb.register("given", ROWS)
+        self.duckdb.execute("CREATE TABLE t AS SELECT * FROM given")
+
+    def agree(self, sql: str) -> None:
+        wanted = sorted(map(repr, self.duckdb.execute(sql).fetchall()))
+        found = sorted(repr(tuple(row.values())) for row in rows(self.ours, sql))
+        assert found == wanted, sql
+
+    def is_direct(self, sql: str) -> bool:
+        statement = self.ours.prepare(sql)
+        assert isinstance(statement, Statement)
+        return statement._plan().direct is not None
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    found = Both(str(tmp_path_factory.mktemp("direct") / "g.omni"))
+    yield found
+    found.duckdb.close()
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_plain_condition_is_the_stores_and_answers_as_duckdb(both: Both, condition: str) -> None:
+    sql = f"SELECT id, real AS r, small FROM t WHERE {condition}"
+    assert both.is_direct(sql)
+    both.agree(sql)
+
+
+def test_random_conditions_answer_as_in_duckdb(both: Both) -> None:
+    dice = random.Random(7)
+    for _ in range(60):
+        parts = dice.sample(CONDITIONS, 3)
+        sql = f"SELECT * FROM t WHERE ({parts[0]}) OR NOT (({parts[1]}) AND ({parts[2]}))"
+        assert both.is_direct(sql)
+        both.agree(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM t WHERE small = 3000000000",
+        "SELECT * FROM t WHERE small > 1.5",
+        "SELECT * FROM t WHERE big > -1",
+        "SELECT * FROM t WHERE id = small + 20",
+        "SELECT * FROM t WHERE (small = 3) IS NULL",
+        "SELECT * FROM t WHERE \"Name\" LIKE 'i%'",
+        "SELECT id + 1 FROM t",
+        "SELECT id, id AS again FROM t WHERE id < 3",
+        "SELECT * FROM t WHERE coalesce(small, 1) = 1",
+        'SELECT * FROM t WHERE "on"',
+        "SELECT DISTINCT small FROM t",
+        "SELECT count(*) FROM t WHERE small = 3",
+    ],
+)
+def test_what_is_more_than_plain_is_the_engines(both: Both, sql: str) -> None:
+    assert not both.is_direct(sql)
+    if "again" not in sql:
+        both.agree(sql)
+    else:
+        assert table(both.ours, sql).num_rows == 3
+
+
+def test_limits_and_parameters(both: Both) -> None:
+    assert len(rows(both.ours, "SELECT id FROM t WHERE small > 0 LIMIT 3 OFFSET 2")) == 3
+    sql = 'SELECT id FROM t WHERE "Name" = ? AND id < ? LIMIT ?'
+    assert both.is_direct(sql)
+    found = rows(both.ours, sql, ["it's", 20, 2])
+    assert len(found) == 2
+    assert rows(both.ours, sql, ["' OR 1=1 --", 20, 5]) == []
+    assert rows(both.ours, "SELECT id FROM t WHERE small = ?", [None]) == []
+    assert len(rows(both.ours, "SELECT id FROM t WHERE small > $1", [1.5])) == 16
+    assert rows(both.ours, "SELECT id AS k FROM t WHERE :x = id", {"x": 4}) == [{"k": 4}]
+
+
+def test_slices_together_are_the_whole(both: Both) -> None:
+    statement = both.ours.prepare("SELECT id FROM t WHERE small IS NOT NULL")
+    of = statement.slices(4)
+    parts = [statement.read_slice(i, of).read_all().column(0).to_pylist() for i in range(of)]
+    whole = [row["id"] for row in rows(both.ours, "SELECT id FROM t WHERE small IS NOT NULL")]
+    assert sorted(sum(parts, [])) == sorted(whole)
+
+
+def test_old_names_blobs_and_other_moments_are_read_as_before(tmp_path: Path) -> None:
+    schema = "node Doc { slug: String @key  data: Blob?  n: I32? }"
+    session = omnigraph_sql.connect(omnigraph.init(str(tmp_path / "g.omni"), schema))
+    session.execute(
+        "INSERT INTO Doc (slug, data, n) VALUES ('a', decode('00ff', 'hex'), 1), ('b', NULL, 2)"
+    )
+    assert rows(session, "SELECT data FROM Doc WHERE slug = 'a'") == [{"data": b"\x00\xff"}]
+    session.execute("CREATE TABLE t AS SELECT 1 AS a, 'x' AS b")
+    session.execute("ALTER TABLE t RENAME COLUMN a TO c")
+    assert rows(session, "SELECT c, b FROM t WHERE c = 1") == [{"c": 1, "b": "x"}]
+    commit = session.graph.snapshot("main").commit
+    session.execute("DELETE FROM Doc WHERE n = 2")
+    assert len(rows(session, f'SELECT slug FROM "main@{commit}".nodes.Doc WHERE n >= 1')) == 2
+    assert len(rows(session, "SELECT slug FROM Doc WHERE n >= 1")) == 1
+
+
+def test_a_scan_can_be_cancelled(both: Both) -> None:
+    reader = both.ours.execute("SELECT * FROM t")
+    assert isinstance(reader, pa.RecordBatchReader)
+    both.ours.cancel()
+    with pytest.raises(Cancelled):
+        reader.read_all()
