@@ -10,7 +10,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 PACKAGE = Path(__file__).parents[2] / "dbt-omnigraph"
 LOADED = (

@@ -14,7 +14,7 @@ import omnigraph_sql
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
 from spark.sessions import local_session
-from support.dbt_projects import Project, a_project
+from support.dbt_projects import Project, a_project, ended
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -182,3 +182,23 @@ def test_without_spark_the_error_says_what_to_install(
     run = built.dbt("run")
     assert run.code == 1
     assert "pip install 'dbt-omnigraph[spark]'" in run.output
+
+
+@pytest.mark.dbt
+@pytest.mark.timeout(900)
+def test_python_models_run_on_a_spark_connect_server(
+    address: str, tmp_path: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In a process of its own, which is a client only: Spark starts the server that it is asked for.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    place = {"uri": address, "spark_remote": "local[2]"}
+    project = a_project(tmp_path / "project", SQL, **place)
+    connected = "\n    assert type(session).__module__.startswith('pyspark.sql.connect')"
+    opening = "def model(dbt, session):"
+    aged = AGED.replace(opening, opening + connected)
+    built = with_python(project, {"aged": aged, "person": PERSON, "nobody": NOBODY})
+    run = ended(built.start("run"), seconds=800)
+    assert run.code == 0, run.output
+    assert rows("select sum(age) from analytics.aged") == [(445,)]
+    assert rows("select count(*) from nodes.Person") == [(3,)]
+    assert rows("select count(*) from analytics.nobody") == [(0,)]

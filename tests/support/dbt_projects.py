@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
+from dbt_common.tests import enable_test_caching
 
 _SECONDS = 240
+
+# Macros that dbt has parsed once in this process stay parsed: most of the time of a small run.
+enable_test_caching()
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,10 @@ class Project:
         return {each["unique_id"]: each["status"] for each in artifact["results"]}
 
 
-def ended(process: subprocess.Popen[str]) -> Outcome:
+def ended(process: subprocess.Popen[str], seconds: float = _SECONDS) -> Outcome:
+    """How the process ends, if it does in time."""
     try:
-        output, _ = process.communicate(timeout=_SECONDS)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         raise

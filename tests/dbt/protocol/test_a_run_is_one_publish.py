@@ -48,18 +48,19 @@ def test_a_reader_sees_the_old_state_until_the_end_and_then_the_whole_new_one(
 def test_a_run_whose_last_model_fails_changes_nothing_that_a_reader_sees(
     project: Projects, rows: Read, branches: Branches
 ) -> None:
-    names = ["a", "b", "c"]
-    built = project("failing", dict.fromkeys(names, GENERATION))
+    names = ["a", *(f"m{i:02}" for i in range(29))]
+    built = project("failing", dict.fromkeys(names, GENERATION), threads=8)
     assert built.dbt("run", "--vars", "generation: 1").code == 0
-    built.write({"models/z.sql": FAILING})
+    last = FAILING + " -- after " + " ".join(f"{{{{ ref('{name}') }}}}" for name in names)
+    built.write({"models/z.sql": last})
     with polling(rows, _state_of(names)) as seen:
         run = built.dbt("run", "--vars", "generation: 2")
     assert run.code == 1
-    assert set(seen) == {((1, 3),)}
+    assert set(seen) == {((1, 30),)}
     (kept,) = branches()
     assert kept in run.last_line
     assert "main is unchanged" in run.last_line
-    assert rows(_state_of(names), branch=kept) == [(2, 3)]
+    assert rows(_state_of(names), branch=kept) == [(2, 30)]
 
 
 def test_a_retry_goes_on_with_the_branch_that_was_kept(

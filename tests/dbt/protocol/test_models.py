@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-
-import yaml
 
 from support.dbt_projects import Project
 
@@ -74,7 +73,7 @@ def test_a_contract_of_a_node_is_enforced(project: Projects, rows: Read) -> None
         for name, rule in rules.items()
         for kind, given in (("broken", [rule]), ("free", []))
     ]
-    built.write({"models/properties.yml": yaml.safe_dump({"models": models})})
+    built.write({"models/properties.yml": json.dumps({"models": models})})
     run = built.dbt("run")
     assert run.code == 1
     statuses = {name.removeprefix("model.project."): how for name, how in built.results().items()}
@@ -126,7 +125,7 @@ def test_the_tests_for_graphs_find_what_they_are_for(
             "bad": "select * from (values ('a', 'a'), ('a', 'ghost')) as e(src, dst)",
         },
     )
-    built.write({"models/properties.yml": yaml.safe_dump({"models": models})})
+    built.write({"models/properties.yml": json.dumps({"models": models})})
     assert built.dbt("run").code == 0
     tested = built.dbt("test", "--store-failures")
     assert tested.code == 1

@@ -64,3 +64,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
             item.add_marker(pytest.mark.dbt)
+            # The first Python model of a process starts Spark.
+            item.add_marker(pytest.mark.timeout(900))

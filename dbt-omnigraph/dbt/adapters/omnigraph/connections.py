@@ -21,7 +21,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.omnigraph.column import sql_type
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.pool import Handle, Pool, spoken
+from dbt.adapters.omnigraph.pool import Handle, Pool, hear_interrupts, spoken
 from dbt.adapters.omnigraph.run_branch import RunBranch
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         assert isinstance(credentials, OmniGraphCredentials)
         self.pool = Pool(credentials)
         self.run = RunBranch(config, credentials, self.pool)
+        hear_interrupts()
 
     # dbt calls it through the instance (`LazyHandle(self.open)`), and the branch is the instance's.
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
@@ -87,6 +88,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
             if cursor.description is not None:
                 for _ in cursor.fetch_record_batch():
                     pass
+        hear_interrupts()
         return response, empty_table()
 
     @classmethod

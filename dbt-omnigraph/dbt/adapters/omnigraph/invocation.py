@@ -12,8 +12,6 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
-import click
-
 from dbt.adapters.omnigraph.relation import EDGES, NODES
 
 WRITING = frozenset({"run", "build", "seed", "snapshot", "test", "clone"})
@@ -27,6 +25,10 @@ def command_of(config: Any) -> str:  # noqa: ANN401 - dbt's RuntimeConfig, of a 
 
 def is_retry() -> bool:
     """Whether this is `dbt retry`. Its arguments are those of the command that it repeats."""
+    try:
+        import click
+    except ImportError:  # dbt-core brings it, and without dbt-core nothing is retried
+        return False
     context = click.get_current_context(silent=True)
     while context is not None:
         if context.info_name == "retry" or getattr(context.command, "name", None) == "retry":

@@ -6,6 +6,7 @@ trips, so closing one only puts it back. The lock protects the idle lists.
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Handle:
             self.closed = True
             self._close_cursor()
             self._pool.put_back(self.branch, self._connection)
+            hear_interrupts()
 
     def _close_cursor(self) -> None:
         if self._cursor is not None:
@@ -112,6 +114,17 @@ class Pool:
             db_kwargs=connection_options(self._credentials, branch),
             autocommit=True,
         )
+
+
+def hear_interrupts() -> None:
+    """Let Ctrl-C interrupt a wait of the main thread again.
+
+    Importing ADBC, and calling it in the main thread, leaves Python's handler such that system
+    calls are restarted after a signal: an interrupt would be heard only when everything has run.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGINT, handler)
 
 
 def connection_options(credentials: OmniGraphCredentials, branch: str) -> dict[str, str]:

@@ -147,13 +147,15 @@ def spark_frame(session: Any, made: object) -> Any:  # noqa: ANN401
     """What a model returned as a DataFrame of Spark: also from pandas, polars and Arrow."""
     import pyarrow as pa
 
-    if hasattr(made, "to_spark"):
-        return made.to_spark()
-    if hasattr(made, "mapInArrow"):
+    # By module, not by attribute: a DataFrame of Spark Connect has every attribute, as a column.
+    maker = type(made).__module__
+    if maker.startswith("pyspark.pandas"):
+        return made.to_spark()  # type: ignore[attr-defined]
+    if maker.startswith("pyspark.sql"):
         return made
-    if hasattr(made, "to_arrow"):
-        made = made.to_arrow()
-    if isinstance(made, pa.Table) or type(made).__module__.startswith("pandas"):
+    if maker.startswith("polars"):
+        made = made.to_arrow()  # type: ignore[attr-defined]
+    if isinstance(made, pa.Table) or maker.startswith("pandas"):
         return session.createDataFrame(made)
     raise DbtRuntimeError(
         f"the model returned {type(made).__name__}; return a DataFrame of Spark, pandas or polars, "

@@ -87,7 +87,9 @@
   {%- else -%}
     {%- set key = config.get('key') or (['src', 'dst'] if kind == 'edge' else 'id') -%}
     {%- set keys = [key] if key is string else key -%}
-    merge into {{ target.render() }} as old using ({{ rows }}) as new
+    merge into {{ target.render() }} as old using (
+      {{ rows }}
+    ) as new
     on {% for name in keys %}old.{{ adapter.quote(name) }} = new.{{ adapter.quote(name) }}{{ ' and ' if not loop.last }}{% endfor %}
     {%- set others = columns | reject('in', keys) | list %}
     {% if others %}
@@ -103,7 +105,9 @@
 {# The model's rows under the names that the graph has for the ends of an edge. #}
 {% macro omnigraph__graph_rows(kind, sql) -%}
   {%- if kind == 'node' -%}
-    select * from ({{ sql }}) as model_rows
+    select * from (
+      {{ sql }}
+    ) as model_rows
   {%- else -%}
     {%- set from_column, to_column = omnigraph__end_column('from'), omnigraph__end_column('to') -%}
     {%- set renamed = {from_column: 'src', to_column: 'dst'} -%}
@@ -111,7 +115,9 @@
     {% for name in get_columns_in_query(sql) %}
       {{ adapter.quote(name) }} as {{ adapter.quote(renamed.get(name, name)) }}{{ ', ' if not loop.last }}
     {%- endfor %}
-    from ({{ sql }}) as model_rows
+    from (
+      {{ sql }}
+    ) as model_rows
   {%- endif -%}
 {%- endmacro %}
 
