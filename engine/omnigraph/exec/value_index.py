@@ -10,8 +10,6 @@ from omnigraph.exec.arrays import AnyArray, Handles, Ints
 from omnigraph.exec.compare import is_number
 from omnigraph.exec.view import Entities, EntitySet
 
-_UNKNOWN = -2
-
 
 class ValueIndex:
     """Given entities by the value of a property, to be found by values of one other property.
@@ -22,13 +20,19 @@ class ValueIndex:
 
     def __init__(self, entities: EntitySet, name: str, handles: Handles) -> None:
         codes = entities.group_codes(name, handles)
+        present = np.flatnonzero(np.bincount(codes))
+        self._values = entities.decoded(name, present)
+        if pa.types.is_floating(self._values.type):
+            # Both zeros are one value.
+            folded = _as_floats(self._values).dictionary_encode(null_encoding="encode")
+            numbers = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+            numbers[present] = folded.indices.to_numpy()
+            codes, self._values = numbers[codes], folded.dictionary
         self.places = np.argsort(codes, kind="stable")
         """Where the entities are among those given, those of one value next to each other."""
         counts = np.bincount(codes)
-        present = np.flatnonzero(counts)
-        self._counts = counts[present]
+        self._counts = counts[counts > 0]
         self._starts = np.cumsum(self._counts) - self._counts
-        self._values = entities.decoded(name, present)
         self._places: Ints = np.empty(0, np.int64)
 
     def find(self, entities: EntitySet, name: str, handles: Handles) -> tuple[Ints, Ints]:
