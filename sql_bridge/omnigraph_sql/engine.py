@@ -36,6 +36,8 @@ _SETTINGS = {
     "datafusion.sql_parser.recursion_limit": "400",
     # 0.1 is exact, as in every other database.
     "datafusion.sql_parser.parse_float_as_decimal": "true",
+    # Sorts side by side take each other's memory: in a small pool every second one failed to spill.
+    "datafusion.optimizer.repartition_sorts": "false",
 }
 _RESERVED = "datafusion.execution.sort_spill_reservation_bytes"
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
@@ -51,7 +53,7 @@ class Engine:
         pool = memory or _memory()
         runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(pool)
         # What a sort sets aside for merging its files; a small pool could not give the usual 10 MB.
-        reserved = {_RESERVED: str(min(10_485_760, pool // 64))}
+        reserved = {_RESERVED: str(min(10_485_760, pool // 10))}
         self.context = SessionContext(SessionConfig(_SETTINGS | reserved), runtime)
         register_functions(self.context)
         register_json_functions(self.context)
