@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,15 @@ def run(
         known[key].select(*columns).createOrReplaceTempView(view)
     batches = spark.sql(made.sql, args=dict(made.arguments)).toArrow().to_batches()
     names = range(len(made.names))
-    return [row for b in batches for row in zip(*(b.column(n).to_pylist() for n in names))]  # noqa: B905
+    parts = ([of_the_graph(b.column(n).to_pylist()) for n in names] for b in batches)
+    return [row for part in parts for row in zip(*part)]  # noqa: B905
+
+
+def of_the_graph(value: Any) -> Any:  # noqa: ANN401
+    """A value as the graph has it: Spark has no U64, and shows one as a decimal."""
+    if isinstance(value, list):
+        return [of_the_graph(item) for item in value]
+    return int(value) if isinstance(value, Decimal) else value
 
 
 def in_memory(spark: SparkSession, stored: Graph, type_name: str) -> DataFrame:
