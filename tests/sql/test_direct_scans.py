@@ -117,6 +117,26 @@ def test_what_is_more_than_plain_is_the_engines(both: Both, sql: str) -> None:
         assert table(both.ours, sql).num_rows == 3
 
 
+def test_columns_that_an_alias_names_anew_are_those_of_the_alias(both: Both) -> None:
+    both.ours.execute("CREATE TABLE swapped AS SELECT 1 AS x, 2 AS y, 3 AS k")
+    sql = "SELECT x FROM swapped AS a(y, x, k) WHERE y = 1"
+    assert rows(both.ours, sql) == [{"x": 2}]
+
+
+@pytest.mark.parametrize("number", ["0.3", "2.675", "0.7", "1e-3", "-0.1", "123456789.123456789"])
+def test_a_double_is_what_was_written_on_every_way(both: Both, number: str) -> None:
+    both.ours.execute("CREATE OR REPLACE TABLE f (v DOUBLE)")
+    both.ours.execute(f"INSERT INTO f VALUES ({number}), (NULL)")
+    wanted = float(number)
+    assert {row["v"] for row in rows(both.ours, "SELECT v FROM f")} == {wanted, None}
+    for condition in ("v = {}", "{} = v", "v IN ({}, 5.5)", "v BETWEEN {} AND {}", "v >= {}"):
+        where = condition.replace("{}", number)
+        assert both.is_direct(f"SELECT v FROM f WHERE {where}")
+        assert rows(both.ours, f"SELECT v FROM f WHERE {where}") == [{"v": wanted}]
+        assert rows(both.ours, f"SELECT v, 1 AS o FROM f WHERE {where}") == [{"v": wanted, "o": 1}]
+    assert rows(both.ours, "SELECT v, 1 AS o FROM f WHERE v = ?", [wanted])
+
+
 def test_limits_and_parameters(both: Both) -> None:
     assert len(rows(both.ours, "SELECT id FROM t WHERE small > 0 LIMIT 3 OFFSET 2")) == 3
     sql = 'SELECT id FROM t WHERE "Name" = ? AND id < ? LIMIT ?'
