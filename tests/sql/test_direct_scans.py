@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,6 +14,8 @@ import pytest
 import omnigraph
 import omnigraph_sql
 from omnigraph.errors import Cancelled
+from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.engine import Engine
 from omnigraph_sql.statement import Statement
 from sql.conftest import rows, table
 
@@ -194,3 +197,59 @@ def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
     assert rows(both.ours, sql) == [{"more": 6}]
     both.ours.execute("DELETE FROM little")
     assert rows(both.ours, sql) == []
+
+
+def test_a_plain_scan_holds_nothing_in_memory(both: Both) -> None:
+    both.ours.execute("CREATE TABLE untouched AS SELECT 1 AS a, 'x' AS b")
+    held = both.ours.engine._held
+    assert rows(both.ours, "SELECT a FROM untouched WHERE b = 'x'") == [{"a": 1}]
+    assert both.ours.engine._held == held
+    assert rows(both.ours, "SELECT a + 1 AS c FROM untouched WHERE b = 'x'") == [{"c": 2}]
+    assert both.ours.engine._held > held
+
+
+def test_a_table_of_few_long_rows_is_not_read_to_learn_that(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(3)
+    texts = pa.array([dice.randbytes(6000).hex() for _ in range(2000)])
+    both.ours.ingest("wide", pa.table({"a": range(2000), "w": texts}).to_reader(), "create")
+    read: list[str] = []
+    scan = ReadableTable.scan
+
+    def counted(self: ReadableTable, *given: Any, **more: Any) -> pa.RecordBatchReader:  # noqa: ANN401
+        read.append(self.address)
+        return scan(self, *given, **more)
+
+    monkeypatch.setattr(ReadableTable, "scan", counted)
+    assert rows(both.ours, "SELECT max(a) AS m FROM wide") == [{"m": 1999}]
+    assert read == []
+
+
+def test_held_versions_make_room_for_those_read_last(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine()
+    monkeypatch.setattr("omnigraph_sql.engine.HELD_BYTES", 40_000)
+    names = []
+    for number in range(6):
+        given = pa.table({"a": pa.array(range(1500), pa.int64())})
+        both.ours.ingest(f"held_{number}", given.to_reader(), "create")
+        statement = both.ours.prepare(f"SELECT a + 1 FROM held_{number}")
+        assert isinstance(statement, Statement)
+        names.append(engine.table(statement._plan().tables[0]))
+        assert 0 < engine._held <= 40_000
+    assert [name in engine._tables for name in names] == [False] * 3 + [True] * 3
+
+
+def test_a_remembered_plan_outlives_what_was_held(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.ours.execute("CREATE TABLE first AS SELECT 1 AS a")
+    sql = "SELECT a + ? AS c FROM first"
+    assert rows(both.ours, sql, [1]) == [{"c": 2}]
+    monkeypatch.setattr("omnigraph_sql.engine.HELD_BYTES", 1)
+    both.ours.execute("CREATE TABLE second AS SELECT 1 AS a")
+    assert rows(both.ours, "SELECT a + 1 AS c FROM second") == [{"c": 2}]
+    assert 0 < both.ours.engine._held < 100
+    assert rows(both.ours, sql, [2]) == [{"c": 3}]
