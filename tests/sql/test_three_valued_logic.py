@@ -230,3 +230,14 @@ def test_an_outer_join_that_asks_about_both_sides_says_what_to_write(both: Both)
     with pytest.raises(InvalidInput, match="outer join") as failure:
         both.ours.execute(sql)
     assert failure.value.hint
+
+
+def test_a_column_that_asks_is_called_as_any_other(both: Both) -> None:
+    sql = "SELECT a IN (SELECT c FROM s), EXISTS (SELECT 1 FROM s WHERE c = a), b > ALL (SELECT 1) "
+    assert table(both.ours, sql + "FROM t").schema.names == ["?column?", "exists", "?column?"]
+
+
+def test_group_by_all_groups_by_what_asks(both: Both) -> None:
+    both.agree("SELECT a IN (SELECT c FROM s) AS r, count(*) FROM t GROUP BY ALL")
+    both.agree("SELECT a, b IN (SELECT c FROM s) AS r, max(b) FROM t GROUP BY ALL")
+    both.agree("SELECT a, max(b) IN (SELECT c FROM s) AS r FROM t GROUP BY ALL")

@@ -20,7 +20,13 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.rewriting.above_aggregates import above_aggregates, is_aggregated, is_below
+from omnigraph_sql.rewriting.above_aggregates import (
+    above_aggregates,
+    is_aggregated,
+    is_below,
+    name_groups,
+)
+from omnigraph_sql.rewriting.name_results import result_name
 from omnigraph_sql.scope import Scope, quoted
 from omnigraph_sql.sources import (
     belongs_to,
@@ -63,6 +69,9 @@ def decide_memberships(tree: exp.Expr, scope: Scope) -> exp.Expr:
         asking = list(_predicates(select))
         if not asking:
             continue
+        _name_asking(select, asking)
+        name_groups(select)
+        asking = list(_predicates(select))
         if is_aggregated(select) and any(_is_above(node, select) for node in asking):
             _decide_in(above_aggregates(select, scope), scope, numbers)
         _decide_in(select, scope, numbers)
@@ -83,6 +92,15 @@ def _decide_in(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> None
             alias = aliases.setdefault(node.sql(), f"among {len(aliases)} of {next(numbers)}")
             pending.extend(_decide(asked, select, scope, alias))
     _answers_as_columns(select, numbers)
+
+
+def _name_asking(select: exp.Select, asking: list[exp.Expr]) -> None:
+    """Columns that ask are called as they would be if nothing were put in their place."""
+    for projection in list(select.expressions):
+        inside = any(node is found for found in asking for node in projection.walk())
+        if inside and not isinstance(projection, exp.Alias):
+            name = result_name(projection)
+            projection.replace(exp.alias_(projection.copy(), name, quoted=True))
 
 
 def _is_above(node: exp.Expr, select: exp.Select) -> bool:
