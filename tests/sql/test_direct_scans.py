@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import pytest
 
 import omnigraph
 import omnigraph_sql
-from omnigraph.errors import Cancelled
+from omnigraph.errors import Cancelled, OmniGraphError
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.engine import Engine
 from omnigraph_sql.statement import Statement
+from omnigraph_sql.streams import Running
 from sql.conftest import rows, table
 
 TEXTS = ["it's", "a\\b", "é%", ""]
@@ -182,6 +184,51 @@ def test_a_scan_can_be_cancelled(both: Both) -> None:
     both.ours.cancel()
     with pytest.raises(Cancelled):
         reader.read_all()
+
+
+def test_a_scan_that_waits_for_the_store_can_be_cancelled() -> None:
+    schema, store = pa.schema([("a", pa.int64())]), threading.Event()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"a": [1]}, schema)
+        store.wait(20)
+
+    running, ended = Running(), []
+    batches = running.scanned(pa.RecordBatchReader.from_batches(schema, slow()), ["a"])
+    assert next(batches).num_rows == 1
+
+    def wait() -> None:
+        try:
+            next(batches)
+        except Cancelled as error:
+            ended.append(error)
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    running.cancel()
+    waiting.join(5)
+    store.set()
+    assert len(ended) == 1
+
+
+def test_a_scan_that_fails_says_so_and_one_left_alone_ends() -> None:
+    schema = pa.schema([("a", pa.int64())])
+    batch = pa.RecordBatch.from_pydict({"a": [1]}, schema)
+
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield batch
+        raise OSError("the disk is gone")
+
+    reader = pa.RecordBatchReader.from_batches(schema, failing())
+    with pytest.raises(OmniGraphError, match="the disk is gone"):
+        list(Running().scanned(reader, ["a"]))
+    before = threading.enumerate()
+    left = Running().scanned(pa.RecordBatchReader.from_batches(schema, [batch] * 50), ["a"])
+    next(left)
+    (reading,) = [thread for thread in threading.enumerate() if thread not in before]
+    left.close()  # type: ignore[attr-defined]
+    reading.join(5)
+    assert not reading.is_alive()
 
 
 def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
