@@ -71,6 +71,9 @@ def direct_scan(tree: exp.Expr, scope: Scope) -> DirectScan | None:
         return None
     if any(from_.this.args.get(extra) for extra in ("joins", "laterals", "sample", "pivots")):
         return None
+    alias = from_.this.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        return None  # its columns are called otherwise here
     columns = _columns(tree, table)
     if columns is None:
         return None
@@ -173,6 +176,19 @@ def _value(node: exp.Expr, type_: pa.DataType, values: Values | None) -> str:
         if inner is not node and not isinstance(found, str):
             found = -found
         return _written(found, type_)
+    if isinstance(inner, exp.Cast) and inner.to.this == exp.DataType.Type.DOUBLE:
+        number = _number(inner.this)
+        return _written(number if inner is node else -number, type_)
+    raise _NotPlain
+
+
+def _number(node: exp.Expr) -> float:
+    """The DOUBLE that a text is cast to."""
+    try:
+        if isinstance(node, exp.Literal) and "_" not in node.name:
+            return float(node.name)
+    except ValueError:
+        pass
     raise _NotPlain
 
 

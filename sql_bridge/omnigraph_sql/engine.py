@@ -14,6 +14,7 @@ import pyarrow as pa
 from datafusion import DataFrame, RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 
 from omnigraph.graph import Graph
+from omnigraph.storage.fragments import whole_bytes
 from omnigraph.storage.providers import ADDRESS, ReadableTable
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.failures import engine_failures
@@ -76,37 +77,45 @@ class Engine:
 
         `held` says that its rows may be held in memory.
         """
-        name = f"{table.address}{'#' * addresses}{'*' * held}"
+        name = table_name(table, addresses=addresses, held=held)
+        if self._knows(name):
+            return name
+        with engine_failures():
+            rows = _small(table, addresses) if held else None  # reads, so not under the lock
+            provider = table.provider(addresses=addresses) if rows is None else None
+        with self._lock:
+            if name in self._tables:
+                return name
+            with engine_failures():
+                if rows is None:
+                    self.context.register_table(name, provider)
+                else:
+                    self.context.register_record_batches(name, [rows.to_batches()])
+            self._tables[name] = 0 if rows is None else rows.nbytes
+            self._held += self._tables[name]
+            self._make_room()
+        return name
+
+    def _knows(self, name: str) -> bool:
         with self._lock:
             if name in self._tables:
                 self._tables.move_to_end(name)
-                return name
-            with engine_failures():
-                kept = self._hold(name, table, addresses) if held else 0
-                if not kept:
-                    self.context.register_table(name, table.provider(addresses=addresses))
-                self._tables[name] = kept
-            while len(self._tables) > REGISTERED_TABLES:
-                oldest, freed = self._tables.popitem(last=False)
-                self._held -= freed
-                self.context.deregister_table(oldest)
-        return name
+                return True
+        return False
 
-    def _hold(self, name: str, table: ReadableTable, addresses: bool) -> int:
-        """Register the rows of a small version; how many bytes are held, none if it is not small.
-
-        Preparing a scan with a filter takes the store longer
-        than the engine needs for all of its rows, and a version never changes.
-        """
-        if table.rows > SMALL_ROWS or self._held > HELD_BYTES or not table.scannable:
-            return 0
-        columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
-        rows = table.scan(columns).read_all().select(columns)
-        if not 0 < rows.nbytes <= SMALL_BYTES or not rows.num_rows:
-            return 0
-        self.context.register_record_batches(name, [rows.combine_chunks().to_batches()])
-        self._held += rows.nbytes
-        return int(rows.nbytes)
+    def _make_room(self) -> None:
+        """Forget the versions that were longest not read; the newest stays."""
+        going = list(itertools.islice(self._tables, max(0, len(self._tables) - REGISTERED_TABLES)))
+        held = self._held - sum(self._tables[name] for name in going)
+        for name, kept in itertools.islice(self._tables.items(), len(going), len(self._tables) - 1):
+            if held <= HELD_BYTES:
+                break
+            if kept:
+                going.append(name)
+                held -= kept
+        for name in going:
+            self._held -= self._tables.pop(name)
+            self.context.deregister_table(name)
 
     def lend(self, rows: ComputedRows | ReadableTable, part: slice | None = None) -> str:
         """Register rows for one statement; `take_back` when it is planned."""
@@ -124,6 +133,31 @@ class Engine:
         """The plan of a query; parameters are bound as values, by number."""
         with engine_failures():
             return self.context.sql(sql, options=_READ_ONLY, param_values=dict(params or {}))
+
+
+def table_name(table: ReadableTable, *, addresses: bool, held: bool) -> str:
+    """Under which name an engine has a table version."""
+    return f"{table.address}{'#' * addresses}{'*' * held}"
+
+
+def _small(table: ReadableTable, addresses: bool) -> pa.Table | None:
+    """The rows of a version that is small enough to be held; none where it is not, or is empty.
+
+    Preparing a scan with a filter takes the store longer
+    than the engine needs for all of its rows, and a version never changes.
+    """
+    if not 0 < table.rows <= SMALL_ROWS or not table.scannable:
+        return None
+    if whole_bytes(table.tables, table.version) > SMALL_BYTES:
+        return None
+    columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
+    batches, size = [], 0
+    for batch in table.scan(columns):
+        batches.append(batch.select(columns))
+        size += batch.nbytes
+        if size > SMALL_BYTES:
+            return None
+    return pa.Table.from_batches(batches).combine_chunks() if size else None
 
 
 _engines: WeakKeyDictionary[Graph, Engine] = WeakKeyDictionary()

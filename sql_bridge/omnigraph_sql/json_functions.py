@@ -86,7 +86,7 @@ def contains(value: Any, wanted: Any) -> bool:  # noqa: ANN401
 def _parsed(text: str) -> Any:  # noqa: ANN401
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         shown = text if len(text) < 40 else text[:40] + "…"
         problem = InvalidInput(
             f"{shown!r} is not JSON: {error}", hint="Ask json_valid(…) first, or mend the text."
@@ -131,7 +131,7 @@ def json_valid(texts: pa.Array) -> pa.Array:
     def is_json(text: str | None) -> bool | None:
         try:
             return None if text is None else json.loads(text) is not _ABSENT
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
 
     return pa.array([is_json(text) for text in texts.to_pylist()], pa.bool_())

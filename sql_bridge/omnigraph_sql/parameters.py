@@ -85,11 +85,12 @@ def bindings(names: Sequence[str], params: Params, types: pa.Schema | None) -> I
         for row in range(params.num_rows):
             yield {str(i): column[row] for i, column in enumerate(columns, 1)}
         return
-    values = _values(names, params)
+    values = values_of(names, params)
     yield {str(i): _fitting(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
 
 
-def _values(names: Sequence[str], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+def values_of(names: Sequence[str], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
+    """The value of each name: one for each, or they are refused."""
     if isinstance(params, Mapping):
         missing = [name for name in names if name not in params]
         if missing:

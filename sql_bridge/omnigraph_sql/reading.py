@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from omnigraph_sql.parsing import too_deep
 from omnigraph_sql.pins import Moments, Pins
 from omnigraph_sql.rewriting import rewrite
 from omnigraph_sql.rewriting.name_results import shown
-from omnigraph_sql.scope import Scope
+from omnigraph_sql.scope import Read, Scope, quoted
 from omnigraph_sql.streams import Running, plain_schema, reader
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class Planned:
     written: exp.Expr = field(repr=False)
     tables: tuple[ReadableTable, ...] = field(repr=False)
     """The stored tables it reads."""
+    reads: tuple[Read, ...] = field(repr=False)
+    """How it reads them."""
     direct: DirectScan | None = field(repr=False)
     """The scan that answers it, where no engine is needed."""
 
@@ -95,6 +97,8 @@ class Planned:
     def _bound(self, values: Bound) -> DataFrame:
         if not values:
             return self.plan
+        for one in self.reads:
+            one.register(self.connection.engine)
         if self.calls_with_parameters:
             bound = plan_query(self.connection, self.written, self.pins, values=values)
             return self.connection.engine.plan(bound.text, values)
@@ -129,6 +133,8 @@ def plan_query(
     engine = connection.engine
     try:
         rewritten = rewrite(tree.copy(), scope)
+        direct = None if prefix else direct_scan(rewritten, scope)
+        reads = _registered(rewritten, scope, held=direct is None)
         text = prefix + to_engine(rewritten)
         parameters = parameter_schema(rewritten, scope)
         nulls = {str(i): pa.scalar(None, f.type) for i, f in enumerate(parameters, 1)}
@@ -155,11 +161,25 @@ def plan_query(
         rewritten,
         tree,
         tuple(scope.tables),
-        None if prefix else direct_scan(rewritten, scope),
+        reads,
+        direct,
     )
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)
     return planned
+
+
+def _registered(tree: exp.Expr, scope: Scope, *, held: bool) -> tuple[Read, ...]:
+    """Make the tables of a statement known to the engine; a scan by the store holds no rows."""
+    reads = []
+    for name, wanted in scope.reads.items():
+        read = wanted if held else replace(wanted, held=False)
+        read.register(scope.engine)
+        reads.append(read)
+        if read.name != name:
+            for table in [found for found in tree.find_all(exp.Table) if found.name == name]:
+                table.set("this", quoted(read.name))
+    return tuple(reads)
 
 
 def _first_column(connection: Connection, query: exp.Expr, pins: Pins) -> list[Any]:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql.computed import ComputedRows
-from omnigraph_sql.engine import Engine
+from omnigraph_sql.engine import Engine, table_name
 from omnigraph_sql.pins import Pins
 
 MAX_EXPANSION = 32
@@ -21,6 +21,25 @@ MAX_EXPANSION = 32
 
 def _nothing(query: exp.Expr) -> list[Any]:
     raise InvalidInput("a query cannot be an argument here")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A stored table as a statement reads it."""
+
+    table: ReadableTable = field(repr=False)
+    addresses: bool
+    held: bool
+    """Whether its rows may be held in memory."""
+
+    @property
+    def name(self) -> str:
+        """What the engine calls it."""
+        return table_name(self.table, addresses=self.addresses, held=self.held)
+
+    def register(self, engine: Engine) -> None:
+        """See to it that the engine knows it."""
+        engine.table(self.table, addresses=self.addresses, held=self.held)
 
 
 @dataclass
@@ -50,6 +69,8 @@ class Scope:
     """The columns of the table that a statement inserts into."""
     tables: list[ReadableTable] = field(default_factory=list)
     """The stored tables that are read."""
+    reads: dict[str, Read] = field(default_factory=dict)
+    """How each of them is read, by the name it has in the tree."""
     lent: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None

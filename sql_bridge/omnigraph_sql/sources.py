@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
-from omnigraph_sql.scope import Scope
+from omnigraph_sql.scope import Scope, quoted
 
 
 def sources_of(select: exp.Select) -> list[exp.Expr]:
@@ -75,6 +77,25 @@ def qualified(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Exp
         if len(owners) == 1 and owners[0].alias_or_name:
             column.set("table", exp.to_identifier(owners[0].alias_or_name, quoted=True))
     return found
+
+
+def rename_sources(query: exp.Expr, taken: Iterable[str], suffix: str, scope: Scope) -> None:
+    """Call the sources of a SELECT that have one of these names otherwise, wherever it says so."""
+    assert isinstance(query, exp.Select)
+    names = {name.casefold() for name in taken if name}
+    for source in sources_of(query):
+        old = source.alias_or_name.casefold()
+        if old not in names:
+            continue
+        new = f"{old} {suffix}"
+        for column in list(query.find_all(exp.Column)):
+            if column.table.casefold() == old and belongs_to(column, query, scope):
+                column.set("table", quoted(new))
+        alias = source.args.get("alias")
+        named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+        source.set("alias", exp.TableAlias(this=quoted(new), columns=named))
+        if old in scope.sources:
+            scope.sources[new.casefold()] = scope.sources[old]
 
 
 def _within(node: exp.Expr, query: exp.Expr) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -12,8 +14,11 @@ import pytest
 
 import omnigraph
 import omnigraph_sql
-from omnigraph.errors import Cancelled
+from omnigraph.errors import Cancelled, OmniGraphError
+from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.engine import Engine
 from omnigraph_sql.statement import Statement
+from omnigraph_sql.streams import Running
 from sql.conftest import rows, table
 
 TEXTS = ["it's", "a\\b", "é%", ""]
@@ -117,6 +122,26 @@ def test_what_is_more_than_plain_is_the_engines(both: Both, sql: str) -> None:
         assert table(both.ours, sql).num_rows == 3
 
 
+def test_columns_that_an_alias_names_anew_are_those_of_the_alias(both: Both) -> None:
+    both.ours.execute("CREATE TABLE swapped AS SELECT 1 AS x, 2 AS y, 3 AS k")
+    sql = "SELECT x FROM swapped AS a(y, x, k) WHERE y = 1"
+    assert rows(both.ours, sql) == [{"x": 2}]
+
+
+@pytest.mark.parametrize("number", ["0.3", "2.675", "0.7", "1e-3", "-0.1", "123456789.123456789"])
+def test_a_double_is_what_was_written_on_every_way(both: Both, number: str) -> None:
+    both.ours.execute("CREATE OR REPLACE TABLE f (v DOUBLE)")
+    both.ours.execute(f"INSERT INTO f VALUES ({number}), (NULL)")
+    wanted = float(number)
+    assert {row["v"] for row in rows(both.ours, "SELECT v FROM f")} == {wanted, None}
+    for condition in ("v = {}", "{} = v", "v IN ({}, 5.5)", "v BETWEEN {} AND {}", "v >= {}"):
+        where = condition.replace("{}", number)
+        assert both.is_direct(f"SELECT v FROM f WHERE {where}")
+        assert rows(both.ours, f"SELECT v FROM f WHERE {where}") == [{"v": wanted}]
+        assert rows(both.ours, f"SELECT v, 1 AS o FROM f WHERE {where}") == [{"v": wanted, "o": 1}]
+    assert rows(both.ours, "SELECT v, 1 AS o FROM f WHERE v = ?", [wanted])
+
+
 def test_limits_and_parameters(both: Both) -> None:
     assert len(rows(both.ours, "SELECT id FROM t WHERE small > 0 LIMIT 3 OFFSET 2")) == 3
     sql = 'SELECT id FROM t WHERE "Name" = ? AND id < ? LIMIT ?'
@@ -161,6 +186,51 @@ def test_a_scan_can_be_cancelled(both: Both) -> None:
         reader.read_all()
 
 
+def test_a_scan_that_waits_for_the_store_can_be_cancelled() -> None:
+    schema, store = pa.schema([("a", pa.int64())]), threading.Event()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"a": [1]}, schema)
+        store.wait(20)
+
+    running, ended = Running(), []
+    batches = running.scanned(pa.RecordBatchReader.from_batches(schema, slow()), ["a"])
+    assert next(batches).num_rows == 1
+
+    def wait() -> None:
+        try:
+            next(batches)
+        except Cancelled as error:
+            ended.append(error)
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    running.cancel()
+    waiting.join(5)
+    store.set()
+    assert len(ended) == 1
+
+
+def test_a_scan_that_fails_says_so_and_one_left_alone_ends() -> None:
+    schema = pa.schema([("a", pa.int64())])
+    batch = pa.RecordBatch.from_pydict({"a": [1]}, schema)
+
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield batch
+        raise OSError("the disk is gone")
+
+    reader = pa.RecordBatchReader.from_batches(schema, failing())
+    with pytest.raises(OmniGraphError, match="the disk is gone"):
+        list(Running().scanned(reader, ["a"]))
+    before = threading.enumerate()
+    left = Running().scanned(pa.RecordBatchReader.from_batches(schema, [batch] * 50), ["a"])
+    next(left)
+    (reading,) = [thread for thread in threading.enumerate() if thread not in before]
+    left.close()  # type: ignore[attr-defined]
+    reading.join(5)
+    assert not reading.is_alive()
+
+
 def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
     engine = both.ours.engine
     both.ours.execute("CREATE TABLE little AS SELECT 1 AS a, 'x' AS b")
@@ -174,3 +244,59 @@ def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
     assert rows(both.ours, sql) == [{"more": 6}]
     both.ours.execute("DELETE FROM little")
     assert rows(both.ours, sql) == []
+
+
+def test_a_plain_scan_holds_nothing_in_memory(both: Both) -> None:
+    both.ours.execute("CREATE TABLE untouched AS SELECT 1 AS a, 'x' AS b")
+    held = both.ours.engine._held
+    assert rows(both.ours, "SELECT a FROM untouched WHERE b = 'x'") == [{"a": 1}]
+    assert both.ours.engine._held == held
+    assert rows(both.ours, "SELECT a + 1 AS c FROM untouched WHERE b = 'x'") == [{"c": 2}]
+    assert both.ours.engine._held > held
+
+
+def test_a_table_of_few_long_rows_is_not_read_to_learn_that(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(3)
+    texts = pa.array([dice.randbytes(6000).hex() for _ in range(2000)])
+    both.ours.ingest("wide", pa.table({"a": range(2000), "w": texts}).to_reader(), "create")
+    read: list[str] = []
+    scan = ReadableTable.scan
+
+    def counted(self: ReadableTable, *given: Any, **more: Any) -> pa.RecordBatchReader:  # noqa: ANN401
+        read.append(self.address)
+        return scan(self, *given, **more)
+
+    monkeypatch.setattr(ReadableTable, "scan", counted)
+    assert rows(both.ours, "SELECT max(a) AS m FROM wide") == [{"m": 1999}]
+    assert read == []
+
+
+def test_held_versions_make_room_for_those_read_last(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine()
+    monkeypatch.setattr("omnigraph_sql.engine.HELD_BYTES", 40_000)
+    names = []
+    for number in range(6):
+        given = pa.table({"a": pa.array(range(1500), pa.int64())})
+        both.ours.ingest(f"held_{number}", given.to_reader(), "create")
+        statement = both.ours.prepare(f"SELECT a + 1 FROM held_{number}")
+        assert isinstance(statement, Statement)
+        names.append(engine.table(statement._plan().tables[0]))
+        assert 0 < engine._held <= 40_000
+    assert [name in engine._tables for name in names] == [False] * 3 + [True] * 3
+
+
+def test_a_remembered_plan_outlives_what_was_held(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.ours.execute("CREATE TABLE first AS SELECT 1 AS a")
+    sql = "SELECT a + ? AS c FROM first"
+    assert rows(both.ours, sql, [1]) == [{"c": 2}]
+    monkeypatch.setattr("omnigraph_sql.engine.HELD_BYTES", 1)
+    both.ours.execute("CREATE TABLE second AS SELECT 1 AS a")
+    assert rows(both.ours, "SELECT a + 1 AS c FROM second") == [{"c": 2}]
+    assert 0 < both.ours.engine._held < 100
+    assert rows(both.ours, sql, [2]) == [{"c": 3}]

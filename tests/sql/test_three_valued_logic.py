@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -147,8 +148,96 @@ def test_outer_joins_aggregates_and_one_table_twice(both: Both, sql: str) -> Non
     both.agree(sql)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT t.a FROM t JOIN n o ON t.a = o.c "
+        "WHERE t.a NOT IN (SELECT b FROM t WHERE t.a = o.c AND b IS NOT NULL)",
+        "SELECT t.a, t.b FROM t JOIN n o ON t.a >= o.c "
+        "WHERE t.a < ALL (SELECT t.b FROM t WHERE t.a = o.d)",
+        "SELECT t.a, t.a NOT IN (SELECT t.b FROM t WHERE t.a = o.d AND "
+        "EXISTS (SELECT 1 FROM s WHERE s.c = t.a)) AS r FROM t, n o",
+        "SELECT t.a FROM t, n o WHERE t.a IN (SELECT b FROM t WHERE t.a = o.d)",
+        "SELECT t.a FROM t JOIN n o ON t.a >= o.c WHERE t.a NOT IN "
+        "(SELECT t.b FROM n JOIN t ON t.a = n.c WHERE n.d = o.d)",
+    ],
+)
+def test_an_alias_of_the_subquery_does_not_capture_what_is_compared(both: Both, sql: str) -> None:
+    both.agree(sql)
+
+
+@pytest.mark.parametrize("place", PLACES[:8])
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "b {} (SELECT max(c) FROM s WHERE d = a HAVING count(*) > 100)",
+        "b {} (SELECT max(c) FROM s WHERE d = a HAVING count(*) = 0)",
+        "b {} (SELECT max(c) + 1 FROM s WHERE d = a HAVING min(c) < 3)",
+    ],
+)
+def test_an_aggregate_with_having_may_have_no_row(both: Both, place: str, predicate: str) -> None:
+    for asks in ("IN", "NOT IN", "< ALL", ">= ANY"):
+        both.agree(place.format(p=predicate.format(asks)))
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "a IN (SELECT * FROM (SELECT c FROM s) z WHERE z.c = b)",
+        "a NOT IN (SELECT * FROM (SELECT c FROM s) z WHERE coalesce(z.c, 1) >= b)",
+        "a NOT IN (WITH w AS (SELECT c FROM s) SELECT c FROM w WHERE coalesce(c, 1) >= b)",
+        "a IN (WITH w AS (SELECT c FROM s) SELECT c FROM w WHERE w.c >= b)",
+        "a NOT IN (SELECT * FROM (SELECT c FROM n) z WHERE z.c >= b)",
+        "a NOT IN (WITH w AS (SELECT c FROM n) SELECT c FROM w WHERE w.c >= b)",
+        "a IN (SELECT max(c) OVER () FROM s WHERE d = b)",
+    ],
+)
+def test_a_query_of_many_rows_is_no_single_value(both: Both, predicate: str) -> None:
+    both.agree(f"SELECT a, b FROM t WHERE {predicate}")
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "a NOT IN (SELECT max(c) OVER () FROM s WHERE d = b)",
+        "a IN (SELECT c FROM n WHERE d = b UNION ALL SELECT c FROM n WHERE d = b LIMIT 0)",
+        "a NOT IN (SELECT c FROM n WHERE d = b UNION ALL SELECT c FROM n WHERE d = b LIMIT 0)",
+        "a NOT IN (SELECT c FROM n WHERE d = b GROUP BY c)",
+    ],
+)
+def test_what_cannot_be_asked_about_each_row_is_refused(both: Both, predicate: str) -> None:
+    with pytest.raises(InvalidInput, match="subquery|LIMIT") as failure:
+        table(both.ours, f"SELECT a, b FROM t WHERE {predicate}")
+    assert failure.value.hint
+
+
+def test_staff_without_reports_is_found_by_an_alias_used_twice(tmp_path: Path) -> None:
+    session = omnigraph_sql.connect(omnigraph.init(str(tmp_path / "g.omni"), "node U { k: I32? }"))
+    session.execute(
+        "CREATE TABLE e AS SELECT * FROM (VALUES (1, NULL, 1), (2, 1, 1), (3, 2, 1)) "
+        "AS v(id, boss, dept)"
+    )
+    session.execute("CREATE TABLE dp AS SELECT 1 AS dept")
+    sql = (
+        "SELECT e.id FROM e JOIN dp d ON e.dept = d.dept WHERE e.id NOT IN "
+        "(SELECT boss FROM e WHERE e.dept = d.dept AND boss IS NOT NULL)"
+    )
+    assert table(session, sql).column(0).to_pylist() == [3]
+
+
 def test_an_outer_join_that_asks_about_both_sides_says_what_to_write(both: Both) -> None:
     sql = "SELECT t.a FROM t LEFT JOIN n ON n.c + t.b IN (SELECT c FROM s)"
     with pytest.raises(InvalidInput, match="outer join") as failure:
         both.ours.execute(sql)
     assert failure.value.hint
+
+
+def test_a_column_that_asks_is_called_as_any_other(both: Both) -> None:
+    sql = "SELECT a IN (SELECT c FROM s), EXISTS (SELECT 1 FROM s WHERE c = a), b > ALL (SELECT 1) "
+    assert table(both.ours, sql + "FROM t").schema.names == ["?column?", "exists", "?column?"]
+
+
+def test_group_by_all_groups_by_what_asks(both: Both) -> None:
+    both.agree("SELECT a IN (SELECT c FROM s) AS r, count(*) FROM t GROUP BY ALL")
+    both.agree("SELECT a, b IN (SELECT c FROM s) AS r, max(b) FROM t GROUP BY ALL")
+    both.agree("SELECT a, max(b) IN (SELECT c FROM s) AS r FROM t GROUP BY ALL")

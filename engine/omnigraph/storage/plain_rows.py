@@ -49,4 +49,7 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_decimal(target) and pa.types.is_integer(column.type):
         # Judged by the values, not by what the widest integer would need.
         return column.cast(pa.decimal256(76, target.scale)).cast(target)
+    if pa.types.is_floating(target) and pa.types.is_decimal(column.type):
+        # Arrow multiplies by a power of ten, which makes 0.3 0.30000000000000004; texts are exact.
+        return column.cast(pa.string()).cast(target)
     return column.cast(target)

@@ -19,6 +19,18 @@ def is_aggregated(select: exp.Select) -> bool:
     return any(_aggregates(place, select) for place in places if place is not None)
 
 
+def name_groups(select: exp.Select) -> None:
+    """GROUP BY ALL groups by every column that is no aggregate; say which ones they are."""
+    group = select.args.get("group")
+    if group is None or not group.args.get("all"):
+        return
+    places = [i for i, one in enumerate(select.expressions, 1) if not _aggregates(one, select)]
+    group.set("all", None)
+    group.set("expressions", [exp.Literal.number(place) for place in places])
+    if not places:
+        select.set("group", None)
+
+
 def is_below(node: exp.Expr, select: exp.Select) -> bool:
     """Whether an expression is evaluated before rows are grouped."""
     current = node.parent

@@ -20,9 +20,22 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.rewriting.above_aggregates import above_aggregates, is_aggregated, is_below
+from omnigraph_sql.rewriting.above_aggregates import (
+    above_aggregates,
+    is_aggregated,
+    is_below,
+    name_groups,
+)
+from omnigraph_sql.rewriting.name_results import result_name
 from omnigraph_sql.scope import Scope, quoted
-from omnigraph_sql.sources import belongs_to, columns_of, is_correlated, qualified
+from omnigraph_sql.sources import (
+    belongs_to,
+    columns_of,
+    is_correlated,
+    qualified,
+    rename_sources,
+    sources_of,
+)
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _LEAST_DECIDES = {exp.GT: True, exp.GTE: True, exp.LT: False, exp.LTE: False}
@@ -56,6 +69,9 @@ def decide_memberships(tree: exp.Expr, scope: Scope) -> exp.Expr:
         asking = list(_predicates(select))
         if not asking:
             continue
+        _name_asking(select, asking)
+        name_groups(select)
+        asking = list(_predicates(select))
         if is_aggregated(select) and any(_is_above(node, select) for node in asking):
             _decide_in(above_aggregates(select, scope), scope, numbers)
         _decide_in(select, scope, numbers)
@@ -76,6 +92,15 @@ def _decide_in(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> None
             alias = aliases.setdefault(node.sql(), f"among {len(aliases)} of {next(numbers)}")
             pending.extend(_decide(asked, select, scope, alias))
     _answers_as_columns(select, numbers)
+
+
+def _name_asking(select: exp.Select, asking: list[exp.Expr]) -> None:
+    """Columns that ask are called as they would be if nothing were put in their place."""
+    for projection in list(select.expressions):
+        inside = any(node is found for found in asking for node in projection.walk())
+        if inside and not isinstance(projection, exp.Alias):
+            name = result_name(projection)
+            projection.replace(exp.alias_(projection.copy(), name, quoted=True))
 
 
 def _is_above(node: exp.Expr, select: exp.Select) -> bool:
@@ -106,10 +131,20 @@ def _membership(node: exp.Expr, scope: Scope) -> _Membership | None:
         return None
     left = node.this.unnest()
     operands = tuple(left.expressions) if isinstance(left, exp.Tuple) else (left,)
+    _name_the_star(held, scope)
     comparison = exp.EQ if isinstance(node, exp.In) else type(node)
     assert issubclass(comparison, exp.Binary)
     all_ = isinstance(node.args.get("expression"), exp.All)
     return _Membership(node, held, operands, comparison, all_, is_correlated(held, scope))
+
+
+def _name_the_star(query: exp.Query, scope: Scope) -> None:
+    """`SELECT *` from a source of one known column gives that column."""
+    sources = sources_of(query) if isinstance(query, exp.Select) else []
+    if len(sources) == 1 and [str(column) for column in query.selects] == ["*"]:
+        names = columns_of(sources[0], scope)
+        if names is not None and len(names) == 1:
+            query.set("expressions", [exp.column(*names)])
 
 
 # --------------------------------------------------------------------------- one membership
@@ -120,14 +155,26 @@ def _decide(asked: _Membership, select: exp.Select, scope: Scope, alias: str) ->
     polarity, conjunct = _place(asked.node)
     if asked.all_ and polarity is not None:
         polarity = not polarity
-    if asked.correlated and not _is_plain(asked.query):
-        return _simplified(asked)
-    if asked.plain and polarity is True:
+    simplified = _simplified(asked) if asked.correlated and not _is_plain(asked.query) else None
+    if simplified is not None:
+        return simplified
+    united = asked.correlated and isinstance(asked.query, exp.Union)
+    if asked.plain and polarity is True and not united:
         return []  # the engine's own IN: unknown is as good as false
+    if asked.correlated and not _is_plain(asked.query):
+        raise InvalidInput(
+            "a subquery with a window, a LIMIT, GROUP BY or * cannot be asked about each row",
+            hint="Join the subquery instead, or leave out of it what the row decides.",
+        )
     about_rows = asked.node.this.find(exp.Column) is not None
     if asked.plain and polarity is False and conjunct and about_rows and not asked.correlated:
         return []  # its own NOT IN as a condition of its own knows about nulls
-    rows = _Rows(asked, tuple(qualified(x, select, scope) for x in asked.operands), alias)
+    operands = tuple(qualified(x, select, scope) for x in asked.operands)
+    if asked.correlated:
+        # What is compared goes into the query, where the same alias would mean another table.
+        tables = {column.table for operand in operands for column in operand.find_all(exp.Column)}
+        rename_sources(asked.query, tables, alias, scope)
+    rows = _Rows(asked, operands, alias)
     answer = true = rows.extreme() or rows.some(rows.matches())
     if polarity is False:
         answer = exp.or_(true, rows.unknown())
@@ -138,10 +185,14 @@ def _decide(asked: _Membership, select: exp.Select, scope: Scope, alias: str) ->
     return []
 
 
-def _simplified(asked: _Membership) -> list[exp.Expr]:
-    """A membership in simpler queries, where the query is about the row and has several parts."""
+def _simplified(asked: _Membership) -> list[exp.Expr] | None:
+    """A membership in simpler queries, where the query is about the row and has several parts.
+
+    Gives what is left to decide; none where it is not made of simpler ones.
+    """
     query, node = asked.query, asked.node
-    if isinstance(query, exp.Union):
+    whole = any(query.args.get(clause) for clause in ("limit", "offset", "with_"))
+    if isinstance(query, exp.Union) and not whole:
         parts = []
         for side in (query.this, query.expression):
             part = node.copy()
@@ -151,20 +202,42 @@ def _simplified(asked: _Membership) -> list[exp.Expr]:
         connected = exp.and_(*parts, copy=False) if asked.all_ else exp.or_(*parts, copy=False)
         node.replace(exp.paren(connected, copy=False))
         return parts
-    grouped = any(query.args.get(clause) for clause in ("group", "limit", "offset"))
-    if isinstance(query, exp.Select) and len(asked.operands) == 1 and not grouped:
-        # An aggregate of all rows is one row, so it is compared as a value.
-        only = exp.Subquery(this=query.copy())
-        compared = asked.comparison(this=node.this.copy(), expression=only)
-        compared.meta[_ASKS] = True
-        node.replace(exp.paren(compared, copy=False))
-    return []
+    if _is_one_row(query) and len(asked.operands) == 1:
+        node.replace(exp.paren(_compared(asked, query), copy=False))
+        return []
+    return None
+
+
+def _compared(asked: _Membership, query: exp.Query) -> exp.Expr:
+    """A membership in an aggregate of all rows: it is one value, or none where HAVING fails."""
+    only = query.copy()
+    only.set("having", None)
+    value = exp.Subquery(this=only)
+    compared: exp.Expr = asked.comparison(this=asked.node.this.copy(), expression=value)
+    having = query.args.get("having")
+    if having is not None:
+        there = only.copy()
+        there.set("expressions", [having.this.copy()])
+        none = exp.true() if asked.all_ else exp.false()
+        compared = exp.case().when(exp.Subquery(this=there), compared).else_(none)
+    compared.meta[_ASKS] = True
+    return compared
+
+
+def _is_one_row(query: exp.Query) -> bool:
+    """Whether a query is an aggregate of all rows, which HAVING alone may leave without a row."""
+    if not isinstance(query, exp.Select) or any(
+        query.args.get(clause) for clause in ("group", "limit", "offset", "with_", "qualify")
+    ):
+        return False
+    parts = [*query.selects, *([query.args["order"]] if query.args.get("order") else [])]
+    return is_aggregated(query) and not any(p.is_star or p.find(exp.Window) for p in parts)
 
 
 def _is_plain(query: exp.Query) -> bool:
     """Whether a condition can be added to a query."""
     if not isinstance(query, exp.Select) or any(
-        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "with_")
+        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
     ):
         return False
     return not any(column.is_star or column.find(exp.AggFunc) for column in query.selects)

@@ -11,7 +11,7 @@ from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name, Relation, ViewText, find_relation
 from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
-from omnigraph_sql.scope import MAX_EXPANSION, Scope, quoted
+from omnigraph_sql.scope import MAX_EXPANSION, Read, Scope, quoted
 
 
 def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
@@ -72,8 +72,9 @@ def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
         scope.lent.append(scope.engine.lend(rows, scope.part))
         table = exp.Table(this=quoted(scope.lent[-1]))
     else:
-        name = scope.engine.table(rows, addresses=addresses, held=scope.may_hold)
-        table = exp.Table(this=quoted(name))
+        read = Read(rows, addresses, scope.may_hold)
+        scope.reads[read.name] = read
+        table = exp.Table(this=quoted(read.name))
     if addresses:
         scope.know_fields([pa.field(ADDRESS, pa.uint64())])
     scope.registered[table.name] = rows.schema

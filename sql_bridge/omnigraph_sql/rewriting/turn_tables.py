@@ -57,6 +57,8 @@ def _wide(source: exp.Expr, pivot: exp.Pivot, scope: Scope, place: exp.Expr) -> 
     aggregates = [one.unalias() for one in pivot.expressions]
     fields = pivot.args["fields"]
     columns = [name.name for name in pivot.args.get("columns") or []]
+    if len(set(columns)) < len(columns):  # the parser leaves signs and truth values out of names
+        columns = _column_names(fields, pivot.expressions)
     group = pivot.args.get("group")
     if group is not None:
         keys = list(group.expressions)
@@ -100,15 +102,30 @@ def _pivoting(pivot: exp.Pivot, source: exp.Expr, scope: Scope) -> exp.Pivot:
             found = scope.first_column(_with_ctes(query.order_by(on.copy()), source))
             on = exp.In(this=on.copy(), expressions=[exp.convert(value) for value in found])
         fields.append(on)
-    columns = []
-    for chosen in product(*(field.expressions for field in fields)):
-        text = "_".join(one.alias or one.name for one in chosen)
-        for aggregate in using:
-            named = aggregate.alias or (aggregate.sql().lower() if len(using) > 1 else "")
-            columns.append(quoted(f"{text}_{named}" if named else text))
+    columns = [quoted(name) for name in _column_names(fields, using)]
     clause = exp.Pivot(expressions=using, fields=fields, columns=columns)
     clause.set("group", pivot.args.get("group"))
     return clause
+
+
+def _column_names(fields: Sequence[exp.Expr], aggregates: Sequence[exp.Expr]) -> list[str]:
+    """What the columns of values are called: by the value, and by the aggregate if need be."""
+    names = []
+    for chosen in product(*(field.expressions for field in fields)):
+        text = "_".join(_written(one) for one in chosen)
+        for aggregate in aggregates:
+            named = aggregate.alias or (aggregate.sql().lower() if len(aggregates) > 1 else "")
+            names.append(f"{text}_{named}" if named else text)
+    return names
+
+
+def _written(chosen: exp.Expr) -> str:
+    match chosen:
+        case exp.Neg():
+            return f"-{_written(chosen.this)}"
+        case exp.Boolean() | exp.Null():
+            return chosen.sql().lower()
+    return str(chosen.alias or chosen.name)
 
 
 # --------------------------------------------------------------------------- long

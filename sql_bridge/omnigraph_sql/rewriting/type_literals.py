@@ -1,11 +1,25 @@
-"""Whole numbers that a query gives out are integers, as other databases have it."""
+"""Numbers have the types that other databases give them: integers given out, doubles compared."""
 
 from __future__ import annotations
 
+import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.expression_types import type_of
 from omnigraph_sql.scope import Scope
 
+_COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.In,
+    exp.Between,
+)
 _INTEGERS = range(-(2**31), 2**31)
 
 
@@ -13,8 +27,14 @@ def type_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """A column that is nothing but a number is INTEGER where the number fits.
 
     The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
-    so are the sides of a UNION, which must agree.
+    so are the sides of a UNION, which must agree. A number with a fraction that is compared with a
+    DOUBLE is one itself: the engine would make a decimal of both, and cut digits off.
     """
+    for node in tree.find_all(*_COMPARISONS):
+        sides = list(node.iter_expressions())
+        if any(_is_double(side, scope) for side in sides):
+            for side in sides:
+                _make_double(side)
     for select in tree.find_all(exp.Select):
         if isinstance(select.parent, exp.SetOperation):
             continue
@@ -28,3 +48,20 @@ def type_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:
 def _is_small(value: exp.Expr) -> bool:
     inner = value.this if isinstance(value, exp.Neg) else value
     return isinstance(inner, exp.Literal) and inner.is_int and int(value.to_py()) in _INTEGERS
+
+
+def _is_double(side: exp.Expr, scope: Scope) -> bool:
+    if isinstance(side, exp.Query) or type_of(side, scope) != pa.float64():
+        return False
+    if isinstance(side.unnest(), exp.Cast):
+        return True
+    columns = list(side.find_all(exp.Column))
+    return bool(columns) and all(type_of(column, scope) == pa.float64() for column in columns)
+
+
+def _make_double(side: exp.Expr) -> None:
+    inner = side.unnest()
+    inner = inner.this if isinstance(inner, exp.Neg) else inner
+    if isinstance(inner, exp.Literal) and not inner.is_string and not inner.is_int:
+        text = exp.Literal.string(inner.name)  # a text is read exactly, a decimal is divided
+        inner.replace(exp.cast(text, exp.DataType.Type.DOUBLE))

@@ -21,10 +21,16 @@ def unnest_columns(tree: exp.Expr, scope: Scope) -> exp.Expr:
         for join in list(select.args.get("joins") or []):
             values = _list_of(join.this)
             if values is not None and values.find(exp.Column):
+                on = join.args.get("on") or exp.true()
+                if join.side and (join.side != "LEFT" or on != exp.true()):
+                    raise InvalidInput(
+                        "an outer join with the elements of a list has no condition",
+                        hint="Write LEFT JOIN UNNEST(…) ON TRUE; join a subquery whose WHERE "
+                        "keeps the elements that count.",
+                    )
                 _move(select, join.this, values, join.side == "LEFT", scope)
                 join.pop()
-                on = join.args.get("on")
-                if on is not None and not isinstance(on, exp.Boolean):
+                if on != exp.true():
                     select.where(on.copy(), copy=False)
         for lateral in list(select.args.get("laterals") or []):
             values = _list_of(lateral)

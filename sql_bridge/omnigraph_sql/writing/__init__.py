@@ -24,7 +24,7 @@ from omnigraph_sql.writing.graph_types import create_type
 from omnigraph_sql.writing.ingest import ingest
 from omnigraph_sql.writing.insert import insert
 from omnigraph_sql.writing.merge_rows import merge
-from omnigraph_sql.writing.parameters import numbered
+from omnigraph_sql.writing.parameters import numbered, require_values
 from omnigraph_sql.writing.returning import run_returning
 from omnigraph_sql.writing.schemas import create_schema, drop_schema
 from omnigraph_sql.writing.tables import comment, create_table, drop, truncate
@@ -72,6 +72,8 @@ def run(connection: Connection, expression: exp.Expr, params: Params, text: str 
     statement = numbered(expression)
     if isinstance(params, pa.RecordBatch | pa.Table):
         return run_for_each(connection, statement, params, text, _planned)
+    if statement.find(exp.Query, exp.DML) is not None:
+        require_values(statement, params)
     catalog, work = _planned(connection, statement)
     return change(connection, catalog, text or statement.sql(), params, work)
 

@@ -20,6 +20,7 @@ from omnigraph.graph import Transaction
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph_sql.parameters import Params
 from omnigraph_sql.reading import plan_query, read
+from omnigraph_sql.writing.parameters import values_for
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -51,7 +52,8 @@ class Change:
 
     def read(self, query: exp.Expr, addresses_of: str | None = None) -> pa.RecordBatchReader:
         """The rows of a query, at the moment this change is based on."""
-        return read(self.connection, query, self.params, addresses_of=addresses_of)
+        given = values_for(query, self.params)
+        return read(self.connection, query, given, addresses_of=addresses_of)
 
     def parts(self, query: exp.Expr, addresses_of: str | None = None) -> Iterator[pa.Table]:
         """The same, piece by piece."""

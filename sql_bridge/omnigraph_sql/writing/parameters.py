@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.parameters import Params, values_of
 from omnigraph_sql.rewriting.number_parameters import parameter_name
 
 
@@ -20,3 +24,25 @@ def numbered(statement: exp.Expr) -> exp.Expr:
 def is_parameter(value: exp.Expr) -> bool:
     """Whether an expression is a parameter and nothing else."""
     return isinstance(value, exp.Parameter | exp.Placeholder)
+
+
+def require_values(statement: exp.Expr, params: Params) -> None:
+    """Refuse values that are not one for each parameter of a whole statement."""
+    names = _names(statement)
+    if all(name.isdigit() for name in names):
+        names = [str(number) for number in range(1, max(map(int, names), default=0) + 1)]
+    if not isinstance(params, pa.RecordBatch):
+        values_of(names, params)
+
+
+def values_for(part: exp.Expr, params: Params) -> Params:
+    """The values that a part of a statement needs: by number, those up to its highest."""
+    names = _names(part)
+    by_name = isinstance(params, Mapping | pa.RecordBatch) or not all(n.isdigit() for n in names)
+    if params is None or by_name:
+        return params
+    return list(params)[: max(map(int, names), default=0)]
+
+
+def _names(tree: exp.Expr) -> list[str]:
+    return sorted({parameter_name(n) for n in tree.find_all(exp.Placeholder, exp.Parameter)})

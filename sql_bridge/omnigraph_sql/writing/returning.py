@@ -15,7 +15,7 @@ from omnigraph_sql.parameters import Params
 from omnigraph_sql.reading import Planned, plan_query
 from omnigraph_sql.scope import quoted
 from omnigraph_sql.writing.change import Change, change
-from omnigraph_sql.writing.parameters import numbered
+from omnigraph_sql.writing.parameters import numbered, require_values, values_for
 from omnigraph_sql.writing.targets import find_target, require, target_name
 
 if TYPE_CHECKING:
@@ -48,20 +48,24 @@ def run_returning(
     statement = numbered(statement)
     query = statement.copy()
     _query(connection, query, [])  # what cannot be returned is told before anything is done
-    kept: list[pa.Table] = []
     values = _one(params)
+    require_values(statement, values)
     catalog, work = planner(connection, statement)
+    returned: list[pa.Table] = []
 
     def recorded(changing: Change) -> int:
-        kept.clear()
-        changing.kept = kept
-        return work(changing)
+        """What fails here takes the change back with it: nothing is published yet."""
+        changing.kept = []
+        count = work(changing)
+        rows = _query(connection, query, changing.kept)
+        returned[:] = [
+            rows.run(values_for(query.args["returning"], values), connection.start()).read_all()
+        ]
+        return count
 
     change(connection, catalog, text or query.sql(), values, recorded)
-    returned = _query(connection, query, kept)
-    if values is not None and not isinstance(values, Mapping):
-        values = list(values)[: len(returned.parameters)]
-    return returned.run(values, connection.start())
+    (rows,) = returned
+    return rows.to_reader()
 
 
 def _one(params: Params) -> Sequence[Any] | Mapping[str, Any] | None:

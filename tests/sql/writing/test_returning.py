@@ -10,8 +10,9 @@ import pytest
 
 import omnigraph
 import omnigraph_sql
-from omnigraph.errors import NotFound, OmniGraphError
-from sql.conftest import rows
+from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
+from omnigraph_sql.parameters import Params
+from sql.conftest import rows, table
 
 SCHEMA = """
 node Boat { name: String @key  crew: I32? }
@@ -118,3 +119,51 @@ def test_what_cannot_be_returned_changes_nothing(session: omnigraph_sql.Connecti
     session.execute("BEGIN; DELETE FROM t RETURNING id")
     session.execute("ROLLBACK")
     assert len(session.graph.commits()) == commits
+
+
+def test_what_fails_while_it_is_returned_changes_nothing(session: omnigraph_sql.Connection) -> None:
+    commits = len(session.graph.commits())
+    for sql in (
+        "UPDATE t SET n = 0 WHERE id = 2 RETURNING 1 / n",
+        "INSERT INTO t (id, n) VALUES (9, 0) RETURNING 1 / n",
+        "DELETE FROM t RETURNING 1 / (n - 10)",
+    ):
+        with pytest.raises(OmniGraphError):
+            table(session, sql)
+    assert [row["n"] for row in rows(session, "SELECT n FROM t ORDER BY id")] == [10, 20, None]
+    assert len(session.graph.commits()) == commits
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "wanted"),
+    [
+        ("UPDATE t SET n = ? WHERE id = ? RETURNING n + ? AS x", [4, 1, 5], [9]),
+        ("UPDATE t SET n = $2 WHERE id = $3 RETURNING n + $1 AS x", [5, 4, 1], [9]),
+        ("UPDATE t SET n = :n WHERE id = 1 RETURNING n + :more AS x", {"n": 4, "more": 5}, [9]),
+        ("INSERT INTO t (id, n) VALUES (?, ?) RETURNING n * ? AS x", [8, 6, 7], [42]),
+        (
+            "INSERT INTO t (id, n) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET n = ? "
+            "RETURNING n * ? AS x",
+            [1, 2, 3],
+            [6],
+        ),
+        ("DELETE FROM t WHERE id = ? RETURNING v || ? AS x", [1, "!"], ["a!"]),
+        ("DELETE FROM t WHERE id = 1 RETURNING v || ? AS x", ["!"], ["a!"]),
+    ],
+)
+def test_parameters_may_stand_in_what_is_returned(
+    session: omnigraph_sql.Connection, sql: str, params: Params, wanted: list[object]
+) -> None:
+    assert [row["x"] for row in rows(session, sql, params)] == wanted
+
+
+@pytest.mark.parametrize("params", [[1], [1, 2, 3, 4], None])
+def test_values_must_be_as_many_as_parameters(
+    session: omnigraph_sql.Connection, params: Params
+) -> None:
+    for sql in (
+        "UPDATE t SET n = ? WHERE id = ? RETURNING n + ?",
+        "UPDATE t SET n = ? WHERE id = ? AND n = ?",
+    ):
+        with pytest.raises(InvalidInput, match="3 parameters"):
+            session.execute(sql, params)
