@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from adbc_driver_flightsql import dbapi
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import omnigraph
@@ -21,7 +22,7 @@ from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
 from omnigraph_spark.places import Place
 from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.jobs import Ending, begin
+from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }
@@ -182,3 +183,57 @@ def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
         begin(Place(server.uri), "main", [Target("table:raw.n", "merge", columns)], None)
     with pytest.raises((InvalidInput, NotFound), match="Persons"):
         begin(Place(server.uri), "main", [Target("node:Persons", "append", columns)], None)
+
+
+def a_write(place: Place) -> tuple[Job, list[Part]]:
+    """A job that appends a person, up to its end."""
+    schema = columns_of(PERSON)
+    columns = arrow_schema(schema)
+    job = begin(place, "main", [Target("node:Person", "append", columns)], None)
+    rows = pa.Table.from_pylist([{"name": "cy", "age": 3}], columns)
+    return job, [job.write("node:Person", rows.to_batches(), schema)]
+
+
+def test_a_committed_write_succeeds_also_if_its_branch_cannot_be_dropped(
+    graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job, parts = a_write(Place(server.uri))
+    commit = dbapi.Connection.commit
+
+    def commit_and_go(connection: dbapi.Connection) -> None:
+        commit(connection)
+        server.close(0)
+
+    monkeypatch.setattr(dbapi.Connection, "commit", commit_and_go)
+    job.finish(parts, Ending())
+    assert omnigraph.open(graph.uri).snapshot().count("Person") == 3
+    (left,) = [branch for branch in graph.branches() if branch.name != "main"]
+    assert left.expires is not None
+    assert f"branch {left.name} could not be removed" in caplog.text
+
+
+def test_giving_up_does_not_hide_why(
+    graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served, _ = a_write(Place(server.uri))
+    stored, _ = a_write(Place(graph.uri))
+    server.close(0)
+    served.abandon()
+
+    def unreachable(*_: object) -> None:
+        raise OSError("no such store")
+
+    monkeypatch.setattr(Graph, "abandon_bulk", unreachable)
+    stored.abandon()
+    assert "could not be removed" in caplog.text
+    assert "no such store" in caplog.text
+
+
+def test_a_job_whose_branch_is_gone_can_be_given_up(
+    graph: Graph, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    job, _ = a_write(Place(server.uri))
+    job.abandon()
+    job.abandon()
+    assert [branch.name for branch in graph.branches()] == ["main"]
+    assert caplog.text == ""

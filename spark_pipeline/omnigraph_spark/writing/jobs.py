@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,8 @@ from omnigraph_spark.places import Place
 if TYPE_CHECKING:
     from omnigraph.bulk import Survey, Target
     from omnigraph.storage.values import Commit
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -51,7 +54,18 @@ class Job(Protocol):
         """On the driver: make exactly these parts visible, at once."""
 
     def abandon(self) -> None:
-        """Give everything up."""
+        """Give everything up. Never fails: collections take what could not be removed."""
+
+
+@contextmanager
+def cleaning(what: str) -> Iterator[None]:
+    """A block whose failure is logged only: it must not hide how the write itself has ended."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - whatever it is, a collection does the same later
+        _LOG.warning(
+            "%s could not be removed now; a collection takes it later", what, exc_info=True
+        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class StorageJob:
 
     def abandon(self) -> None:
         # A commit that was refused has ended the job itself.
-        with suppress(TransactionExpired):
+        with cleaning("what a write has left"), suppress(TransactionExpired):
             self.place.graph().abandon_bulk(self.job)
 
 

@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place
 from omnigraph_spark.served import asking, connected, quoted, relation, text_literal
 from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.jobs import Ending, Part
+from omnigraph_spark.writing.jobs import Ending, Part, cleaning
 
 STAGING = "public"
 """The schema of the tables of tasks."""
@@ -129,9 +129,9 @@ class ServedJob:
         return name
 
     def abandon(self) -> None:
-        """Drop the branch of the job and everything on it."""
-        with asking(), connected(self.place, self.branch) as connection:
-            _run(connection, f"DROP BRANCH {quoted(self.staging)}")
+        """Drop the branch of the job and everything on it; its time to live ends it otherwise."""
+        with cleaning(f"branch {self.staging}"), connected(self.place, self.branch) as connection:
+            _run(connection, f"DROP BRANCH IF EXISTS {quoted(self.staging)}")
 
 
 def begin_served(place: Place, branch: str, targets: Sequence[Target]) -> ServedJob:
