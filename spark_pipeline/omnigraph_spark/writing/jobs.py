@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from omnigraph.errors import TransactionExpired
+from omnigraph.errors import InvalidInput, TransactionExpired
 from omnigraph_spark.places import Place
 
 if TYPE_CHECKING:
@@ -97,10 +97,21 @@ class StorageJob:
             self.place.graph().abandon_bulk(self.job)
 
 
-def begin(place: Place, branch: str, targets: Sequence[Target], actor: str | None) -> Job:
-    """Begin a write to some tables of a branch."""
+def begin(place: Place, branch: str, targets: Sequence[Target], ending: Ending) -> Job:
+    """Begin a write to some tables of a branch; what it cannot end with is refused now."""
     if place.served:
         from omnigraph_spark.writing.served import begin_served
 
-        return begin_served(place, branch, targets)
-    return StorageJob(place, place.graph().begin_bulk(targets, branch=branch, actor=actor))
+        if ending.once is not None:
+            refuse_stream(place)
+        return begin_served(place, branch, targets, ending.actor)
+    return StorageJob(place, place.graph().begin_bulk(targets, branch=branch, actor=ending.actor))
+
+
+def refuse_stream(place: Place) -> None:
+    """Refuse batches that are to land once where nobody counts them."""
+    if place.served:
+        raise InvalidInput(
+            "a stream cannot be written through a server: it does not count batches",
+            hint="Use the storage uri of the graph.",
+        )

@@ -62,7 +62,7 @@ class ModelRun:
         frame = spark_frame(self.session, made)
         options = _options(self.place)
         with omnigraph_spark.graph_write(
-            self.session, options.pop("uri"), self.handle.branch, actor="dbt", options=options
+            self.session, options.pop("uri"), self.handle.branch, options=options
         ) as writing:
             writing.table(f"{schema}.{table}", frame, mode="overwrite")
         self.rows.append(sum(writing.rows.values()))
