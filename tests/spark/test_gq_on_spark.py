@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from omnigraph.json_values import json_value
 from omnigraph.query import coerce_params, compile_query
 from omnigraph.query.ir import ReadPlan
 from omnigraph_spark.gq.compile import compile_read
-from omnigraph_spark.sparktypes import for_spark, spark_schema
+from omnigraph_spark.sparktypes import UINT64_DECIMAL, for_spark, spark_schema
 from oracle.naive import evaluate
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs
@@ -180,7 +181,18 @@ def run(
         known[key].select(*columns).createOrReplaceTempView(view)
     batches = spark.sql(made.sql, args=dict(made.arguments)).toArrow().to_batches()
     names = range(len(made.names))
-    return [row for b in batches for row in zip(*(b.column(n).to_pylist() for n in names))]  # noqa: B905
+    columns_of = ([values_of(batch.column(n)) for n in names] for batch in batches)
+    return [row for columns in columns_of for row in zip(*columns, strict=True)]
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """Spark has U64 as decimals of 20 digits, alone and in lists; nothing else is that."""
+    if column.type == UINT64_DECIMAL:
+        column = column.cast(pa.uint64())
+    elif pa.types.is_list(column.type) and column.type.value_type == UINT64_DECIMAL:
+        column = column.cast(pa.list_(pa.uint64()))
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def in_memory(spark: SparkSession, stored: Graph, type_name: str) -> DataFrame:

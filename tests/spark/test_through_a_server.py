@@ -86,8 +86,12 @@ class Counted:
         self._before = self._now()
 
     def _now(self) -> tuple[float, float, float]:
-        names = ("omnigraph_stream_seconds_count", "omnigraph_rows_sent_total")
-        found = [self._registry.get_sample_value(n) for n in (*names, "omnigraph_bytes_sent_total")]
+        reads = {"kind": "read"}
+        found = (
+            self._registry.get_sample_value("omnigraph_statement_seconds_count", reads),
+            self._registry.get_sample_value("omnigraph_rows_sent_total"),
+            self._registry.get_sample_value("omnigraph_bytes_sent_total"),
+        )
         streams, rows, size = (value or 0.0 for value in found)
         return streams, rows, size
 
