@@ -81,6 +81,9 @@ client-matrix: $(CLIENTS)/.ready ## the same, and write what was seen into docs/
 # Java's client comes with a server on PyPI, whose jars are taken out of its wheel.
 JAVA_CLIENT := deephaven-server==42.7
 $(CLIENTS)/.ready: $(STAMP) tests/flight/other_clients/requirements.txt tests/flight/other_clients/package.json
+	@{ command -v node && command -v npm; } >/dev/null \
+	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy nodejs npm; \
+	     else echo "Clients in JavaScript need Node.js: install nodejs and npm, then try again."; exit 1; fi
 	mkdir -p $(CLIENTS)/java
 	test -d $(CLIENTS)/python || $(PYTHON) -m venv $(CLIENTS)/python
 	$(CLIENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check \

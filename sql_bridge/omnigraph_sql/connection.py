@@ -125,6 +125,10 @@ class Connection:
             raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
         self._transaction = SessionTransaction(self.graph, self.catalog, self.user)
 
+    def explain_commit(self, message: str) -> None:
+        """Say what the commit of the open transaction has as its message."""
+        require_transaction(self._transaction).message = message
+
     def commit(self) -> Commit | None:
         """Make everything since `begin` true in one publish; none when nothing was written."""
         transaction, self._transaction = self._transaction, None

@@ -38,6 +38,8 @@ def _set(connection: Connection, option: str, value: str) -> None:
             connection.schema = _schema(connection, Name(value.split(",")[0].strip(' "')))
         case "dialect":
             connection.dialect = value
+        case "commit_message":
+            connection.explain_commit(value)
 
 
 def _schema(connection: Connection, name: Name) -> str:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ from omnigraph.json_values import json_value
 from omnigraph.query import coerce_params, compile_query
 from omnigraph.query.ir import ReadPlan
 from omnigraph_spark.gq.compile import compile_read
-from omnigraph_spark.sparktypes import for_spark, spark_schema
+from omnigraph_spark.sparktypes import UINT64_DECIMAL, for_spark, spark_schema
 from oracle.naive import evaluate
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs
@@ -181,15 +181,18 @@ def run(
         known[key].select(*columns).createOrReplaceTempView(view)
     batches = spark.sql(made.sql, args=dict(made.arguments)).toArrow().to_batches()
     names = range(len(made.names))
-    parts = ([of_the_graph(b.column(n).to_pylist()) for n in names] for b in batches)
-    return [row for part in parts for row in zip(*part)]  # noqa: B905
+    columns_of = ([values_of(batch.column(n)) for n in names] for batch in batches)
+    return [row for columns in columns_of for row in zip(*columns, strict=True)]
 
 
-def of_the_graph(value: Any) -> Any:  # noqa: ANN401
-    """A value as the graph has it: Spark has no U64, and shows one as a decimal."""
-    if isinstance(value, list):
-        return [of_the_graph(item) for item in value]
-    return int(value) if isinstance(value, Decimal) else value
+def values_of(column: pa.Array) -> list[Any]:
+    """Spark has U64 as decimals of 20 digits, alone and in lists; nothing else is that."""
+    if column.type == UINT64_DECIMAL:
+        column = column.cast(pa.uint64())
+    elif pa.types.is_list(column.type) and column.type.value_type == UINT64_DECIMAL:
+        column = column.cast(pa.list_(pa.uint64()))
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def in_memory(spark: SparkSession, stored: Graph, type_name: str) -> DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from adbc_driver_flightsql import dbapi
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import omnigraph
@@ -21,7 +22,8 @@ from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
 from omnigraph_spark.places import Place
 from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.jobs import Ending, begin
+from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
+from omnigraph_spark.writing.writer import Destination, StreamWriter
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }
@@ -35,6 +37,7 @@ KNOWS, BY_ID, PLAIN = (
     "n int",
 )
 Rows = list[tuple[Any, ...]]
+ENDING = Ending()
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def write(place: Place, mode: Any, writes: list[tuple[str, str, list[Rows]]]) ->
     """What a write does, without Spark: tasks one after the other, then the end of the job."""
     schemas = {key: columns_of(columns) for key, columns, _ in writes}
     targets = [Target(key, mode, arrow_schema(schema)) for key, schema in schemas.items()]
-    job = begin(place, "main", targets, None)
+    job = begin(place, "main", targets, Ending())
     parts = []
     try:
         for key, _, tasks in writes:
@@ -170,7 +173,7 @@ def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
     graph: Graph, server: Server
 ) -> None:
     columns = arrow_schema(columns_of(PERSON))
-    begin(Place(server.uri), "main", [Target("node:Person", "append", columns)], None)
+    begin(Place(server.uri), "main", [Target("node:Person", "append", columns)], Ending())
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.owner == "spark"
     assert left.expires is not None
@@ -179,6 +182,87 @@ def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
 def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
     columns = arrow_schema(columns_of(PLAIN))
     with pytest.raises(InvalidInput, match="have no ids"):
-        begin(Place(server.uri), "main", [Target("table:raw.n", "merge", columns)], None)
+        begin(Place(server.uri), "main", [Target("table:raw.n", "merge", columns)], Ending())
     with pytest.raises((InvalidInput, NotFound), match="Persons"):
-        begin(Place(server.uri), "main", [Target("node:Persons", "append", columns)], None)
+        begin(Place(server.uri), "main", [Target("node:Persons", "append", columns)], Ending())
+
+
+def a_write(place: Place, ending: Ending = ENDING) -> tuple[Job, list[Part]]:
+    """A job that appends a person, up to its end."""
+    schema = columns_of(PERSON)
+    columns = arrow_schema(schema)
+    job = begin(place, "main", [Target("node:Person", "append", columns)], ending)
+    rows = pa.Table.from_pylist([{"name": "cy", "age": 3}], columns)
+    return job, [job.write("node:Person", rows.to_batches(), schema)]
+
+
+def test_a_committed_write_succeeds_also_if_its_branch_cannot_be_dropped(
+    graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job, parts = a_write(Place(server.uri))
+    commit = dbapi.Connection.commit
+
+    def commit_and_go(connection: dbapi.Connection) -> None:
+        commit(connection)
+        server.close(0)
+
+    monkeypatch.setattr(dbapi.Connection, "commit", commit_and_go)
+    job.finish(parts, Ending())
+    assert omnigraph.open(graph.uri).snapshot().count("Person") == 3
+    (left,) = [branch for branch in graph.branches() if branch.name != "main"]
+    assert left.expires is not None
+    assert f"branch {left.name} could not be removed" in caplog.text
+
+
+def test_giving_up_does_not_hide_why(
+    graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served, _ = a_write(Place(server.uri))
+    stored, _ = a_write(Place(graph.uri))
+    server.close(0)
+    served.abandon()
+
+    def unreachable(*_: object) -> None:
+        raise OSError("no such store")
+
+    monkeypatch.setattr(Graph, "abandon_bulk", unreachable)
+    stored.abandon()
+    assert "could not be removed" in caplog.text
+    assert "no such store" in caplog.text
+
+
+def test_a_job_whose_branch_is_gone_can_be_given_up(
+    graph: Graph, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    job, _ = a_write(Place(server.uri))
+    job.abandon()
+    job.abandon()
+    assert [branch.name for branch in graph.branches()] == ["main"]
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("message", ["Ada's daily load;\n\\ and -- 50% of it", "x" * 500])
+def test_the_commit_of_a_server_has_the_message_of_the_write(
+    message: str, graph: Graph, server: Server
+) -> None:
+    ending = Ending(message, "anonymous")
+    job, parts = a_write(Place(server.uri), ending)
+    job.finish(parts, ending)
+    commit = graph.commits("main")[0]
+    assert (commit.message, commit.actor) == (message, "anonymous")
+
+
+def test_an_actor_that_the_server_knows_as_another_is_refused(graph: Graph, server: Server) -> None:
+    with pytest.raises(InvalidInput, match="'anonymous', not of 'ada'"):
+        a_write(Place(server.uri), Ending(actor="ada"))
+    assert [branch.name for branch in graph.branches()] == ["main"]
+
+
+def test_a_stream_is_refused_before_rows_are_sent(graph: Graph, server: Server) -> None:
+    with pytest.raises(InvalidInput, match="does not count batches"):
+        a_write(Place(server.uri), Ending(once=("s", 1)))
+    target = Target("node:Person", "append", arrow_schema(columns_of(PERSON)))
+    destination = Destination(Place(server.uri), "main", target, Ending())
+    with pytest.raises(InvalidInput, match="does not count batches"):
+        StreamWriter(destination, "s", columns_of(PERSON))
+    assert [branch.name for branch in graph.branches()] == ["main"]

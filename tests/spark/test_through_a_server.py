@@ -85,11 +85,15 @@ class Counted:
         self._registry = server.service.metrics.registry
         self._before = self._now()
 
-    def _now(self) -> tuple[float, ...]:
-        value = self._registry.get_sample_value
-        streams = value("omnigraph_statement_seconds_count", {"kind": "read"}) or 0.0
-        sent = (value(f"omnigraph_{what}_sent_total") or 0.0 for what in ("rows", "bytes"))
-        return streams, *sent
+    def _now(self) -> tuple[float, float, float]:
+        reads = {"kind": "read"}
+        found = (
+            self._registry.get_sample_value("omnigraph_statement_seconds_count", reads),
+            self._registry.get_sample_value("omnigraph_rows_sent_total"),
+            self._registry.get_sample_value("omnigraph_bytes_sent_total"),
+        )
+        streams, rows, size = (value or 0.0 for value in found)
+        return streams, rows, size
 
     def sent(self) -> tuple[int, int, int]:
         """Streams, rows and bytes."""

@@ -116,7 +116,7 @@ class GraphWrite:
 
     def _run(self) -> None:
         targets = [write.target for write in self._writes.values()]
-        job = begin(self._place, self._branch, targets, self._ending.actor)
+        job = begin(self._place, self._branch, targets, self._ending)
         try:
             parts: list[Part] = []
             for key, write in self._writes.items():

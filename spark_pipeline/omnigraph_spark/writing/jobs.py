@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,12 +12,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from omnigraph.errors import TransactionExpired
+from omnigraph.errors import InvalidInput, TransactionExpired
 from omnigraph_spark.places import Place
 
 if TYPE_CHECKING:
     from omnigraph.bulk import Survey, Target
     from omnigraph.storage.values import Commit
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -51,7 +54,18 @@ class Job(Protocol):
         """On the driver: make exactly these parts visible, at once."""
 
     def abandon(self) -> None:
-        """Give everything up."""
+        """Give everything up. Never fails: collections take what could not be removed."""
+
+
+@contextmanager
+def cleaning(what: str) -> Iterator[None]:
+    """A block whose failure is logged only: it must not hide how the write itself has ended."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - whatever it is, a collection does the same later
+        _LOG.warning(
+            "%s could not be removed now; a collection takes it later", what, exc_info=True
+        )
 
 
 @dataclass(frozen=True)
@@ -79,14 +93,25 @@ class StorageJob:
 
     def abandon(self) -> None:
         # A commit that was refused has ended the job itself.
-        with suppress(TransactionExpired):
+        with cleaning("what a write has left"), suppress(TransactionExpired):
             self.place.graph().abandon_bulk(self.job)
 
 
-def begin(place: Place, branch: str, targets: Sequence[Target], actor: str | None) -> Job:
-    """Begin a write to some tables of a branch."""
+def begin(place: Place, branch: str, targets: Sequence[Target], ending: Ending) -> Job:
+    """Begin a write to some tables of a branch; what it cannot end with is refused now."""
     if place.served:
         from omnigraph_spark.writing.served import begin_served
 
-        return begin_served(place, branch, targets)
-    return StorageJob(place, place.graph().begin_bulk(targets, branch=branch, actor=actor))
+        if ending.once is not None:
+            refuse_stream(place)
+        return begin_served(place, branch, targets, ending.actor)
+    return StorageJob(place, place.graph().begin_bulk(targets, branch=branch, actor=ending.actor))
+
+
+def refuse_stream(place: Place) -> None:
+    """Refuse batches that are to land once where nobody counts them."""
+    if place.served:
+        raise InvalidInput(
+            "a stream cannot be written through a server: it does not count batches",
+            hint="Use the storage uri of the graph.",
+        )

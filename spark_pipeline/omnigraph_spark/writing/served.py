@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place
 from omnigraph_spark.served import asking, connected, quoted, relation, text_literal
 from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.jobs import Ending, Part
+from omnigraph_spark.writing.jobs import Ending, Part, cleaning
 
 STAGING = "public"
 """The schema of the tables of tasks."""
@@ -89,11 +89,6 @@ class ServedJob:
 
     def finish(self, parts: Iterable[Part], ending: Ending) -> None:
         """Take over the tables of finished tasks in one transaction."""
-        if ending.once is not None:
-            raise InvalidInput(
-                "a stream cannot be written through a server: it does not count batches",
-                hint="Use the storage uri of the graph.",
-            )
         found = [part for part in parts if part.rows]
         named = {
             goal.target.table_key: [
@@ -108,6 +103,8 @@ class ServedJob:
             if goal.target.plain_name is not None
         }
         with asking(), connected(self.place, self.branch, autocommit=False) as connection:
+            if ending.message is not None:
+                _run(connection, f"SET commit_message = {text_literal(ending.message)}")
             for goal in sorted(self.goals, key=_place):
                 key = goal.target.table_key
                 for sql in statements(self.staging, goal, named[key], examples.get(key)):
@@ -129,19 +126,37 @@ class ServedJob:
         return name
 
     def abandon(self) -> None:
-        """Drop the branch of the job and everything on it."""
-        with asking(), connected(self.place, self.branch) as connection:
-            _run(connection, f"DROP BRANCH {quoted(self.staging)}")
+        """Drop the branch of the job and everything on it; its time to live ends it otherwise."""
+        with cleaning(f"branch {self.staging}"), connected(self.place, self.branch) as connection:
+            _run(connection, f"DROP BRANCH IF EXISTS {quoted(self.staging)}")
 
 
-def begin_served(place: Place, branch: str, targets: Sequence[Target]) -> ServedJob:
+def begin_served(
+    place: Place, branch: str, targets: Sequence[Target], actor: str | None
+) -> ServedJob:
     """Make the branch of a job, once everything that it asks for is known to be there."""
     staging = f"spark/{uuid.uuid4().hex}"
     with asking(), connected(place, branch) as connection:
+        _require_actor(connection, actor)
         goals = tuple(_goal(connection, target) for target in targets)
         made = f"CREATE BRANCH {quoted(staging)} FROM {quoted(branch)}"
         _run(connection, f"{made} WITH (ttl = {text_literal(KEPT)}, owner = 'spark')")
     return ServedJob(place, branch, staging, goals)
+
+
+def _require_actor(connection: Any, actor: str | None) -> None:  # noqa: ANN401
+    """Who writes through a server is whom it knows the caller as."""
+    if actor is None:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user")
+        (user,) = cursor.fetchone()
+    if user != actor:
+        raise InvalidInput(
+            f"the server takes this write for one of {user!r}, not of {actor!r}",
+            hint="Leave `actor` out, or give the token or the name and password of that user.",
+            details={"user": user, "actor": actor},
+        )
 
 
 def _goal(connection: Any, target: Target) -> Goal:  # noqa: ANN401

@@ -20,7 +20,7 @@ from omnigraph.errors import AlreadyApplied, InvalidInput
 from omnigraph_spark.places import Place, place_of
 from omnigraph_spark.sparktypes import arrow_schema
 from omnigraph_spark.writing.graph_write import MODES
-from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
+from omnigraph_spark.writing.jobs import Ending, Job, Part, begin, refuse_stream
 
 Messages = list[WriterCommitMessage | None]
 
@@ -35,7 +35,7 @@ class Destination:
     ending: Ending
 
     def begin(self) -> Job:
-        return begin(self.place, self.branch, [self.target], self.ending.actor)
+        return begin(self.place, self.branch, [self.target], self.ending)
 
 
 def destination_of(
@@ -97,6 +97,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     """
 
     def __init__(self, destination: Destination, stream: str, schema: StructType) -> None:
+        refuse_stream(destination.place)
         self._destination = destination
         self._stream = stream
         self._schema = schema

@@ -30,6 +30,8 @@ class SessionTransaction:
         self.base: Snapshot = graph.snapshot(catalog)
         """The branch as it was at BEGIN, which is read until something is written."""
         self.branch: str | None = None
+        self.message: str | None = None
+        """Of the commit; the statements, if none is given."""
 
     def writable(self) -> str:
         """The hidden branch; forked now if this is the first write."""
@@ -95,7 +97,7 @@ class SessionTransaction:
                 self.catalog,
                 delete_source=True,
                 actor=self._user,
-                message="; ".join(self._texts),
+                message="; ".join(self._texts) if self.message is None else self.message,
             )
         except BaseException:
             self._drop()

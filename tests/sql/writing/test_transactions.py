@@ -38,6 +38,18 @@ def test_a_transaction_is_one_commit(session: Session) -> None:
     assert session.graph.verify().ok
 
 
+def test_a_transaction_may_say_the_message_of_its_commit(session: Session) -> None:
+    session.run("BEGIN")
+    session.run("INSERT INTO Boat (name) VALUES ('Dot')")
+    session.run("SET commit_message = 'Ada''s boats'")
+    session.run("COMMIT")
+    assert session.graph.commits()[0].message == "Ada's boats"
+    session.run("BEGIN; INSERT INTO Boat (name) VALUES ('Eve'); COMMIT")
+    assert (session.graph.commits()[0].message or "").startswith("INSERT INTO Boat")
+    with pytest.raises(InvalidInput, match="no transaction is open"):
+        session.run("SET commit_message = 'of nothing'")
+
+
 def test_others_see_nothing_before_the_commit(session: Session) -> None:
     other = omnigraph_sql.connect(session.graph)
     session.connection.begin()

@@ -19,7 +19,6 @@ from typing import Any
 from dbt.adapters.base import PythonJobHelper
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.omnigraph.column import sql_type
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.pool import Handle, Place
 
@@ -62,20 +61,10 @@ class ModelRun:
         frame = spark_frame(self.session, made)
         options = _options(self.place)
         with omnigraph_spark.graph_write(
-            self.session, options.pop("uri"), self.handle.branch, actor="dbt", options=options
+            self.session, options.pop("uri"), self.handle.branch, options=options
         ) as writing:
             writing.table(f"{schema}.{table}", frame, mode="overwrite")
         self.rows.append(sum(writing.rows.values()))
-        if self.rows[-1] == 0:
-            self._make_empty(schema, table, frame)
-
-    def _make_empty(self, schema: str, table: str, frame: Any) -> None:  # noqa: ANN401
-        """No task had rows, so that none has made the table."""
-        from omnigraph_spark.sparktypes import arrow_schema
-
-        columns = ", ".join(f'"{c.name}" {sql_type(c.type)}' for c in arrow_schema(frame.schema))
-        self.handle.cursor().execute(f'create schema if not exists "{schema}"')
-        self.handle.cursor().execute(f'create or replace table "{schema}"."{table}" ({columns})')
 
 
 class SparkModel(PythonJobHelper):
