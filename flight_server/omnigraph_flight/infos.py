@@ -12,6 +12,7 @@ from omnigraph_flight.keeping import Ready
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.metadata import is_metadata, schema_of
 from omnigraph_flight.puts import run_update
+from omnigraph_flight.results import KeptResult
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import Transaction
 from omnigraph_flight.settings import Settings
@@ -156,7 +157,7 @@ def _run_once(
         ):
             with place.lock, place.pinned(ready.snapshot):
                 rows = ready.statement.read(asked.params, 0, 1)
-            return _kept(service, asked, first, rows, wanted)
+            return _kept(first, _keep(service, asked, first, rows, wanted), wanted)
     finally:
         service.done(request, place)
 
@@ -164,7 +165,10 @@ def _run_once(
 def _change_once(
     service: Service, request: Request, asked: Asked, wanted: int
 ) -> tuple[list[Ticket], _Size]:
-    """Run a statement that gives the rows it changes: however often they are read, it ran once."""
+    """Run a statement that gives the rows it changes: however often they are read, it ran once.
+
+    It is committed when its rows are kept: one that is told to have failed changed nothing.
+    """
     user, settings = request.caller.name, asked.settings
     first = _ticket(request, asked, "kept", "")
     with (
@@ -173,8 +177,15 @@ def _change_once(
         service.measured("update", settings.graph, user),
         service.calls.running(first.call, user, request.context, place.connection.cancel),
     ):
-        rows = prepare(place.connection, asked.text).read(asked.params, 0, 1)
-        tickets, size = _kept(service, asked, first, rows, wanted)
+        statement, kept = prepare(place.connection, asked.text), None
+        try:
+            with place.connection.one_publish(statement.target):
+                kept = _keep(service, asked, first, statement.read(asked.params, 0, 1), wanted)
+        except BaseException:
+            if kept is not None:
+                service.graphs.results(settings.graph).drop(kept.folder)
+            raise
+    tickets, size = _kept(first, kept, wanted)
     service.metrics.changed(size.rows)
     return tickets, size
 
@@ -191,18 +202,22 @@ def _count_once(
     return [_ticket(request, asked, "count", str(count))], _Size()
 
 
-def _kept(
+def _keep(
     service: Service, asked: Asked, first: Ticket, rows: pa.RecordBatchReader, wanted: int
-) -> tuple[list[Ticket], _Size]:
-    """Keep rows in files; tickets for slices of them."""
+) -> KeptResult:
+    """Keep rows in files."""
     limits = service.limits
-    kept = service.graphs.results(asked.settings.graph).keep(
+    return service.graphs.results(asked.settings.graph).keep(
         first.call,
         rows,
         slices=wanted,
         seconds=KEPT_TICKETS * service.key.seconds,
         most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
     )
+
+
+def _kept(first: Ticket, kept: KeptResult, wanted: int) -> tuple[list[Ticket], _Size]:
+    """Tickets for slices of kept rows."""
     cut = kept.slices(wanted)
     first = replace(first, text=kept.folder, until=kept.until, params=None)
     tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]

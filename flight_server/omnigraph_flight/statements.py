@@ -46,6 +46,10 @@ class Statement(Protocol):
         """Whether it changes something; it may give the changed rows."""
 
     @property
+    def target(self) -> str:
+        """The branch it writes to, if it gives the rows it changes."""
+
+    @property
     def result_schema(self) -> pa.Schema:
         """The schema of its rows; for an update, of its count."""
 
@@ -109,6 +113,10 @@ class SqlStatement:
         return self._statement.changes
 
     @property
+    def target(self) -> str:
+        return self._statement.target
+
+    @property
     def result_schema(self) -> pa.Schema:
         return self._statement.result_schema or COUNT
 
@@ -166,6 +174,10 @@ class GqStatement:
     @property
     def changes(self) -> bool:
         return self.is_update
+
+    @property
+    def target(self) -> str:
+        return self._connection.catalog
 
     @cached_property
     def result_schema(self) -> pa.Schema:

@@ -35,6 +35,11 @@ class Script:
         return self.is_update or any(statement.changes for statement in self._statements)
 
     @property
+    def target(self) -> str:
+        """The branch they write to."""
+        return self.connection.catalog
+
+    @property
     def result_schema(self) -> pa.Schema | None:
         """The columns of the last statement, unless something is written."""
         return None if self.is_update else self._statements[-1].result_schema

@@ -24,6 +24,7 @@ from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.streams import reader
 from omnigraph_sql.writing.returning import returned_schema, returns_rows
+from omnigraph_sql.writing.targets import target_name
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -55,6 +56,14 @@ class Statement:
     def changes(self) -> bool:
         """Whether it changes something, also if it gives the changed rows."""
         return self.is_update or self._returns
+
+    @property
+    def target(self) -> str:
+        """The branch that one with RETURNING writes to; of others, the session's own."""
+        connection = self.connection
+        if not self._returns:
+            return connection.catalog
+        return target_name(connection, self._tree.this).catalog
 
     @property
     def result_schema(self) -> pa.Schema | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -14,7 +15,7 @@ from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph_flight.admission import Limits
 from omnigraph_flight.messages import encoded, message, wrapped
-from omnigraph_flight.results import FILE_BYTES, FOLDER, Results
+from omnigraph_flight.results import FILE_BYTES, FOLDER, KeptResult, Results
 from support.social import assert_sound
 
 DIGITS = "WITH d(v) AS (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
@@ -171,3 +172,55 @@ def test_rows_that_a_change_gives_are_read_often_and_changed_once(
         gone = ask(client, "DELETE FROM Person WHERE name = 'Eli' RETURNING name", 4)
         assert read(client, gone)["name"].to_pylist() == ["Eli"]
     assert graph.snapshot().count("Person") == 4
+
+
+RETURNING = "INSERT INTO Person (name) VALUES ('Dee') RETURNING name"
+
+
+def branches(graph: Graph) -> list[str]:
+    """Also those of transactions."""
+    return sorted(branch.name for branch in graph.branches(hidden=True))
+
+
+def test_a_change_whose_rows_are_too_many_did_not_happen(serve: Serve, graph: Graph) -> None:
+    with fl.connect(serve(limits=Limits(result_bytes=2)).uri) as client:
+        with pytest.raises(pa.ArrowException, match="resource_limit"):
+            ask(client, RETURNING, 1)
+    assert graph.snapshot().count("Person") == 3
+    assert (files(graph), branches(graph)) == ([], ["main"])
+
+
+def test_a_change_whose_rows_cannot_be_stored_did_not_happen(serve: Serve, graph: Graph) -> None:
+    Path(graph.uri, FOLDER).write_bytes(b"in the way")
+    with fl.connect(serve().uri) as client:
+        with pytest.raises((pa.ArrowException, fl.FlightError), match="cannot"):
+            ask(client, RETURNING, 1)
+    assert graph.snapshot().count("Person") == 3
+
+
+def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
+    serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Results.keep
+
+    def keep_while_another_writes(self: Results, *given: Any, **more: Any) -> KeptResult:  # noqa: ANN401
+        kept = keep(self, *given, **more)
+        with graph.transaction() as txn:
+            txn.insert("Person", [{"name": "Dee", "age": 1}])
+        return kept
+
+    monkeypatch.setattr(Results, "keep", keep_while_another_writes)
+    with fl.connect(serve().uri) as client:
+        with pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"):
+            ask(client, RETURNING, 1)
+    assert graph.snapshot().count("Person") == 4
+    assert (files(graph), branches(graph)) == ([], ["main"])
+
+
+def test_a_change_of_another_branch_gives_its_rows(serve: Serve, graph: Graph) -> None:
+    graph.create_branch("other")
+    with fl.connect(serve().uri) as client:
+        sql = "INSERT INTO other.nodes.Person (name) VALUES ('Dee') RETURNING name"
+        assert read(client, ask(client, sql, 1))["name"].to_pylist() == ["Dee"]
+    assert graph.snapshot("other").count("Person") == 4
+    assert (graph.snapshot().count("Person"), branches(graph)) == (3, ["main", "other"])
