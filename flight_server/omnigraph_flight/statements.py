@@ -137,15 +137,16 @@ class SqlStatement:
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
         if of > 1:
             return self._statement.read_slice(index, of, params)
-        if params is None or params.num_rows == 1:
-            return _rows(self._statement.execute(params))
-        return pa.RecordBatchReader.from_batches(self.result_schema, self._each(params))
+        if self.changes and params is not None and params.num_rows != 1:
+            return pa.RecordBatchReader.from_batches(self.result_schema, self._each(params))
+        # Planned now, while its moment is pinned; the rows of all sets are made as they are read.
+        return _rows(self._statement.execute(params))
 
     def update(self, params: pa.RecordBatch | None) -> int:
         return _count(self._statement.execute(params))
 
     def _each(self, params: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of every set of parameters, one after the other."""
+        """The rows that every set of parameters changes, one after the other."""
         for index in range(params.num_rows):
             yield from _rows(self._statement.execute(params.slice(index, 1)))
 

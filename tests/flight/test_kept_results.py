@@ -183,18 +183,22 @@ def branches(graph: Graph) -> list[str]:
 
 
 def test_a_change_whose_rows_are_too_many_did_not_happen(serve: Serve, graph: Graph) -> None:
-    with fl.connect(serve(limits=Limits(result_bytes=2)).uri) as client:
-        with pytest.raises(pa.ArrowException, match="resource_limit"):
-            ask(client, RETURNING, 1)
+    with (
+        fl.connect(serve(limits=Limits(result_bytes=2)).uri) as client,
+        pytest.raises(pa.ArrowException, match="resource_limit"),
+    ):
+        ask(client, RETURNING, 1)
     assert graph.snapshot().count("Person") == 3
     assert (files(graph), branches(graph)) == ([], ["main"])
 
 
 def test_a_change_whose_rows_cannot_be_stored_did_not_happen(serve: Serve, graph: Graph) -> None:
     Path(graph.uri, FOLDER).write_bytes(b"in the way")
-    with fl.connect(serve().uri) as client:
-        with pytest.raises((pa.ArrowException, fl.FlightError), match="cannot"):
-            ask(client, RETURNING, 1)
+    with (
+        fl.connect(serve().uri) as client,
+        pytest.raises((pa.ArrowException, fl.FlightError), match="cannot"),
+    ):
+        ask(client, RETURNING, 1)
     assert graph.snapshot().count("Person") == 3
 
 
@@ -210,9 +214,11 @@ def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
         return kept
 
     monkeypatch.setattr(Results, "keep", keep_while_another_writes)
-    with fl.connect(serve().uri) as client:
-        with pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"):
-            ask(client, RETURNING, 1)
+    with (
+        fl.connect(serve().uri) as client,
+        pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"),
+    ):
+        ask(client, RETURNING, 1)
     assert graph.snapshot().count("Person") == 4
     assert (files(graph), branches(graph)) == ([], ["main"])
 
