@@ -76,12 +76,12 @@ def _nothing() -> None:
 def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
     user = request.caller.name
     source = _source(service, request, ticket)
-    service.admission.enter(user)
+    service.admission.enter(user, ticket.call, slices=ticket.of)
     try:
         measured = service.measured("read", ticket.graph, user)
         call = service.calls.begin(ticket.call, user, request.context, source.stop)
     except BaseException:
-        service.admission.leave(user)
+        service.admission.leave(user, ticket.call, slices=ticket.of)
         raise
 
     request.session.enter()  # until the last batch, which is after this call
@@ -89,7 +89,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     def ended(rows: int, size: int, error: BaseException | None = None) -> Exception | None:
         request.session.leave()
         service.calls.end(call)
-        service.admission.leave(user)
+        service.admission.leave(user, ticket.call, slices=ticket.of)
         source.done()
         service.metrics.sent(rows, size)
         measured.end(call.error or error)

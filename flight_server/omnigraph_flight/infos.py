@@ -151,7 +151,7 @@ def _run_once(
     first = _ticket(request, asked, "kept", "")
     try:
         with (
-            service.admission.turn(user),
+            service.admission.turn(user, first.call),
             service.measured("read", asked.settings.graph, user),
             service.calls.running(first.call, user, request.context, place.connection.cancel),
         ):
@@ -172,7 +172,7 @@ def _change_once(
     user, settings = request.caller.name, asked.settings
     first = _ticket(request, asked, "kept", "")
     with (
-        service.admission.turn(user),
+        service.admission.turn(user, first.call),
         service.writing_place(request, asked.transaction, settings) as place,
         service.measured("update", settings.graph, user),
         service.calls.running(first.call, user, request.context, place.connection.cancel),

@@ -64,6 +64,21 @@ def test_a_large_one_is_kept_in_files_of_bounded_size(serve: Serve, graph: Graph
         assert read(client, info)["n"].to_pylist() == list(range(1_000_000))
 
 
+def test_its_slices_are_read_at_once_in_the_place_of_one_statement(serve: Serve) -> None:
+    server = serve(limits=Limits(statements_per_user=1, wait_seconds=0.1))
+    with fl.connect(server.uri) as client, fl.connect(server.uri) as second:
+        info = ask(client, f"SELECT n, repeat('x', 50) AS t FROM ({MILLION}) m ORDER BY n", 2)
+        open_ = client.do_get(info.endpoints[0].ticket)
+        try:
+            open_.read_chunk()
+            with pytest.raises(fl.FlightUnavailableError, match="busy"):
+                ask(second, COUNTED, 2)
+            assert second.do_get(info.endpoints[1].ticket).read_all().num_rows
+        finally:
+            open_.cancel()  # a client with an open stream waits for it at its end
+    assert server.service.admission.idle(5)
+
+
 def test_any_replica_with_the_key_serves_it(serve: Serve) -> None:
     one, other = serve(ticket_key="shared"), serve(ticket_key="shared")
     stranger = serve()
