@@ -16,7 +16,7 @@ from omnigraph_flight.results import KeptResult
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import Transaction
 from omnigraph_flight.settings import Settings
-from omnigraph_flight.statements import prepare
+from omnigraph_flight.statements import Statement, prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Language, Ticket
 
@@ -157,7 +157,8 @@ def _run_once(
         ):
             with place.lock, place.pinned(ready.snapshot):
                 rows = ready.statement.read(asked.params, 0, 1)
-            return _kept(first, _keep(service, asked, first, rows, wanted), wanted)
+            kept = _keep(service, asked, first, rows, wanted)
+            return _kept(replace(first, reads=_reads(ready.statement)), kept, wanted)
     finally:
         service.done(request, place)
 
@@ -214,6 +215,12 @@ def _keep(
         seconds=KEPT_TICKETS * service.key.seconds,
         most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
     )
+
+
+def _reads(statement: Statement) -> tuple[tuple[str, str | None, str | None], ...]:
+    """What the rows of a statement come from."""
+    read = (touch for touch in statement.touched if touch.action == "read")
+    return tuple((touch.branch, touch.schema, touch.name) for touch in read)
 
 
 def _kept(first: Ticket, kept: KeptResult, wanted: int) -> tuple[list[Ticket], _Size]:

@@ -22,7 +22,7 @@ from omnigraph.query.ir import ReadPlan
 from omnigraph.schema.arrow import arrow_type
 from omnigraph_flight.tickets import Language
 from omnigraph_sql.catalog_tables import EDGES, NODES
-from omnigraph_sql.guard import Action
+from omnigraph_sql.guard import Action, Touch
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")
@@ -48,6 +48,10 @@ class Statement(Protocol):
     @property
     def target(self) -> str:
         """The branch it writes to, if it gives the rows it changes."""
+
+    @property
+    def touched(self) -> frozenset[Touch]:
+        """What its rows come from."""
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -117,6 +121,10 @@ class SqlStatement:
         return self._statement.target
 
     @property
+    def touched(self) -> frozenset[Touch]:
+        return self._statement.touched
+
+    @property
     def result_schema(self) -> pa.Schema:
         return self._statement.result_schema or COUNT
 
@@ -166,7 +174,7 @@ class GqStatement:
             text if stored is None else self._graph.stored_query(stored, self._moment).source
         )
         self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
-        _touch(connection, self._compiled)
+        self.touched = _touch(connection, self._compiled)
 
     @property
     def is_update(self) -> bool:
@@ -240,8 +248,8 @@ class GqStatement:
         return [_json_values(row) for row in params.to_pylist()]
 
 
-def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> None:
-    """Tell the session's guard which types a query reads and writes."""
+def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozenset[Touch]:
+    """Tell the session's guard which types a query reads and writes; the same for later."""
     pins = connection.pins()
     actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
         ("read", query.descriptor.reads),
@@ -251,6 +259,7 @@ def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> None:
         for fact in facts:
             schema = NODES if fact.kind == "node" else EDGES
             pins.touch(action, connection.catalog, schema, fact.type_name)
+    return frozenset(pins.touched)
 
 
 def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql import writing
+from omnigraph_sql.guard import Touch
 from omnigraph_sql.inquiries import as_query
 from omnigraph_sql.parameters import Params, parameter_schema
 from omnigraph_sql.parsing import Parsed, parse_one
@@ -64,6 +65,11 @@ class Statement:
         if not self._returns:
             return connection.catalog
         return target_name(connection, self._tree.this).catalog
+
+    @property
+    def touched(self) -> frozenset[Touch]:
+        """What a query reads, as far as it was planned."""
+        return frozenset(self._planned.pins.touched if self._planned else ())
 
     @property
     def result_schema(self) -> pa.Schema | None:
