@@ -26,6 +26,8 @@ UNASKED_SLICES = 8
 """Into how many slices a scan is cut for a client that reads them all and did not say."""
 UNASKED_ROWS = 10_000
 """So many rows at least are worth a slice of their own."""
+TICKET_PARAMETERS = 64 * 1024
+"""Bytes of parameters that are at most copied into the tickets of many slices."""
 KEPT_TICKETS = 4
 """How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
 
@@ -127,8 +129,10 @@ class _Size:
 
 def _is_cut(asked: Asked, ready: Ready) -> bool:
     """Whether each slice of a statement can run by itself, on any replica."""
-    one = asked.params is None or asked.params.num_rows == 1
-    return one and ready.snapshot is not None and ready.statement.is_scan
+    params = asked.params
+    # Every ticket carries the parameters, the tickets of a kept result do not.
+    small = params is None or (params.num_rows == 1 and params.nbytes <= TICKET_PARAMETERS)
+    return small and ready.snapshot is not None and ready.statement.is_scan
 
 
 def _tickets(

@@ -41,6 +41,22 @@ def test_a_graph_function_reads_the_moment_of_the_ticket_too(serve: Serve, graph
     assert found["n"].to_pylist() == [2, 1]
 
 
+def test_large_parameters_are_not_copied_into_every_slice(serve: Serve, graph: Graph) -> None:
+    for number in range(3):
+        with graph.transaction() as txn:
+            txn.insert("Person", [{"name": f"p{number}"}])
+    slices = fl.FlightCallOptions(headers=[(b"x-omnigraph-slices", b"4")])
+    with fl.connect(serve().uri) as client:
+        for size in (10, 100_000):
+            sets = pa.record_batch({"1": ["x" * size]})
+            command = prepared(client, "SELECT name FROM Person WHERE name <> ?", sets)
+            info = client.get_flight_info(fl.FlightDescriptor.for_command(command), slices)
+            assert len(info.endpoints) > 1
+            assert max(len(each.ticket.ticket) for each in info.endpoints) < 4096
+            found = pa.concat_tables(client.do_get(e.ticket).read_all() for e in info.endpoints)
+            assert found.num_rows == 6
+
+
 def test_no_set_gives_no_row(serve: Serve) -> None:
     with fl.connect(serve().uri) as client:
         command = prepared(client, NAMES, pa.record_batch({"1": pa.array([], pa.string())}))
