@@ -31,6 +31,9 @@ TICKET_PARAMETERS = 64 * 1024
 KEPT_TICKETS = 4
 """How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
 
+LONGEST = 24 * 3600.0
+"""How long, in seconds, rows may take to be kept where no limit is set for statements."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -188,7 +191,7 @@ def _change_once(
                 kept = _keep(service, asked, first, statement.read(asked.params, 0, 1), wanted)
         except BaseException:
             if kept is not None:
-                service.graphs.results(settings.graph).drop(kept.folder)
+                service.graphs.results(settings.graph).drop(kept.name)
             raise
     tickets, size = _kept(first, kept, wanted)
     service.metrics.changed(size.rows)
@@ -217,6 +220,7 @@ def _keep(
         rows,
         slices=wanted,
         seconds=KEPT_TICKETS * service.key.seconds,
+        longest=limits.statement_seconds or LONGEST,
         most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
     )
 
@@ -230,7 +234,7 @@ def _reads(statement: Statement) -> tuple[tuple[str, str | None, str | None], ..
 def _kept(first: Ticket, kept: KeptResult, wanted: int) -> tuple[list[Ticket], _Size]:
     """Tickets for slices of kept rows."""
     cut = kept.slices(wanted)
-    first = replace(first, text=kept.folder, until=kept.until, params=None)
+    first = replace(first, text=kept.name, until=kept.until, params=None)
     tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]
     return tickets, _Size(kept.rows, kept.bytes)
 

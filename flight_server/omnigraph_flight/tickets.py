@@ -24,7 +24,7 @@ _MAC = hashlib.sha256().digest_size
 _LENGTH = struct.Struct(">I")
 
 Language = Literal["sql", "gq", "count", "kept"]
-"""What a ticket's text is: a statement, the count of an update, or the folder of a kept result."""
+"""What a ticket's text is: a statement, the count of an update, or the name of a kept result."""
 
 
 @dataclass(frozen=True, slots=True)

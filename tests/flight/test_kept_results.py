@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def read(client: fl.FlightClient, info: fl.FlightInfo) -> pa.Table:
 
 
 def files(graph: Graph) -> list[Path]:
-    return sorted(Path(graph.uri, FOLDER).rglob("*.arrow"))
+    """Everything there is of kept results, folders too."""
+    return sorted(Path(graph.uri, FOLDER).rglob("*"))
 
 
 def test_its_slices_are_the_result_in_order(serve: Serve, graph: Graph) -> None:
@@ -156,11 +158,38 @@ def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> No
     kept = server.service.graphs.results("social")
     stray = Path(graph.uri, FOLDER, "not-ours.arrow")
     stray.write_bytes(b"")
-    assert kept.sweep() == 0
-    assert Results(graph.uri, {}).sweep(time.time() + 4 * 3600 + 2) == 4
+    assert kept.sweep(time.time() + 4 * 3600) == 0
+    assert Results(graph.uri, {}).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
     assert files(graph) == [stray]
     with fl.connect(server.uri) as client, pytest.raises(KeyError, match="no longer kept"):
         read(client, info)
+
+
+def test_its_life_begins_when_it_is_written(
+    serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Results.keep
+
+    def keep_slowly(
+        self: Results,
+        call: str,
+        rows: pa.RecordBatchReader,
+        **more: Any,  # noqa: ANN401
+    ) -> KeptResult:
+        def swept() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                yield batch
+                Results(graph.uri, {}).sweep(time.time() + 500)  # a statement may take 600
+
+        slow = pa.RecordBatchReader.from_batches(rows.schema, swept())
+        return keep(self, call, slow, **more)
+
+    monkeypatch.setattr(Results, "keep", keep_slowly)
+    with fl.connect(serve(ticket_seconds=10).uri) as client:
+        info = ask(client, MILLION, 2)
+        assert read(client, info).num_rows == 1_000_000
+        ended = time.time()
+    assert Results(graph.uri, {}).sweep(ended + 4 * 10 - 1) == 0
 
 
 def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:
