@@ -32,6 +32,8 @@ class Limits:
     """The most that one result may send; 0 is no limit."""
     kept_bytes: int = 16 * 1024**3
     """The most that is kept of one result that was run once to be read in slices."""
+    kept_bytes_per_graph: int = 64 * 1024**3
+    """The most that all results that are kept of one graph take in its store; 0 is no limit."""
     ingest_bytes: int = 0
     """The most that one upload may bring; 0 is no limit."""
     parameter_bytes: int = 256 * 1024 * 1024

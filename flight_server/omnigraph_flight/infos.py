@@ -222,6 +222,7 @@ def _keep(
         seconds=KEPT_TICKETS * service.key.seconds,
         longest=limits.statement_seconds or LONGEST,
         most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
+        most_in_all=limits.kept_bytes_per_graph,
     )
 
 

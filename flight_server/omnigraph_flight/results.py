@@ -55,20 +55,29 @@ class Results:
         seconds: float,
         longest: float,
         most_bytes: int = 0,
+        most_in_all: int = 0,
     ) -> KeptResult:
         """Read all rows into files, for so many seconds; nothing stays behind if that fails.
 
-        Files may not go while others are written, which takes `longest` seconds at most.
+        Its own bytes and those of all that is kept have limits, 0 for none. Files may not go while
+        others are written, which takes `longest` seconds at most.
         """
         written = time.time() + longest
         name = f"{int(written + seconds) + 1}-{call}"
         files = count = size = 0
+        others = self._live() if most_in_all else 0
         try:
             for part in _parts(rows, slices):
                 count += sum(batch.num_rows for batch in part)
                 size += sum(batch.nbytes for batch in part)
                 if most_bytes and size > most_bytes:
                     raise ResourceLimit("the size of a result in bytes", most_bytes, size)
+                if most_in_all and others + size > most_in_all:
+                    raise ResourceLimit(
+                        "the size of all kept results in bytes (limits.kept_bytes_per_graph)",
+                        most_in_all,
+                        others + size,
+                    )
                 self._raw.write(_file(name, files), _ipc(rows.schema, part))
                 files += 1
         except BaseException:
@@ -100,6 +109,11 @@ class Results:
         over = [file.path for file in self._raw.list(FOLDER) if _until(file.path) < at]
         self._raw.delete(over)
         return len(over)
+
+    def _live(self) -> int:
+        """The bytes of all that is kept and not over."""
+        now = time.time()
+        return sum(file.size for file in self._raw.list(FOLDER) if _until(file.path) >= now)
 
     def _contents(self, name: str, number: int) -> bytes:
         found = self._raw.read(_file(name, number))

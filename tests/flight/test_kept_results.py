@@ -151,6 +151,23 @@ def test_one_that_fails_leaves_nothing(serve: Serve, graph: Graph) -> None:
     assert server.service.admission.idle(5)
 
 
+def test_all_that_a_graph_keeps_has_a_limit(serve: Serve, graph: Graph) -> None:
+    server = serve(limits=Limits(kept_bytes_per_graph=20_000))
+    with fl.connect(server.uri) as client:
+        ask(client, COUNTED, 2)  # 8,000 bytes and a little
+        over = Path(graph.uri, FOLDER, "1000-over-000000.arrow")
+        over.write_bytes(bytes(20_000))  # waits to be swept, and does not count
+        second = ask(client, COUNTED, 2)
+        before = files(graph)
+        with pytest.raises(pa.ArrowException, match=r"resource_limit[^>]*kept_bytes_per_graph"):
+            ask(client, COUNTED, 2)
+        assert files(graph) == before
+        told = message("FlightInfo")
+        told.ParseFromString(second.serialize())
+        action(client, "CancelFlightInfo", encoded("CancelFlightInfoRequest", info=told))
+        assert read(client, ask(client, COUNTED, 2)).num_rows == 1000
+
+
 def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> None:
     server = serve()
     with fl.connect(server.uri) as client:
