@@ -55,36 +55,21 @@ def flight_info(
         return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
     asked = _asked(service, request, command)
     place = service.place_of(request, asked.transaction, asked.settings)
-    said = request.slices(service.limits.slices)
-    wanted = said or 1
     with place.lock, place.pinned() as snapshot:
         statement = prepare(place.connection, asked.text)
         schema = statement.result_schema
         ready = Ready(place, statement, snapshot)
-        at_once = not statement.changes and wanted > 1 and not _is_cut(asked, ready)
-        if not statement.changes and not at_once:
-            if said is not None:
-                cut = statement.slices(said)
-            elif request.reads_every_slice and _is_cut(asked, ready):
-                most = min(UNASKED_SLICES, service.limits.slices)
-                cut = statement.slices(most, rows_each=UNASKED_ROWS)
-            else:
-                cut = 1
-            tickets, size = _tickets(service, request, asked, ready, cut), _Size()
-    if at_once:
-        tickets, size = _run_once(service, request, asked, ready, wanted)
-    if statement.changes:
-        service.done(request, place)
-        # A client that takes every statement for a query: it runs here, once.
-        run = _count_once if statement.is_update else _change_once
-        tickets, size = run(service, request, asked, wanted)
+        cut = _cut(service, request, asked, ready)
+    answer = _answer(service, request, asked, ready, cut)
     endpoints = [
         fl.FlightEndpoint(
             wrapped("TicketStatementQuery", statement_handle=service.key.seal(ticket)), []
         )
-        for ticket in tickets
+        for ticket in answer.tickets
     ]
-    return fl.FlightInfo(schema, descriptor, endpoints, size.rows, size.bytes, ordered=at_once)
+    return fl.FlightInfo(
+        schema, descriptor, endpoints, answer.rows, answer.bytes, ordered=answer.ordered
+    )
 
 
 def result_schema(
@@ -123,11 +108,43 @@ def _asked(service: Service, request: Request, command: Command) -> Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
-    """How large a result is, as far as it is known."""
+class _Answer:
+    """Tickets for a result, and how large it is, as far as that is known."""
 
+    tickets: list[Ticket]
     rows: int = -1
     bytes: int = -1
+    ordered: bool = False
+    """Whether the slices, one after the other, are the result in its order."""
+
+
+def _answer(service: Service, request: Request, asked: Asked, ready: Ready, cut: int) -> _Answer:
+    """Tickets for slices that run when they come back; what cannot wait or be cut runs now."""
+    if cut:
+        return _Answer(_tickets(service, request, asked, ready, cut))
+    wanted = request.slices(service.limits.slices) or 1
+    if not ready.statement.changes:
+        return _run_once(service, request, asked, ready, wanted)
+    # A client that takes every statement for a query.
+    service.done(request, ready.place)
+    if ready.statement.is_update:
+        return _count_once(service, request, asked)
+    return _change_once(service, request, asked, wanted)
+
+
+def _cut(service: Service, request: Request, asked: Asked, ready: Ready) -> int:
+    """Into how many slices a statement is cut that run when they are read; 0 if it runs now."""
+    most, statement = service.limits.slices, ready.statement
+    said = request.slices(most)
+    if statement.changes:
+        return 0
+    if not _is_cut(asked, ready):
+        return 1 if said in (None, 1) else 0
+    if said is not None:
+        return statement.slices(said)
+    if request.reads_every_slice:
+        return statement.slices(min(UNASKED_SLICES, most), rows_each=UNASKED_ROWS)
+    return 1
 
 
 def _is_cut(asked: Asked, ready: Ready) -> bool:
@@ -152,7 +169,7 @@ def _tickets(
 
 def _run_once(
     service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
-) -> tuple[list[Ticket], _Size]:
+) -> _Answer:
     """Run a query now and keep its rows; tickets for slices of them."""
     user, place = request.caller.name, ready.place
     first = _ticket(request, asked, "kept", "")
@@ -170,9 +187,7 @@ def _run_once(
         service.done(request, place)
 
 
-def _change_once(
-    service: Service, request: Request, asked: Asked, wanted: int
-) -> tuple[list[Ticket], _Size]:
+def _change_once(service: Service, request: Request, asked: Asked, wanted: int) -> _Answer:
     """Run a statement that gives the rows it changes: however often they are read, it ran once.
 
     It is committed when its rows are kept: one that is told to have failed changed nothing.
@@ -193,21 +208,16 @@ def _change_once(
             if kept is not None:
                 service.graphs.results(settings.graph).drop(kept.name)
             raise
-    tickets, size = _kept(first, kept, wanted)
-    service.metrics.changed(size.rows)
-    return tickets, size
+    service.metrics.changed(kept.rows)
+    return _kept(first, kept, wanted)
 
 
-def _count_once(
-    service: Service,
-    request: Request,
-    asked: Asked,
-    wanted: int,  # noqa: ARG001
-) -> tuple[list[Ticket], _Size]:
+def _count_once(service: Service, request: Request, asked: Asked) -> _Answer:
+    """Run an update; its ticket is its count."""
     count = run_update(
         service, request, asked.transaction, asked.settings, asked.text, asked.params
     )
-    return [_ticket(request, asked, "count", str(count))], _Size()
+    return _Answer([_ticket(request, asked, "count", str(count))])
 
 
 def _keep(
@@ -232,12 +242,12 @@ def _reads(statement: Statement) -> tuple[tuple[str, str | None, str | None], ..
     return tuple((touch.branch, touch.schema, touch.name) for touch in read)
 
 
-def _kept(first: Ticket, kept: KeptResult, wanted: int) -> tuple[list[Ticket], _Size]:
+def _kept(first: Ticket, kept: KeptResult, wanted: int) -> _Answer:
     """Tickets for slices of kept rows."""
     cut = kept.slices(wanted)
     first = replace(first, text=kept.name, until=kept.until, params=None)
     tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]
-    return tickets, _Size(kept.rows, kept.bytes)
+    return _Answer(tickets, kept.rows, kept.bytes, ordered=True)
 
 
 def _ticket(

@@ -228,6 +228,7 @@ def test_rows_that_a_change_gives_are_read_often_and_changed_once(
 ) -> None:
     with fl.connect(serve().uri) as client:
         info = ask(client, "INSERT INTO Person (name) VALUES ('Dee'), ('Eli') RETURNING name", 1)
+        assert info.ordered
         for _ in range(3):
             assert sorted(read(client, info)["name"].to_pylist()) == ["Dee", "Eli"]
         gone = ask(client, "DELETE FROM Person WHERE name = 'Eli' RETURNING name", 4)
