@@ -13,6 +13,7 @@ from omnigraph_flight.commands import Command, decode_command
 from omnigraph_flight.infos import HOME
 from omnigraph_flight.keeping import Ready
 from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
+from omnigraph_flight.policies import Resource
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import counted, prepare
@@ -56,6 +57,7 @@ class _Source:
 
 def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
     if ticket.language == "kept":
+        _require_readable(service, request, ticket)
         kept = service.graphs.results(ticket.graph)
         first, end = ticket.files or (0, 0)
         return _Source(lambda: kept.read(ticket.text, first, end), _nothing, _nothing)
@@ -67,6 +69,14 @@ def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
             return ready.statement.read(ticket.params, ticket.index, ticket.of)
 
     return _Source(begin, place.connection.cancel, lambda: service.done(request, place))
+
+
+def _require_readable(service: Service, request: Request, ticket: Ticket) -> None:
+    """Ask this server's policies about rows that perhaps another one has kept."""
+    require, caller = service.policies.require, request.caller
+    require(caller, "connect", Resource(ticket.graph))
+    for branch, schema, name in ticket.reads:
+        require(caller, "read", Resource(ticket.graph, branch, schema, name))
 
 
 def _nothing() -> None:
