@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from queue import SimpleQueue
-from typing import TypeAlias
 
 import pyarrow as pa
 from datafusion import DataFrame
@@ -30,9 +29,6 @@ def _loop() -> asyncio.AbstractEventLoop:
 AHEAD = 4
 """How many batches are made before they are asked for."""
 
-_Made: TypeAlias = "SimpleQueue[pa.RecordBatch | BaseException | None]"
-"""Batches on their way; the last thing is none, or what went wrong."""
-
 
 class Running:
     """One running query. `cancel` may be called from any thread.
@@ -43,14 +39,13 @@ class Running:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pump: Future[None] | None = None
-        self._scan: _Scan | None = None
         self._cancelled = False
 
     def batches(self, plan: DataFrame) -> Iterator[pa.RecordBatch]:
         """The batches of a plan, of at most 64K rows each."""
         with engine_failures():
             stream = plan.execute_stream()
-        made: _Made = SimpleQueue()
+        made: SimpleQueue[pa.RecordBatch | BaseException | None] = SimpleQueue()
         room, loop = asyncio.Semaphore(AHEAD), _loop()
         with self._lock:
             if self._cancelled:
@@ -70,29 +65,13 @@ class Running:
     def scanned(
         self, rows: pa.RecordBatchReader, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of a scan by the store, with the columns in that order.
-
-        They are read by a thread of their own: a read that waits for the store cannot be stopped,
-        but whoever waits for it can.
-        """
-        scan = _Scan(rows)
-        with self._lock:
-            if self._cancelled:
-                raise _cancelled()
-            self._scan = scan
-        scan.start()
-        try:
-            while (found := scan.made.get()) is not None and not self._cancelled:
-                if isinstance(found, BaseException):
-                    raise found if isinstance(found, OmniGraphError) else explained(found)
-                scan.room.release()
-                yield from _pieces(found.select(list(columns)))
-            if self._cancelled:
-                raise _cancelled()
-        finally:
-            scan.stop(None)
-            with self._lock:
-                self._scan = None
+        """The batches of a scan by the store, with the columns in that order."""
+        with engine_failures():
+            for batch in rows:
+                with self._lock:
+                    if self._cancelled:
+                        raise _cancelled()
+                yield from _pieces(batch.select(list(columns)))
 
     def cancel(self) -> None:
         """Stop; whoever waits for a batch gets `Cancelled`."""
@@ -100,43 +79,11 @@ class Running:
             self._cancelled = True
             if self._pump is not None:
                 self._pump.cancel()
-            if self._scan is not None:
-                self._scan.stop(_cancelled())
-
-
-class _Scan(threading.Thread):
-    """Reads ahead; the last thing it makes says how it ended."""
-
-    def __init__(self, rows: pa.RecordBatchReader) -> None:
-        super().__init__(name="omnigraph-scan", daemon=True)
-        self._rows = rows
-        self._stopped = False
-        self.made: _Made = SimpleQueue()
-        self.room = threading.Semaphore(AHEAD)
-
-    def run(self) -> None:
-        end: BaseException | None = None
-        try:
-            for batch in self._rows:
-                self.room.acquire()
-                if self._stopped:
-                    return
-                self.made.put(batch)
-        except Exception as error:  # noqa: BLE001 - told to whoever reads
-            end = error
-        finally:
-            self.made.put(end)
-
-    def stop(self, end: BaseException | None) -> None:
-        """Make nothing more; whoever waits gets this at once."""
-        self._stopped = True
-        self.made.put(end)
-        self.room.release()
 
 
 async def _pumped(
     stream: RecordBatchStream,
-    made: _Made,
+    made: SimpleQueue[pa.RecordBatch | BaseException | None],
     room: asyncio.Semaphore,
 ) -> None:
     """Move batches from the engine to their reader; the last thing put says how it ended."""
