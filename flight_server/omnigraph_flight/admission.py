@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from omnigraph_flight.statuses import Busy
 
@@ -31,6 +32,8 @@ class Limits:
     """The most that one result may send; 0 is no limit."""
     kept_bytes: int = 16 * 1024**3
     """The most that is kept of one result that was run once to be read in slices."""
+    kept_bytes_per_graph: int = 64 * 1024**3
+    """The most that all results that are kept of one graph take in its store; 0 is no limit."""
     ingest_bytes: int = 0
     """The most that one upload may bring; 0 is no limit."""
     parameter_bytes: int = 256 * 1024 * 1024
@@ -42,31 +45,39 @@ class Limits:
 
 
 class Admission:
-    """Counts what runs. The condition's lock protects the counts."""
+    """Counts what runs. The condition's lock protects the counts.
+
+    A statement has one place, in which all its slices are read side by side; whoever reads slices
+    more than once needs more places.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._turn = threading.Condition()
         self._running: Counter[str] = Counter()
+        """Places by user."""
+        self._streams: Counter[tuple[str, str]] = Counter()
+        """Slices that are read, by user and call."""
 
     @property
     def running(self) -> int:
         return self._running.total()
 
     @contextmanager
-    def turn(self, user: str) -> Iterator[None]:
+    def turn(self, user: str, call: str) -> Iterator[None]:
         """Hold a place while the block runs."""
-        self.enter(user)
+        self.enter(user, call)
         try:
             yield
         finally:
-            self.leave(user)
+            self.leave(user, call)
 
-    def enter(self, user: str) -> None:
-        """Take a place, waiting for one; refused after a while."""
+    def enter(self, user: str, call: str, *, slices: int = 1) -> None:
+        """Take a place, or part of one for one of so many slices; refused after a while."""
         deadline = time.monotonic() + self._limits.wait_seconds
         with self._turn:
-            while not self._free(user):
+            # Another slice of the call may get the place while this one waits for it.
+            while (alone := self._streams[user, call] % slices == 0) and not self._free(user):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise Busy(
@@ -75,15 +86,18 @@ class Admission:
                         hint="Wait for one of them to finish, then try again.",
                     )
                 self._turn.wait(left)
-            self._running[user] += 1
+            self._streams[user, call] += 1
+            if alone:
+                self._running[user] += 1
+                self._turn.notify_all()
 
-    def leave(self, user: str) -> None:
-        """Give a place back."""
+    def leave(self, user: str, call: str, *, slices: int = 1) -> None:
+        """Give a place back; one that slices share, with the last of them."""
         with self._turn:
-            self._running[user] -= 1
-            if not self._running[user]:
-                del self._running[user]
-            self._turn.notify_all()
+            _count_down(self._streams, (user, call))
+            if self._streams[user, call] % slices == 0:
+                _count_down(self._running, user)
+                self._turn.notify_all()
 
     def idle(self, timeout: float) -> bool:
         """Wait until nothing runs; false if that took too long."""
@@ -95,3 +109,10 @@ class Admission:
             self._running.total() < self._limits.statements
             and self._running[user] < self._limits.statements_per_user
         )
+
+
+def _count_down(counts: Counter[Any], key: Hashable) -> None:
+    """One less; what is at zero is forgotten."""
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

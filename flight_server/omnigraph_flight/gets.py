@@ -13,6 +13,7 @@ from omnigraph_flight.commands import Command, decode_command
 from omnigraph_flight.infos import HOME
 from omnigraph_flight.keeping import Ready
 from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
+from omnigraph_flight.policies import Resource
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import counted, prepare
@@ -56,6 +57,7 @@ class _Source:
 
 def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
     if ticket.language == "kept":
+        _require_readable(service, request, ticket)
         kept = service.graphs.results(ticket.graph)
         first, end = ticket.files or (0, 0)
         return _Source(lambda: kept.read(ticket.text, first, end), _nothing, _nothing)
@@ -69,6 +71,14 @@ def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
     return _Source(begin, place.connection.cancel, lambda: service.done(request, place))
 
 
+def _require_readable(service: Service, request: Request, ticket: Ticket) -> None:
+    """Ask this server's policies about rows that perhaps another one has kept."""
+    require, caller = service.policies.require, request.caller
+    require(caller, "connect", Resource(ticket.graph))
+    for branch, schema, name in ticket.reads:
+        require(caller, "read", Resource(ticket.graph, branch, schema, name))
+
+
 def _nothing() -> None:
     """A kept result ends with its last file, or between two batches."""
 
@@ -76,12 +86,12 @@ def _nothing() -> None:
 def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightDataStream:
     user = request.caller.name
     source = _source(service, request, ticket)
-    service.admission.enter(user)
+    service.admission.enter(user, ticket.call, slices=ticket.of)
     try:
         measured = service.measured("read", ticket.graph, user)
         call = service.calls.begin(ticket.call, user, request.context, source.stop)
     except BaseException:
-        service.admission.leave(user)
+        service.admission.leave(user, ticket.call, slices=ticket.of)
         raise
 
     request.session.enter()  # until the last batch, which is after this call
@@ -89,7 +99,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     def ended(rows: int, size: int, error: BaseException | None = None) -> Exception | None:
         request.session.leave()
         service.calls.end(call)
-        service.admission.leave(user)
+        service.admission.leave(user, ticket.call, slices=ticket.of)
         source.done()
         service.metrics.sent(rows, size)
         measured.end(call.error or error)

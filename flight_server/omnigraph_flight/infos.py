@@ -12,10 +12,11 @@ from omnigraph_flight.keeping import Ready
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.metadata import is_metadata, schema_of
 from omnigraph_flight.puts import run_update
+from omnigraph_flight.results import KeptResult
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import Transaction
 from omnigraph_flight.settings import Settings
-from omnigraph_flight.statements import prepare
+from omnigraph_flight.statements import Statement, prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Language, Ticket
 
@@ -25,8 +26,13 @@ UNASKED_SLICES = 8
 """Into how many slices a scan is cut for a client that reads them all and did not say."""
 UNASKED_ROWS = 10_000
 """So many rows at least are worth a slice of their own."""
+TICKET_PARAMETERS = 64 * 1024
+"""Bytes of parameters that are at most copied into the tickets of many slices."""
 KEPT_TICKETS = 4
 """How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
+
+LONGEST = 24 * 3600.0
+"""How long, in seconds, rows may take to be kept where no limit is set for statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,36 +55,21 @@ def flight_info(
         return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
     asked = _asked(service, request, command)
     place = service.place_of(request, asked.transaction, asked.settings)
-    said = request.slices(service.limits.slices)
-    wanted = said or 1
     with place.lock, place.pinned() as snapshot:
         statement = prepare(place.connection, asked.text)
         schema = statement.result_schema
         ready = Ready(place, statement, snapshot)
-        at_once = not statement.changes and wanted > 1 and not _is_cut(asked, ready)
-        if not statement.changes and not at_once:
-            if said is not None:
-                cut = statement.slices(said)
-            elif request.reads_every_slice and _is_cut(asked, ready):
-                most = min(UNASKED_SLICES, service.limits.slices)
-                cut = statement.slices(most, rows_each=UNASKED_ROWS)
-            else:
-                cut = 1
-            tickets, size = _tickets(service, request, asked, ready, cut), _Size()
-    if at_once:
-        tickets, size = _run_once(service, request, asked, ready, wanted)
-    if statement.changes:
-        service.done(request, place)
-        # A client that takes every statement for a query: it runs here, once.
-        run = _count_once if statement.is_update else _change_once
-        tickets, size = run(service, request, asked, wanted)
+        cut = _cut(service, request, asked, ready)
+    answer = _answer(service, request, asked, ready, cut)
     endpoints = [
         fl.FlightEndpoint(
             wrapped("TicketStatementQuery", statement_handle=service.key.seal(ticket)), []
         )
-        for ticket in tickets
+        for ticket in answer.tickets
     ]
-    return fl.FlightInfo(schema, descriptor, endpoints, size.rows, size.bytes, ordered=at_once)
+    return fl.FlightInfo(
+        schema, descriptor, endpoints, answer.rows, answer.bytes, ordered=answer.ordered
+    )
 
 
 def result_schema(
@@ -117,17 +108,51 @@ def _asked(service: Service, request: Request, command: Command) -> Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
-    """How large a result is, as far as it is known."""
+class _Answer:
+    """Tickets for a result, and how large it is, as far as that is known."""
 
+    tickets: list[Ticket]
     rows: int = -1
     bytes: int = -1
+    ordered: bool = False
+    """Whether the slices, one after the other, are the result in its order."""
+
+
+def _answer(service: Service, request: Request, asked: Asked, ready: Ready, cut: int) -> _Answer:
+    """Tickets for slices that run when they come back; what cannot wait or be cut runs now."""
+    if cut:
+        return _Answer(_tickets(service, request, asked, ready, cut))
+    wanted = request.slices(service.limits.slices) or 1
+    if not ready.statement.changes:
+        return _run_once(service, request, asked, ready, wanted)
+    # A client that takes every statement for a query.
+    service.done(request, ready.place)
+    if ready.statement.is_update:
+        return _count_once(service, request, asked)
+    return _change_once(service, request, asked, wanted)
+
+
+def _cut(service: Service, request: Request, asked: Asked, ready: Ready) -> int:
+    """Into how many slices a statement is cut that run when they are read; 0 if it runs now."""
+    most, statement = service.limits.slices, ready.statement
+    said = request.slices(most)
+    if statement.changes:
+        return 0
+    if not _is_cut(asked, ready):
+        return 1 if said in (None, 1) else 0
+    if said is not None:
+        return statement.slices(said)
+    if request.reads_every_slice:
+        return statement.slices(min(UNASKED_SLICES, most), rows_each=UNASKED_ROWS)
+    return 1
 
 
 def _is_cut(asked: Asked, ready: Ready) -> bool:
     """Whether each slice of a statement can run by itself, on any replica."""
-    one = asked.params is None or asked.params.num_rows == 1
-    return one and ready.snapshot is not None and ready.statement.is_scan
+    params = asked.params
+    # Every ticket carries the parameters, the tickets of a kept result do not.
+    small = params is None or (params.num_rows == 1 and params.nbytes <= TICKET_PARAMETERS)
+    return small and ready.snapshot is not None and ready.statement.is_scan
 
 
 def _tickets(
@@ -144,69 +169,85 @@ def _tickets(
 
 def _run_once(
     service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
-) -> tuple[list[Ticket], _Size]:
+) -> _Answer:
     """Run a query now and keep its rows; tickets for slices of them."""
     user, place = request.caller.name, ready.place
     first = _ticket(request, asked, "kept", "")
     try:
         with (
-            service.admission.turn(user),
+            service.admission.turn(user, first.call),
             service.measured("read", asked.settings.graph, user),
             service.calls.running(first.call, user, request.context, place.connection.cancel),
         ):
             with place.lock, place.pinned(ready.snapshot):
                 rows = ready.statement.read(asked.params, 0, 1)
-            return _kept(service, asked, first, rows, wanted)
+            kept = _keep(service, asked, first, rows, wanted)
+            return _kept(replace(first, reads=_reads(ready.statement)), kept, wanted)
     finally:
         service.done(request, place)
 
 
-def _change_once(
-    service: Service, request: Request, asked: Asked, wanted: int
-) -> tuple[list[Ticket], _Size]:
-    """Run a statement that gives the rows it changes: however often they are read, it ran once."""
+def _change_once(service: Service, request: Request, asked: Asked, wanted: int) -> _Answer:
+    """Run a statement that gives the rows it changes: however often they are read, it ran once.
+
+    It is committed when its rows are kept: one that is told to have failed changed nothing.
+    """
     user, settings = request.caller.name, asked.settings
     first = _ticket(request, asked, "kept", "")
     with (
-        service.admission.turn(user),
+        service.admission.turn(user, first.call),
         service.writing_place(request, asked.transaction, settings) as place,
         service.measured("update", settings.graph, user),
         service.calls.running(first.call, user, request.context, place.connection.cancel),
     ):
-        rows = prepare(place.connection, asked.text).read(asked.params, 0, 1)
-        tickets, size = _kept(service, asked, first, rows, wanted)
-    service.metrics.changed(size.rows)
-    return tickets, size
+        statement, kept = prepare(place.connection, asked.text), None
+        try:
+            with place.connection.one_publish(statement.target):
+                kept = _keep(service, asked, first, statement.read(asked.params, 0, 1), wanted)
+        except BaseException:
+            if kept is not None:
+                service.graphs.results(settings.graph).drop(kept.name)
+            raise
+    service.metrics.changed(kept.rows)
+    return _kept(first, kept, wanted)
 
 
-def _count_once(
-    service: Service,
-    request: Request,
-    asked: Asked,
-    wanted: int,  # noqa: ARG001
-) -> tuple[list[Ticket], _Size]:
+def _count_once(service: Service, request: Request, asked: Asked) -> _Answer:
+    """Run an update; its ticket is its count."""
     count = run_update(
         service, request, asked.transaction, asked.settings, asked.text, asked.params
     )
-    return [_ticket(request, asked, "count", str(count))], _Size()
+    return _Answer([_ticket(request, asked, "count", str(count))])
 
 
-def _kept(
+def _keep(
     service: Service, asked: Asked, first: Ticket, rows: pa.RecordBatchReader, wanted: int
-) -> tuple[list[Ticket], _Size]:
-    """Keep rows in files; tickets for slices of them."""
+) -> KeptResult:
+    """Keep rows in files."""
     limits = service.limits
-    kept = service.graphs.results(asked.settings.graph).keep(
+    return service.graphs.results(asked.settings.graph).keep(
         first.call,
         rows,
         slices=wanted,
         seconds=KEPT_TICKETS * service.key.seconds,
+        longest=limits.statement_seconds or LONGEST,
         most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
+        most_in_all=limits.kept_bytes_per_graph,
     )
+
+
+def _reads(statement: Statement) -> tuple[tuple[str, str | None, str | None], ...]:
+    """What the rows of a statement come from."""
+    read = (touch for touch in statement.touched if touch.action == "read")
+    return tuple((touch.branch, touch.schema, touch.name) for touch in read)
+
+
+def _kept(first: Ticket, kept: KeptResult, wanted: int) -> _Answer:
+    """Tickets for slices of kept rows."""
     cut = kept.slices(wanted)
-    first = replace(first, text=kept.folder, until=kept.until, params=None)
+    first = replace(first, text=kept.name, until=kept.until, params=None)
     tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]
-    return tickets, _Size(kept.rows, kept.bytes)
+    return _Answer(tickets, kept.rows, kept.bytes, ordered=True)
 
 
 def _ticket(

@@ -81,12 +81,12 @@ def run_update(
     params: pa.RecordBatch | None,
 ) -> int:
     """Run a statement that changes something, once; how many rows it changed."""
-    user = request.caller.name
+    user, call = request.caller.name, secrets.token_hex(8)
     with (
-        service.admission.turn(user),
+        service.admission.turn(user, call),
         service.writing_place(request, transaction, settings) as place,
         service.measured("update", settings.graph, user),
-        service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
+        service.calls.running(call, user, request.context, place.connection.cancel),
     ):
         if params is None:
             count = run_text(place.connection, text)
@@ -100,7 +100,7 @@ def run_update(
 def _ingest(
     service: Service, request: Request, command: Command, reader: fl.MetadataRecordBatchReader
 ) -> int:
-    body, user = command.body, request.caller.name
+    body, user, call = command.body, request.caller.name, secrets.token_hex(8)
     options = body.table_definition_options
     mode = _MODES.get((options.if_not_exist, options.if_exists))
     if mode is None:
@@ -114,10 +114,10 @@ def _ingest(
     settings = request.settings
     catalog, schema = optional(body, "catalog") or None, optional(body, "schema") or None
     with (
-        service.admission.turn(user),
+        service.admission.turn(user, call),
         service.writing_place(request, transaction, settings) as place,
         service.measured("upload", settings.graph, user),
-        service.calls.running(secrets.token_hex(8), user, request.context, place.connection.cancel),
+        service.calls.running(call, user, request.context, place.connection.cancel),
     ):
         count: int = place.connection.ingest(
             body.table,

@@ -1,9 +1,9 @@
 """Results that are run once and read in slices, by any replica.
 
 A query that is no scan cannot be run in parts: its rows go once, as they are made, into files below
-the graph's own root, where every replica finds them; tickets name the files of their slice. A
-folder is called after the second in which it ends, so that whoever comes by may delete what is
-over, whether or not the server that wrote it still lives.
+the graph's own root, where every replica finds them; tickets name the files of their slice. Files
+are called after the second in which they may go, so that whoever comes by may delete what is over,
+whether or not the server that wrote it still lives.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FILE_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class KeptResult:
-    """The rows of one statement, in so many files of one folder."""
+    """The rows of one statement, in so many files."""
 
-    folder: str
+    name: str
     files: int
     rows: int
     bytes: int
@@ -48,44 +48,60 @@ class Results:
 
     def keep(
         self,
-        name: str,
+        call: str,
         rows: pa.RecordBatchReader,
         *,
         slices: int,
         seconds: float,
+        longest: float,
         most_bytes: int = 0,
+        most_in_all: int = 0,
     ) -> KeptResult:
-        """Read all rows into files; nothing stays behind if that fails."""
-        until = time.time() + seconds
-        folder = f"{FOLDER}/{int(until) + 1}-{name}"
+        """Read all rows into files, for so many seconds; nothing stays behind if that fails.
+
+        Its own bytes and those of all that is kept have limits, 0 for none. Files may not go while
+        others are written, which takes `longest` seconds at most.
+        """
+        written = time.time() + longest
+        name = f"{int(written + seconds) + 1}-{call}"
         files = count = size = 0
+        others = self._live() if most_in_all else 0
         try:
             for part in _parts(rows, slices):
                 count += sum(batch.num_rows for batch in part)
                 size += sum(batch.nbytes for batch in part)
                 if most_bytes and size > most_bytes:
                     raise ResourceLimit("the size of a result in bytes", most_bytes, size)
-                self._raw.write(_file(folder, files), _ipc(rows.schema, part))
+                if most_in_all and others + size > most_in_all:
+                    raise ResourceLimit(
+                        "the size of all kept results in bytes (limits.kept_bytes_per_graph)",
+                        most_in_all,
+                        others + size,
+                    )
+                self._raw.write(_file(name, files), _ipc(rows.schema, part))
                 files += 1
         except BaseException:
-            self.drop(folder)
+            self.drop(name)
             raise
-        return KeptResult(folder, files, count, size, until)
+        until = min(time.time(), written) + seconds
+        return KeptResult(name, files, count, size, until)
 
-    def read(self, folder: str, first: int, end: int) -> pa.RecordBatchReader:
+    def read(self, name: str, first: int, end: int) -> pa.RecordBatchReader:
         """The rows of some files, one file in memory at a time."""
-        opened = pa.ipc.open_stream(self._contents(folder, first))
+        opened = pa.ipc.open_stream(self._contents(name, first))
 
         def batches() -> Iterator[pa.RecordBatch]:
             yield from opened
             for number in range(first + 1, end):
-                yield from pa.ipc.open_stream(self._contents(folder, number))
+                yield from pa.ipc.open_stream(self._contents(name, number))
 
         return pa.RecordBatchReader.from_batches(opened.schema, batches())
 
-    def drop(self, folder: str) -> None:
+    def drop(self, name: str) -> None:
         """Delete a kept result."""
-        self._raw.delete([file.path for file in self._raw.list(folder)])
+        ours = f"{FOLDER}/{name}-"
+        files = self._raw.list(FOLDER)
+        self._raw.delete([file.path for file in files if file.path.startswith(ours)])
 
     def sweep(self, now: float | None = None) -> int:
         """Delete what is over; how many files that were."""
@@ -94,19 +110,25 @@ class Results:
         self._raw.delete(over)
         return len(over)
 
-    def _contents(self, folder: str, number: int) -> bytes:
-        found = self._raw.read(_file(folder, number))
+    def _live(self) -> int:
+        """The bytes of all that is kept and not over."""
+        now = time.time()
+        return sum(file.size for file in self._raw.list(FOLDER) if _until(file.path) >= now)
+
+    def _contents(self, name: str, number: int) -> bytes:
+        found = self._raw.read(_file(name, number))
         if found is None:
             raise NotFound("this result is no longer kept", hint="Run the statement again.")
         return found
 
 
-def _file(folder: str, number: int) -> str:
-    return f"{folder}/{number:06d}.arrow"
+def _file(name: str, number: int) -> str:
+    # No folder of its own: on a disk it would stay behind, empty.
+    return f"{FOLDER}/{name}-{number:06d}.arrow"
 
 
 def _until(path: str) -> float:
-    """The second in the name of a file's folder; what is called otherwise is not ours."""
+    """The second in the name of a file; what is called otherwise is not ours."""
     second = path.removeprefix(f"{FOLDER}/").partition("-")[0]
     return float(second) if second.isdecimal() else float("inf")
 

@@ -22,7 +22,7 @@ from omnigraph.query.ir import ReadPlan
 from omnigraph.schema.arrow import arrow_type
 from omnigraph_flight.tickets import Language
 from omnigraph_sql.catalog_tables import EDGES, NODES
-from omnigraph_sql.guard import Action
+from omnigraph_sql.guard import Action, Touch
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")
@@ -44,6 +44,14 @@ class Statement(Protocol):
     @property
     def changes(self) -> bool:
         """Whether it changes something; it may give the changed rows."""
+
+    @property
+    def target(self) -> str:
+        """The branch it writes to, if it gives the rows it changes."""
+
+    @property
+    def touched(self) -> frozenset[Touch]:
+        """What its rows come from."""
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -109,6 +117,14 @@ class SqlStatement:
         return self._statement.changes
 
     @property
+    def target(self) -> str:
+        return self._statement.target
+
+    @property
+    def touched(self) -> frozenset[Touch]:
+        return self._statement.touched
+
+    @property
     def result_schema(self) -> pa.Schema:
         return self._statement.result_schema or COUNT
 
@@ -129,15 +145,16 @@ class SqlStatement:
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
         if of > 1:
             return self._statement.read_slice(index, of, params)
-        if params is None or params.num_rows == 1:
-            return _rows(self._statement.execute(params))
-        return pa.RecordBatchReader.from_batches(self.result_schema, self._each(params))
+        if self.changes and params is not None and params.num_rows != 1:
+            return pa.RecordBatchReader.from_batches(self.result_schema, self._each(params))
+        # Planned now, while its moment is pinned; the rows of all sets are made as they are read.
+        return _rows(self._statement.execute(params))
 
     def update(self, params: pa.RecordBatch | None) -> int:
         return _count(self._statement.execute(params))
 
     def _each(self, params: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of every set of parameters, one after the other."""
+        """The rows that every set of parameters changes, one after the other."""
         for index in range(params.num_rows):
             yield from _rows(self._statement.execute(params.slice(index, 1)))
 
@@ -157,7 +174,7 @@ class GqStatement:
             text if stored is None else self._graph.stored_query(stored, self._moment).source
         )
         self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
-        _touch(connection, self._compiled)
+        self.touched = _touch(connection, self._compiled)
 
     @property
     def is_update(self) -> bool:
@@ -166,6 +183,10 @@ class GqStatement:
     @property
     def changes(self) -> bool:
         return self.is_update
+
+    @property
+    def target(self) -> str:
+        return self._connection.catalog
 
     @cached_property
     def result_schema(self) -> pa.Schema:
@@ -227,8 +248,8 @@ class GqStatement:
         return [_json_values(row) for row in params.to_pylist()]
 
 
-def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> None:
-    """Tell the session's guard which types a query reads and writes."""
+def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozenset[Touch]:
+    """Tell the session's guard which types a query reads and writes; the same for later."""
     pins = connection.pins()
     actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
         ("read", query.descriptor.reads),
@@ -238,6 +259,7 @@ def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> None:
         for fact in facts:
             schema = NODES if fact.kind == "node" else EDGES
             pins.touch(action, connection.catalog, schema, fact.type_name)
+    return frozenset(pins.touched)
 
 
 def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:

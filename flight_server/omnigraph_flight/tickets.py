@@ -24,7 +24,7 @@ _MAC = hashlib.sha256().digest_size
 _LENGTH = struct.Struct(">I")
 
 Language = Literal["sql", "gq", "count", "kept"]
-"""What a ticket's text is: a statement, the count of an update, or the folder of a kept result."""
+"""What a ticket's text is: a statement, the count of an update, or the name of a kept result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Ticket:
     of: int = 1
     files: tuple[int, int] | None = None
     """Which files of a kept result, first and behind the last."""
+    reads: tuple[tuple[str, str | None, str | None], ...] = ()
+    """Branch, schema and name of what a kept result was read from: policies are asked again."""
     until: float | None = None
     """When a kept result ends, however often its tickets are renewed."""
     transaction: str | None = None
@@ -101,6 +103,7 @@ class TicketKey:
         (length,) = _LENGTH.unpack_from(body)
         facts: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
         facts["files"] = facts["files"] and tuple(facts["files"])
+        facts["reads"] = tuple(tuple(each) for each in facts["reads"])
         return Ticket(**facts, params=_batch(body[_LENGTH.size + length :]))
 
     def _mac(self, body: bytes) -> bytes:

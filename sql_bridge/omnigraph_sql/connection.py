@@ -119,11 +119,11 @@ class Connection:
         """Whether a transaction is open."""
         return self._transaction is not None
 
-    def begin(self) -> None:
-        """Open a transaction on the current branch; it sees the branch as it is now."""
+    def begin(self, catalog: str | None = None) -> None:
+        """Open a transaction on a branch, the current one unless told, as it is now."""
         if self._transaction is not None:
             raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
-        self._transaction = SessionTransaction(self.graph, self.catalog, self.user)
+        self._transaction = SessionTransaction(self.graph, catalog or self.catalog, self.user)
 
     def explain_commit(self, message: str) -> None:
         """Say what the commit of the open transaction has as its message."""
@@ -153,12 +153,15 @@ class Connection:
         require_transaction(self._transaction).release(name)
 
     @contextmanager
-    def one_publish(self) -> Iterator[None]:
-        """A block whose statements are one transaction, unless one is open already."""
+    def one_publish(self, catalog: str | None = None) -> Iterator[None]:
+        """A block whose statements are one transaction, unless one is open already.
+
+        They write to the current branch unless another is named.
+        """
         if self._transaction is not None:
             yield
             return
-        self.begin()
+        self.begin(catalog)
         try:
             yield
         except BaseException:

@@ -34,6 +34,8 @@ class Pins:
         self.current = current
         self._branch_of = branch_of
         self._found: dict[str, Snapshot] = dict(pinned or {})
+        self.touched: set[Touch] = set()
+        """What the guard was told and let pass."""
 
     def snapshot(self, catalog: str | None = None) -> Snapshot:
         """The pinned snapshot of a catalog; none is the current one."""
@@ -56,7 +58,9 @@ class Pins:
         branch = self.snapshot(catalog).branch
         if is_hidden(branch):  # a transaction's own, which stands for the branch it will change
             branch = catalog.partition("@")[0]
-        self._guard(Touch(action, branch, schema, name))
+        touched = Touch(action, branch, schema, name)
+        self._guard(touched)
+        self.touched.add(touched)
 
     def moments(self) -> Moments:
         """What was pinned."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.guard import Touch
 from omnigraph_sql.parameters import Params
 from omnigraph_sql.parsing import Parsed
 from omnigraph_sql.session_options import is_set
@@ -33,6 +34,16 @@ class Script:
     def changes(self) -> bool:
         """Whether one of them changes something."""
         return self.is_update or any(statement.changes for statement in self._statements)
+
+    @property
+    def target(self) -> str:
+        """The branch they write to."""
+        return self.connection.catalog
+
+    @property
+    def touched(self) -> frozenset[Touch]:
+        """What the last statement reads, whose rows are the answer."""
+        return self._statements[-1].touched
 
     @property
     def result_schema(self) -> pa.Schema | None:

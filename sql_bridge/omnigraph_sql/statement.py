@@ -10,6 +10,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql import writing
+from omnigraph_sql.guard import Touch
 from omnigraph_sql.inquiries import as_query
 from omnigraph_sql.parameters import Params, parameter_schema
 from omnigraph_sql.parsing import Parsed, parse_one
@@ -24,6 +25,7 @@ from omnigraph_sql.slices import is_sliceable, part_of
 from omnigraph_sql.sql_types import sql_name
 from omnigraph_sql.streams import reader
 from omnigraph_sql.writing.returning import returned_schema, returns_rows
+from omnigraph_sql.writing.targets import target_name
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -55,6 +57,19 @@ class Statement:
     def changes(self) -> bool:
         """Whether it changes something, also if it gives the changed rows."""
         return self.is_update or self._returns
+
+    @property
+    def target(self) -> str:
+        """The branch that one with RETURNING writes to; of others, the session's own."""
+        connection = self.connection
+        if not self._returns:
+            return connection.catalog
+        return target_name(connection, self._tree.this).catalog
+
+    @property
+    def touched(self) -> frozenset[Touch]:
+        """What a query reads, as far as it was planned."""
+        return frozenset(self._planned.pins.touched if self._planned else ())
 
     @property
     def result_schema(self) -> pa.Schema | None:

@@ -73,3 +73,17 @@ def begin(client: fl.FlightClient) -> bytes:
     """Begin a transaction; its id."""
     begun = action(client, "BeginTransaction", wrapped("ActionBeginTransactionRequest"))
     return bytes(decode_command(begun).body.transaction_id)
+
+
+def prepared(client: fl.FlightClient, sql: str, params: pa.RecordBatch) -> bytes:
+    """The command that runs a prepared query with these sets of parameters bound to it."""
+    request = wrapped("ActionCreatePreparedStatementRequest", query=sql)
+    made = decode_command(action(client, "CreatePreparedStatement", request)).body
+    handle = bytes(made.prepared_statement_handle)
+    command = wrapped("CommandPreparedStatementQuery", prepared_statement_handle=handle)
+    writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), params.schema)
+    with writer:
+        writer.write_batch(params)
+        writer.done_writing()
+        reader.read()
+    return command

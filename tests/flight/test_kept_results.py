@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -14,7 +16,7 @@ from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph_flight.admission import Limits
 from omnigraph_flight.messages import encoded, message, wrapped
-from omnigraph_flight.results import FILE_BYTES, FOLDER, Results
+from omnigraph_flight.results import FILE_BYTES, FOLDER, KeptResult, Results
 from support.social import assert_sound
 
 DIGITS = "WITH d(v) AS (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
@@ -39,7 +41,8 @@ def read(client: fl.FlightClient, info: fl.FlightInfo) -> pa.Table:
 
 
 def files(graph: Graph) -> list[Path]:
-    return sorted(Path(graph.uri, FOLDER).rglob("*.arrow"))
+    """Everything there is of kept results, folders too."""
+    return sorted(Path(graph.uri, FOLDER).rglob("*"))
 
 
 def test_its_slices_are_the_result_in_order(serve: Serve, graph: Graph) -> None:
@@ -61,6 +64,21 @@ def test_a_large_one_is_kept_in_files_of_bounded_size(serve: Serve, graph: Graph
         assert 1 < len(info.endpoints) <= 64
         assert all(file.stat().st_size < 2 * FILE_BYTES for file in files(graph))
         assert read(client, info)["n"].to_pylist() == list(range(1_000_000))
+
+
+def test_its_slices_are_read_at_once_in_the_place_of_one_statement(serve: Serve) -> None:
+    server = serve(limits=Limits(statements_per_user=1, wait_seconds=0.1))
+    with fl.connect(server.uri) as client, fl.connect(server.uri) as second:
+        info = ask(client, f"SELECT n, repeat('x', 50) AS t FROM ({MILLION}) m ORDER BY n", 2)
+        open_ = client.do_get(info.endpoints[0].ticket)
+        try:
+            open_.read_chunk()
+            with pytest.raises(fl.FlightUnavailableError, match="busy"):
+                ask(second, COUNTED, 2)
+            assert second.do_get(info.endpoints[1].ticket).read_all().num_rows
+        finally:
+            open_.cancel()  # a client with an open stream waits for it at its end
+    assert server.service.admission.idle(5)
 
 
 def test_any_replica_with_the_key_serves_it(serve: Serve) -> None:
@@ -133,6 +151,23 @@ def test_one_that_fails_leaves_nothing(serve: Serve, graph: Graph) -> None:
     assert server.service.admission.idle(5)
 
 
+def test_all_that_a_graph_keeps_has_a_limit(serve: Serve, graph: Graph) -> None:
+    server = serve(limits=Limits(kept_bytes_per_graph=20_000))
+    with fl.connect(server.uri) as client:
+        ask(client, COUNTED, 2)  # 8,000 bytes and a little
+        over = Path(graph.uri, FOLDER, "1000-over-000000.arrow")
+        over.write_bytes(bytes(20_000))  # waits to be swept, and does not count
+        second = ask(client, COUNTED, 2)
+        before = files(graph)
+        with pytest.raises(pa.ArrowException, match=r"resource_limit[^>]*kept_bytes_per_graph"):
+            ask(client, COUNTED, 2)
+        assert files(graph) == before
+        told = message("FlightInfo")
+        told.ParseFromString(second.serialize())
+        action(client, "CancelFlightInfo", encoded("CancelFlightInfoRequest", info=told))
+        assert read(client, ask(client, COUNTED, 2)).num_rows == 1000
+
+
 def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> None:
     server = serve()
     with fl.connect(server.uri) as client:
@@ -140,11 +175,38 @@ def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> No
     kept = server.service.graphs.results("social")
     stray = Path(graph.uri, FOLDER, "not-ours.arrow")
     stray.write_bytes(b"")
-    assert kept.sweep() == 0
-    assert Results(graph.uri, {}).sweep(time.time() + 4 * 3600 + 2) == 4
+    assert kept.sweep(time.time() + 4 * 3600) == 0
+    assert Results(graph.uri, {}).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
     assert files(graph) == [stray]
     with fl.connect(server.uri) as client, pytest.raises(KeyError, match="no longer kept"):
         read(client, info)
+
+
+def test_its_life_begins_when_it_is_written(
+    serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Results.keep
+
+    def keep_slowly(
+        self: Results,
+        call: str,
+        rows: pa.RecordBatchReader,
+        **more: Any,  # noqa: ANN401
+    ) -> KeptResult:
+        def swept() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                yield batch
+                Results(graph.uri, {}).sweep(time.time() + 500)  # a statement may take 600
+
+        slow = pa.RecordBatchReader.from_batches(rows.schema, swept())
+        return keep(self, call, slow, **more)
+
+    monkeypatch.setattr(Results, "keep", keep_slowly)
+    with fl.connect(serve(ticket_seconds=10).uri) as client:
+        info = ask(client, MILLION, 2)
+        assert read(client, info).num_rows == 1_000_000
+        ended = time.time()
+    assert Results(graph.uri, {}).sweep(ended + 4 * 10 - 1) == 0
 
 
 def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:
@@ -166,8 +228,67 @@ def test_rows_that_a_change_gives_are_read_often_and_changed_once(
 ) -> None:
     with fl.connect(serve().uri) as client:
         info = ask(client, "INSERT INTO Person (name) VALUES ('Dee'), ('Eli') RETURNING name", 1)
+        assert info.ordered
         for _ in range(3):
             assert sorted(read(client, info)["name"].to_pylist()) == ["Dee", "Eli"]
         gone = ask(client, "DELETE FROM Person WHERE name = 'Eli' RETURNING name", 4)
         assert read(client, gone)["name"].to_pylist() == ["Eli"]
     assert graph.snapshot().count("Person") == 4
+
+
+RETURNING = "INSERT INTO Person (name) VALUES ('Dee') RETURNING name"
+
+
+def branches(graph: Graph) -> list[str]:
+    """Also those of transactions."""
+    return sorted(branch.name for branch in graph.branches(hidden=True))
+
+
+def test_a_change_whose_rows_are_too_many_did_not_happen(serve: Serve, graph: Graph) -> None:
+    with (
+        fl.connect(serve(limits=Limits(result_bytes=2)).uri) as client,
+        pytest.raises(pa.ArrowException, match="resource_limit"),
+    ):
+        ask(client, RETURNING, 1)
+    assert graph.snapshot().count("Person") == 3
+    assert (files(graph), branches(graph)) == ([], ["main"])
+
+
+def test_a_change_whose_rows_cannot_be_stored_did_not_happen(serve: Serve, graph: Graph) -> None:
+    Path(graph.uri, FOLDER).write_bytes(b"in the way")
+    with (
+        fl.connect(serve().uri) as client,
+        pytest.raises((pa.ArrowException, fl.FlightError), match="cannot"),
+    ):
+        ask(client, RETURNING, 1)
+    assert graph.snapshot().count("Person") == 3
+
+
+def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
+    serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Results.keep
+
+    def keep_while_another_writes(self: Results, *given: Any, **more: Any) -> KeptResult:  # noqa: ANN401
+        kept = keep(self, *given, **more)
+        with graph.transaction() as txn:
+            txn.insert("Person", [{"name": "Dee", "age": 1}])
+        return kept
+
+    monkeypatch.setattr(Results, "keep", keep_while_another_writes)
+    with (
+        fl.connect(serve().uri) as client,
+        pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"),
+    ):
+        ask(client, RETURNING, 1)
+    assert graph.snapshot().count("Person") == 4
+    assert (files(graph), branches(graph)) == ([], ["main"])
+
+
+def test_a_change_of_another_branch_gives_its_rows(serve: Serve, graph: Graph) -> None:
+    graph.create_branch("other")
+    with fl.connect(serve().uri) as client:
+        sql = "INSERT INTO other.nodes.Person (name) VALUES ('Dee') RETURNING name"
+        assert read(client, ask(client, sql, 1))["name"].to_pylist() == ["Dee"]
+    assert graph.snapshot("other").count("Person") == 4
+    assert (graph.snapshot().count("Person"), branches(graph)) == (3, ["main", "other"])

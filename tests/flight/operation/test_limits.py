@@ -58,7 +58,7 @@ def test_the_maintenance_thread_compacts_and_sweeps(
             txn.insert("Person", [{"name": f"p{number}"}])
     monkeypatch.setattr(maintenance, "LOOK_SECONDS", 0.1)
     before = graph.snapshot().commit
-    over = Path(graph.uri, "__results", "1000-old", "000000.arrow")
+    over = Path(graph.uri, "__results", "1000-old-000000.arrow")
     over.parent.mkdir(parents=True)
     over.write_bytes(b"")
     serve(optimize_seconds=0.2)

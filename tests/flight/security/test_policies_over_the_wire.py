@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import DatabaseOptions, dbapi
 from adbc_driver_manager import Error
@@ -11,6 +12,7 @@ from flight.clients import rows, run
 from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph_flight.authentication import User, token_sha256
+from omnigraph_flight.messages import wrapped
 from omnigraph_flight.running import Server
 
 POLICIES = """
@@ -106,3 +108,48 @@ def test_what_may_be_changed_is(guarded: Server, graph: Graph) -> None:
             cursor.adbc_ingest("Person", table, mode="append", db_schema_name="nodes")
     assert graph.snapshot("bobs").count("Person") == 5
     assert graph.snapshot().count("Person") == 3
+
+
+@pytest.mark.parametrize(
+    ("sql", "refused"),
+    [
+        ("SELECT name FROM Person ORDER BY name", None),
+        ("SELECT 1 AS n", None),
+        ("SELECT count(*) FROM Club", "read social/main/nodes.Club"),
+        ("SELECT name FROM clubs ORDER BY name", "read social/main/nodes.Club"),
+        ("SELECT count(*) FROM traverse('Member', 'Club')", "read social/main/nodes.Club"),
+        (
+            "query q() { match { $p: Person $p member $c } return { $c.name } }",
+            "read social/main/nodes.Club",
+        ),
+    ],
+)
+def test_kept_rows_are_given_only_to_whom_may_read_what_they_come_from(
+    serve: Serve, graph: Graph, sql: str, refused: str | None
+) -> None:
+    """Another replica, or this one after a restart, may have other policies."""
+    bob, everything = User("bob", token_sha256("bob")), "permit(principal, action, resource);"
+    lax = serve(users=(bob,), policies=everything, ticket_key="shared")
+    strict = serve(users=(bob,), policies=POLICIES, ticket_key="shared")
+    closed = serve(users=(bob,), policies="", ticket_key="shared")
+    with connected(lax, "bob") as client:
+        run(client, "CREATE VIEW clubs AS SELECT name FROM Club")
+    options = fl.FlightCallOptions(
+        headers=[(b"authorization", b"Bearer bob"), (b"x-omnigraph-slices", b"2")]
+    )
+    asked = fl.FlightDescriptor.for_command(wrapped("CommandStatementQuery", query=sql))
+    with fl.connect(lax.uri) as client:
+        for _ in range(2):  # the second time with a plan that is remembered
+            ticket = client.get_flight_info(asked, options).endpoints[0].ticket
+        client.do_get(ticket, options).read_all()
+    with fl.connect(strict.uri) as client:
+        if refused is None:
+            client.do_get(ticket, options).read_all()
+        else:
+            with pytest.raises(fl.FlightUnauthorizedError, match=f"bob may not {refused}"):
+                client.do_get(ticket, options).read_all()
+    with (
+        fl.connect(closed.uri) as client,
+        pytest.raises(fl.FlightUnauthorizedError, match="bob may not connect"),
+    ):
+        client.do_get(ticket, options).read_all()
