@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,9 +120,7 @@ def serve(
     from omnigraph_flight.running import Server
 
     config = _configured(invocation, uri, graphs, config_file, flags)
-    _log_to_stderr(config.log)
-    ended = _signalled()
-    with Server(config) as server:
+    with _log_to_stderr(config.log), _signals() as ended, Server(config) as server:
         if invocation.json:
             output.write_json({"uri": server.uri, "metrics_port": server.metrics_port})
         else:
@@ -182,20 +182,32 @@ def how_to_connect(server: Server) -> list[str]:
     return lines
 
 
-def _signalled() -> threading.Event:
-    """Set when somebody asks the process to end."""
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """An event that is set when somebody asks the process to end."""
     ended = threading.Event()
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, lambda *_: ended.set())
-    return ended
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(kind, lambda *_: ended.set()) for kind in kinds]
+    try:
+        yield ended
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
 
 
-def _log_to_stderr(kind: str) -> None:
+@contextmanager
+def _log_to_stderr(kind: str) -> Iterator[None]:
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if kind == "json" else logging.Formatter(_TEXT))
     logger = logging.getLogger("omnigraph")
-    logger.handlers = [handler]
+    level = logger.level
+    logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 _TEXT = "%(asctime)s %(levelname)s %(message)s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import signal
 import subprocess
@@ -127,8 +128,11 @@ def test_what_cannot_be_is_refused_at_once(
 ) -> None:
     monkeypatch.setattr("omnigraph.cli.app._loaded", lambda plugin: serve_command)
     monkeypatch.setattr("omnigraph.cli.app._plugins", lambda: {"serve": object()})
+    before = list(logging.getLogger("omnigraph").handlers), signal.getsignal(signal.SIGINT)
     assert run(["serve", *arguments]) in (2, 3)
     assert told in capsys.readouterr().err
+    after = logging.getLogger("omnigraph").handlers, signal.getsignal(signal.SIGINT)
+    assert after == before, "log and signals of the process that runs it are its own"
 
 
 def test_a_port_that_is_taken(server: Server, serve: Serve) -> None:
