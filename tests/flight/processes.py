@@ -6,8 +6,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -27,28 +30,38 @@ def command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def serving(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server and what it says."""
-    process = subprocess.Popen(
-        command(*arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
+def serving(
+    *arguments: str, log: Path | None = None, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running server and what it says; its log goes to a file.
+
+    A pipe that nobody reads would stop the server when it is full.
+    """
+    with (
+        log.open("w+") if log else tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command(*arguments),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, **environment},
+        ) as process,
+    ):
+        try:
+            yield process, _said_at_start(process, errors)
+        finally:
+            process.kill()
+
+
+def _said_at_start(process: subprocess.Popen[str], errors: IO[str]) -> str:
     assert process.stdout is not None
-    said: list[str] = []
-    try:
-        for line in process.stdout:
-            said.append(line)
-            if line.startswith(("BI ", "}")):
-                break
-        else:
-            pytest.fail(f"it did not start: {process.stderr and process.stderr.read()}")
-        yield process, "".join(said)
-    finally:
-        process.kill()
-        process.communicate()
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.startswith(("BI ", "}")):
+            return said
+    errors.seek(0)
+    pytest.fail(f"it did not start: {errors.read()}")
 
 
 def uri_in(said: str) -> str:

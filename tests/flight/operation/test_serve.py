@@ -77,11 +77,12 @@ def _get(url: str) -> str:
 def test_a_file_the_environment_and_flags_configure_it(graph: Graph, tmp_path: Path) -> None:
     file = tmp_path / "server.toml"
     file.write_text(f'port = 1\nlog = "json"\n[graphs]\nsocial = "{graph.uri}"\n')
-    with serving("--config", str(file), OMNIGRAPH_PORT="0") as (process, said):
+    log = tmp_path / "log"
+    with serving("--config", str(file), log=log, OMNIGRAPH_PORT="0") as (process, said):
         assert "Serving social" in said
         process.send_signal(signal.SIGINT)
-        _, log = process.communicate(timeout=30)
-        assert json.loads(log.splitlines()[-1])["level"] == "info"
+        process.wait(timeout=30)
+    assert json.loads(log.read_text().splitlines()[-1])["level"] == "info"
 
 
 def test_limits_are_flags_and_variables_too(graph: Graph) -> None:
@@ -97,13 +98,15 @@ def test_limits_are_flags_and_variables_too(graph: Graph) -> None:
         assert rows(client, "SELECT 7") == [(7,)]
 
 
-def test_the_log_says_who_changed_what_and_at_what_cost(graph: Graph) -> None:
-    with serving(graph.uri, "--port", "0", "--log", "json") as (process, said):
+def test_the_log_says_who_changed_what_and_at_what_cost(graph: Graph, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with serving(graph.uri, "--port", "0", "--log", "json", log=log) as (process, said):
         with dbapi.connect(uri_in(said), autocommit=True) as client:
             run_statement(client, "INSERT INTO Person (name) VALUES ('Dee')")
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
-    (told,) = [line for line in map(json.loads, log.splitlines()) if "kind" in line]
+        process.wait(timeout=60)
+    lines = map(json.loads, log.read_text().splitlines())
+    (told,) = [line for line in lines if "kind" in line]
     assert (told["kind"], told["user"], told["outcome"]) == ("update", "anonymous", "ok")
     assert told["storage_operations"] > 0
     assert told["seconds"] > 0
