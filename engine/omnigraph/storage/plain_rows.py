@@ -29,6 +29,9 @@ def cast_column(column: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
     """A column with the type of a field; values that do not fit are refused, never cut off."""
     if column.type == target.type:
         return column
+    if column.null_count == len(column) > 0:
+        # Nothing but nulls is of every type, whatever type they came with.
+        return pa.chunked_array([pa.nulls(len(column), target.type)])
     try:
         return _cast(column, target.type)
     except (pa.ArrowException, ValueError) as error:
