@@ -13,6 +13,7 @@ from omnigraph_flight.commands import decode, decode_command, optional
 from omnigraph_flight.keeping import Prepared
 from omnigraph_flight.messages import encoded, message, wrapped
 from omnigraph_flight.service import Request, Service
+from omnigraph_flight.settings import DEFAULT_SCHEMA
 from omnigraph_flight.statements import prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Ticket
@@ -102,6 +103,7 @@ def _end_transaction(service: Service, request: Request, body: bytes) -> list[by
         finally:
             if not place.connection.in_transaction:
                 service.sessions.ended(transaction)
+                service.prepared.outlive(asked.transaction_id)
     return []
 
 
@@ -168,7 +170,7 @@ def _get_options(service: Service, request: Request, body: bytes) -> list[bytes]
         "graph": settings.graph,
         "catalog": settings.catalog,
         "branch": settings.catalog,
-        "schema": settings.schema or "public",
+        "schema": settings.schema or DEFAULT_SCHEMA,
         "dialect": settings.dialect,
     }
     for name, value in shown.items():

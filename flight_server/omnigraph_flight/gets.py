@@ -33,6 +33,9 @@ def do_get(service: Service, request: Request, ticket: fl.Ticket) -> fl.FlightDa
     opened = service.key.open(command.body.statement_handle, request.caller.name)
     if opened.language == "count":
         return fl.RecordBatchStream(counted(int(opened.text)))
+    if opened.language == "rows" and opened.params is not None:
+        service.metrics.sent(opened.params.num_rows, opened.params.nbytes)
+        return fl.RecordBatchStream(pa.Table.from_batches([opened.params]))
     return _stream(service, request, opened)
 
 

@@ -23,8 +23,9 @@ from omnigraph_flight.statuses import Forbidden
 _MAC = hashlib.sha256().digest_size
 _LENGTH = struct.Struct(">I")
 
-Language = Literal["sql", "gq", "count", "kept"]
-"""What a ticket's text is: a statement, the count of an update, or the name of a kept result."""
+Language = Literal["sql", "gq", "count", "kept", "rows"]
+"""What a ticket's text is: a statement, the count of an update, or the name of a kept result; rows
+stand in place of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)

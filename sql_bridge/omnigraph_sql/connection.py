@@ -125,6 +125,13 @@ class Connection:
             raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
         self._transaction = SessionTransaction(self.graph, catalog or self.catalog, self.user)
 
+    def check_out(self, catalog: str) -> None:
+        """Make a branch or moment the current catalog; a transaction that wrote nothing follows."""
+        self.graph.snapshot(catalog)  # one that is not there is told at once
+        if self._transaction is not None:
+            self._transaction.move(catalog)
+        self.catalog = catalog
+
     def explain_commit(self, message: str) -> None:
         """Say what the commit of the open transaction has as its message."""
         require_transaction(self._transaction).message = message

@@ -39,6 +39,12 @@ class SessionTransaction:
             self.branch = self._fork(f"{self.base.branch}@{self.base.commit}")
         return self.branch
 
+    def move(self, catalog: str) -> None:
+        """Go on with another branch as it is now, if nothing was written yet."""
+        if self.branch is None and catalog != self.catalog:
+            self.base = self._graph.snapshot(catalog)
+            self.catalog = catalog
+
     def note(self, text: str) -> None:
         """Remember a statement for the message of the commit."""
         self._texts.append(text)
