@@ -216,10 +216,9 @@ def test_a_client_that_goes_away_while_rows_are_kept_leaves_nothing(
 def test_planned_slices_outlive_the_session_that_planned_them(serve: Serve, graph: Graph) -> None:
     """A driver plans and goes; workers read."""
     server = serve()
-    options = header(slices="2")
-    with dbapi.connect(server.uri, db_kwargs=options, autocommit=True) as planner:
-        with planner.cursor() as cursor:
-            cut, _ = cursor.adbc_execute_partitions(COUNTED)
+    planner = dbapi.connect(server.uri, db_kwargs=header(slices="2"), autocommit=True)
+    with planner, planner.cursor() as cursor:
+        cut, _ = cursor.adbc_execute_partitions(COUNTED)
     assert len(server.service.sessions) == 0
     assert len(files(graph)) == 2
     with dbapi.connect(server.uri, autocommit=True) as worker, worker.cursor() as cursor:
