@@ -34,6 +34,13 @@ def run(client: dbapi.Connection, sql: str, *params: object) -> int:
         return int(cursor.rowcount)
 
 
+def fetched(client: dbapi.Connection, sql: str) -> pa.Table:
+    """The rows of a query as Arrow."""
+    with client.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetch_arrow_table()
+
+
 def query(
     client: fl.FlightClient, sql: str, options: fl.FlightCallOptions | None = None
 ) -> pa.Table:
