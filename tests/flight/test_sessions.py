@@ -195,65 +195,6 @@ def test_a_cancelled_ticket_is_not_served_and_a_renewed_one_is(server: Server) -
             client.do_get(info.endpoints[0].ticket).read_all()
 
 
-# --------------------------------------------------------------------------- in transactions
-
-
-def test_a_branch_that_is_chosen_in_an_untouched_transaction_is_written(
-    connect: Connect, branched: Graph
-) -> None:
-    client = connect(autocommit=False)  # as ADBC connects unless it is told: a transaction is open
-    assert rows(client, COUNT) == [(3,)]
-    client.adbc_current_catalog = "draft"
-    assert rows(client, COUNT) == [(4,)]
-    with client.cursor() as cursor:
-        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
-    client.commit()
-    assert (branched.snapshot().count("Person"), branched.snapshot("draft").count("Person")) == (
-        3,
-        5,
-    )
-
-
-def test_a_transaction_that_wrote_to_one_branch_writes_to_no_other(
-    connect: Connect, branched: Graph
-) -> None:
-    client = connect(autocommit=False)
-    insert = "INSERT INTO Person (name) VALUES (?)"
-    with client.cursor() as cursor:
-        cursor.execute(insert, ("Eli",))
-        client.adbc_current_catalog = "draft"
-        assert rows(client, COUNT) == [(4,)]
-        with pytest.raises(Error, match="one branch"):
-            cursor.execute(insert, ("Fay",))
-        client.commit()
-        cursor.execute(insert, ("Gus",))
-        client.commit()
-    assert branched.snapshot().count("Person") == 4
-    assert branched.snapshot("draft").count("Person") == 5
-
-
-def test_a_schema_and_a_dialect_hold_in_an_open_transaction(connect: Connect) -> None:
-    client = connect(autocommit=False)
-    with client.cursor() as cursor:
-        cursor.execute("CREATE SCHEMA attic")
-        client.adbc_current_db_schema = "attic"
-        cursor.execute("CREATE TABLE box (n INT)")
-        client.commit()
-        assert rows(client, "SELECT count(*) FROM attic.box") == [(0,)]
-
-
-def test_use_in_a_transaction_outlives_it(connect: Connect, branched: Graph) -> None:
-    client = connect(autocommit=False)
-    with client.cursor() as cursor:
-        cursor.execute("USE draft")
-        assert client.adbc_current_catalog == "draft"
-        client.commit()
-        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
-        client.commit()
-    assert branched.snapshot().count("Person") == 3
-    assert branched.snapshot("draft").count("Person") == 5
-
-
 def test_a_schema_that_is_not_there_is_refused_and_nothing_changes(
     client: dbapi.Connection,
 ) -> None:
@@ -262,25 +203,6 @@ def test_a_schema_that_is_not_there_is_refused_and_nothing_changes(
     assert client.adbc_current_db_schema == "public"
     client.adbc_current_db_schema = "NODES"
     assert client.adbc_current_db_schema == "nodes"
-
-
-def test_a_statement_that_is_run_again_after_a_commit_is_in_the_next_transaction(
-    connect: Connect, graph: Graph
-) -> None:
-    client = connect(autocommit=False)
-    insert = "INSERT INTO Person (name) VALUES (?)"
-    with client.cursor() as cursor:  # which prepares a text once
-        cursor.execute(insert, ("Dee",))
-        client.commit()
-        cursor.execute(insert, ("Eli",))
-        client.rollback()
-        cursor.execute(insert, ("Fay",))
-        assert graph.snapshot().count("Person") == 4
-        client.commit()
-        client.adbc_connection.set_autocommit(True)
-        cursor.execute(insert, ("Gus",))
-    found = rows(client, "SELECT name FROM Person WHERE name > 'Cid' ORDER BY name")
-    assert found == [("Dee",), ("Fay",), ("Gus",)]
 
 
 def test_a_prepared_statement_runs_where_its_session_is_now(
@@ -297,16 +219,3 @@ def test_a_prepared_statement_runs_where_its_session_is_now(
         cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
     assert branched.snapshot().count("Person") == 4
     assert branched.snapshot("draft").count("Person") == 5
-
-
-def test_a_statement_of_a_transaction_that_idled_away_is_refused(
-    serve: Serve, graph: Graph
-) -> None:
-    server = serve()
-    with dbapi.connect(server.uri) as client, client.cursor() as cursor:
-        insert = "INSERT INTO Person (name) VALUES (?)"
-        cursor.execute(insert, ("Dee",))
-        server.service.sessions.close_all(lambda error: None)
-        with pytest.raises(Error, match="no such open transaction"):
-            cursor.execute(insert, ("Eli",))
-    assert graph.snapshot().count("Person") == 3
