@@ -396,6 +396,7 @@ class MergeConflict(Conflict):
     """
 
     code = "merge_conflicts"
+    refused: ClassVar[str] = "cannot be merged into"
 
     def __init__(
         self,
@@ -411,10 +412,28 @@ class MergeConflict(Conflict):
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
         first = "; ".join(str(conflict["message"]) for conflict in self.conflicts[:3])
         super().__init__(
-            f"{source} cannot be merged into {target}: "
+            f"{source} {self.refused} {target}: "
             f"{total} conflict{'' if total == 1 else 's'} ({kinds}): {first}",
             hint=hint,
             details={"merge_conflicts": self.conflicts, "conflict_counts": self.counts},
+        )
+
+
+class CommitConflict(MergeConflict):
+    """A transaction and what was committed since it began do not fit together; it is rolled back.
+
+    It is a merge that people did not ask for, so it does not speak of branches.
+    """
+
+    refused = "cannot be committed to"
+
+    def __init__(self, merge: MergeConflict, target: str) -> None:
+        super().__init__(
+            "the transaction",
+            target,
+            merge.conflicts,
+            merge.counts,
+            hint="Begin a new transaction, see what is there now, and do it again.",
         )
 
 

@@ -110,10 +110,12 @@ def _end_transaction(service: Service, request: Request, body: bytes) -> list[by
 def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
     asked = decode_command(body).body
     transaction = service.sessions.transaction(asked.transaction_id, request.caller)
-    with transaction.place.lock:
-        transaction.place.connection.savepoint(asked.name)
     id_ = f"{transaction.id}/{secrets.token_hex(8)}"
-    transaction.savepoints[id_] = asked.name
+    with transaction.place.lock:
+        # One name may be given twice, but an id means one savepoint.
+        name = id_ if asked.name in transaction.savepoints.values() else asked.name
+        transaction.place.connection.savepoint(name)
+        transaction.savepoints[id_] = name
     return [wrapped("ActionBeginSavepointResult", savepoint_id=id_.encode())]
 
 

@@ -127,7 +127,9 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
 def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:
     """The statement of a ticket: still at hand, or checked again at the ticket's moment."""
     waiting = service.waiting.take(ticket.call)
-    if waiting is not None:
+    if waiting is not None and (
+        ticket.transaction is None or waiting.place.connection.in_transaction
+    ):
         return waiting
     settings = Settings(ticket.graph, ticket.catalog, ticket.schema, ticket.dialect)
     if ticket.transaction is None:

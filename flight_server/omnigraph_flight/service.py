@@ -132,7 +132,10 @@ class Service:
         """Where a statement that changes something runs, held for the length of the block."""
         if transaction is not None:
             with transaction.place.lock:
-                yield transaction.place
+                try:
+                    yield transaction.place
+                finally:
+                    transaction.go_on()
                 request.session.adopt(transaction.place)
             return
         wanted = settings or request.settings

@@ -83,6 +83,12 @@ class Transaction:
     savepoints: dict[str, str] = field(default_factory=dict)
     """Names by the ids that were given out."""
 
+    def go_on(self) -> None:
+        """Begin again, if a statement such as COMMIT has ended it: its client still names it."""
+        if not self.place.connection.in_transaction:
+            self.savepoints.clear()
+            self.place.connection.begin()
+
 
 class Session:
     """One client's. The lock protects its maps; each connection has its own."""

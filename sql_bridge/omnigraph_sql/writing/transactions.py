@@ -6,7 +6,7 @@ one publish on the target and takes the branch away. A savepoint is a commit of 
 
 from __future__ import annotations
 
-from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.errors import CommitConflict, InvalidInput, MergeConflict, NotFound
 from omnigraph.graph import Graph
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.snapshot import Snapshot
@@ -105,8 +105,10 @@ class SessionTransaction:
                 actor=self._user,
                 message="; ".join(self._texts) if self.message is None else self.message,
             )
-        except BaseException:
+        except BaseException as error:
             self._drop()
+            if isinstance(error, MergeConflict):
+                raise CommitConflict(error, self.catalog) from error
             raise
         self.branch = None
         return merged.commit
