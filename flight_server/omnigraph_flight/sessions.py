@@ -164,6 +164,8 @@ class Session:
             if option == "schema" and value:
                 wanted[option] = self._schema(self.settings(headers), value)
             settings = self.settings(headers)
+            if option == "graph":
+                self._bring_transactions(settings)
             for place in self._places(settings):
                 with place.lock:
                     place.follow(settings)
@@ -176,6 +178,30 @@ class Session:
         place = self._places(settings)[-1]  # the newest transaction may have just made it
         with place.lock:
             return found_schema(place.connection, Name(name))
+
+    def _bring_transactions(self, settings: Settings) -> None:
+        """Begin transactions again on the graph that was chosen; they have written to no other."""
+        with self._lock:
+            elsewhere = [
+                each
+                for each in self.transactions.values()
+                if each.place.settings.graph != settings.graph
+            ]
+        for transaction in elsewhere:
+            left = transaction.place
+            with left.lock:
+                if left.connection.has_written:
+                    raise InvalidInput(
+                        f"the open transaction writes to the graph {left.settings.graph}",
+                        hint="Commit it or roll it back first.",
+                    )
+                transaction.place = self._beginning(settings)
+                left.connection.close()
+
+    def _beginning(self, settings: Settings) -> Place:
+        place = Place(self._access.connect(self.caller, settings), settings)
+        place.connection.begin()
+        return place
 
     def _places(self, settings: Settings) -> list[Place]:
         """Where this session's statements on a graph run: at home, and in its transactions."""
@@ -209,8 +235,7 @@ class Session:
 
     def begin(self, settings: Settings) -> Transaction:
         """Open a transaction on a connection of its own."""
-        place = Place(self._access.connect(self.caller, settings), settings)
-        place.connection.begin()
+        place = self._beginning(settings)
         transaction = Transaction(secrets.token_hex(16), self.caller.name, place)
         with self._lock:
             self.transactions[transaction.id] = transaction

@@ -119,6 +119,11 @@ class Connection:
         """Whether a transaction is open."""
         return self._transaction is not None
 
+    @property
+    def has_written(self) -> bool:
+        """Whether the open transaction has written anything."""
+        return self._transaction is not None and self._transaction.branch is not None
+
     def begin(self, catalog: str | None = None) -> None:
         """Open a transaction on a branch, the current one unless told, as it is now."""
         if self._transaction is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import dbapi
@@ -13,7 +16,7 @@ from omnigraph import Graph
 from omnigraph_flight.commands import decode_command
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.running import Server
-from support.social import add_person
+from support.social import add_person, social_graph
 
 COUNT = "SELECT count(*) FROM Person"
 COMMIT, ROLL_BACK = 1, 2
@@ -140,6 +143,46 @@ def test_a_statement_of_a_transaction_that_idled_away_is_refused(
         with pytest.raises(Error, match="no such open transaction"):
             cursor.execute(insert, ("Eli",))
     assert graph.snapshot().count("Person") == 3
+
+
+GRAPH = "adbc.flight.sql.session.option.graph"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Graph:
+    """A second graph, with Zoe."""
+    return social_graph(str(tmp_path / "other"), ["Zoe"], [])
+
+
+def test_a_graph_that_is_chosen_in_an_untouched_transaction_is_written(
+    serve: Serve, graph: Graph, other: Graph
+) -> None:
+    server = serve(graphs={"social": graph.uri, "other": other.uri})
+    with dbapi.connect(server.uri) as client, client.cursor() as cursor:
+        assert rows(client, COUNT) == [(3,)]
+        client.adbc_connection.set_options(**{GRAPH: "other"})
+        assert rows(client, COUNT) == [(1,)]
+        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
+        cursor.adbc_ingest("words", pa.table({"word": ["one"]}))
+        client.commit()
+        assert rows(client, "SELECT word FROM words") == [("one",)]
+    assert (people(graph), people(other)) == (3, 2)
+
+
+def test_a_transaction_that_wrote_to_one_graph_is_not_left_for_another(
+    serve: Serve, graph: Graph, other: Graph
+) -> None:
+    server = serve(graphs={"social": graph.uri, "other": other.uri})
+    with dbapi.connect(server.uri) as client, client.cursor() as cursor:
+        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
+        with pytest.raises(Error):
+            client.adbc_connection.set_options(**{GRAPH: "other"})
+        cursor.execute("INSERT INTO Person (name) VALUES ('Fay')")
+        client.commit()
+        client.adbc_connection.set_options(**{GRAPH: "other"})
+        cursor.execute("INSERT INTO Person (name) VALUES ('Gus')")
+        client.commit()
+    assert (people(graph), people(other)) == (5, 2)
 
 
 # --------------------------------------------------------------------------- how it ends
