@@ -419,24 +419,6 @@ class MergeConflict(Conflict):
         )
 
 
-class CommitConflict(MergeConflict):
-    """A transaction and what was committed since it began do not fit together; it is rolled back.
-
-    It is a merge that people did not ask for, so it does not speak of branches.
-    """
-
-    refused = "cannot be committed to"
-
-    def __init__(self, merge: MergeConflict, target: str) -> None:
-        super().__init__(
-            "the transaction",
-            target,
-            merge.conflicts,
-            merge.counts,
-            hint="Begin a new transaction, see what is there now, and do it again.",
-        )
-
-
 class TransactionExpired(Conflict):
     """A collection ran since the transaction began; its staged files may be gone."""
 

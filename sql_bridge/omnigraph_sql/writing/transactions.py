@@ -6,7 +6,7 @@ one publish on the target and takes the branch away. A savepoint is a commit of 
 
 from __future__ import annotations
 
-from omnigraph.errors import CommitConflict, InvalidInput, MergeConflict, NotFound
+from omnigraph.errors import InvalidInput, MergeConflict, NotFound
 from omnigraph.graph import Graph
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.snapshot import Snapshot
@@ -15,6 +15,24 @@ from omnigraph.storage.values import Commit
 PREFIX = "__txn/"
 LONGEST = "24h"
 """How long a collection leaves the branch of a transaction alone: its session may be gone."""
+
+
+class CommitConflict(MergeConflict):
+    """A transaction and what was committed since it began do not fit together; it is rolled back.
+
+    It is a merge that people did not ask for, so it does not speak of branches.
+    """
+
+    refused = "cannot be committed to"
+
+    def __init__(self, merge: MergeConflict, target: str) -> None:
+        super().__init__(
+            "the transaction",
+            target,
+            merge.conflicts,
+            merge.counts,
+            hint="Begin a new transaction, see what is there now, and do it again.",
+        )
 
 
 class SessionTransaction:
