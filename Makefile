@@ -80,7 +80,9 @@ client-matrix: $(CLIENTS)/.ready ## the same, and write what was seen into docs/
 
 # Java's client comes with a server on PyPI, whose jars are taken out of its wheel.
 JAVA_CLIENT := deephaven-server==42.7
-$(CLIENTS)/.ready: $(STAMP) tests/flight/other_clients/requirements.txt tests/flight/other_clients/package.json
+CLIENT_SOURCES := $(addprefix tests/flight/other_clients/, \
+  requirements.txt requirements-sqlalchemy2.txt package.json)
+$(CLIENTS)/.ready: $(STAMP) $(CLIENT_SOURCES)
 	@{ command -v node && command -v npm; } >/dev/null \
 	  || if [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy nodejs npm; \
 	     else echo "Clients in JavaScript need Node.js: install nodejs and npm, then try again."; exit 1; fi
@@ -88,6 +90,9 @@ $(CLIENTS)/.ready: $(STAMP) tests/flight/other_clients/requirements.txt tests/fl
 	test -d $(CLIENTS)/python || $(PYTHON) -m venv $(CLIENTS)/python
 	$(CLIENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -r tests/flight/other_clients/requirements.txt
+	test -d $(CLIENTS)/python-sqlalchemy2 || $(PYTHON) -m venv $(CLIENTS)/python-sqlalchemy2
+	$(CLIENTS)/python-sqlalchemy2/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r tests/flight/other_clients/requirements-sqlalchemy2.txt
 	$(CLIENTS)/python/bin/python -m pip download --quiet --disable-pip-version-check --no-deps \
 	  -d $(CLIENTS) $(JAVA_CLIENT)
 	$(PYTHON) -m zipfile -e $(CLIENTS)/deephaven_server-*.whl $(CLIENTS)/java

@@ -396,6 +396,7 @@ class MergeConflict(Conflict):
     """
 
     code = "merge_conflicts"
+    refused: ClassVar[str] = "cannot be merged into"
 
     def __init__(
         self,
@@ -411,7 +412,7 @@ class MergeConflict(Conflict):
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
         first = "; ".join(str(conflict["message"]) for conflict in self.conflicts[:3])
         super().__init__(
-            f"{source} cannot be merged into {target}: "
+            f"{source} {self.refused} {target}: "
             f"{total} conflict{'' if total == 1 else 's'} ({kinds}): {first}",
             hint=hint,
             details={"merge_conflicts": self.conflicts, "conflict_counts": self.counts},

@@ -13,6 +13,7 @@ from omnigraph_flight.commands import decode, decode_command, optional
 from omnigraph_flight.keeping import Prepared
 from omnigraph_flight.messages import encoded, message, wrapped
 from omnigraph_flight.service import Request, Service
+from omnigraph_flight.settings import DEFAULT_SCHEMA
 from omnigraph_flight.statements import prepare
 from omnigraph_flight.statuses import Unsupported
 from omnigraph_flight.tickets import Ticket
@@ -102,16 +103,19 @@ def _end_transaction(service: Service, request: Request, body: bytes) -> list[by
         finally:
             if not place.connection.in_transaction:
                 service.sessions.ended(transaction)
+                service.prepared.outlive(asked.transaction_id)
     return []
 
 
 def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
     asked = decode_command(body).body
     transaction = service.sessions.transaction(asked.transaction_id, request.caller)
-    with transaction.place.lock:
-        transaction.place.connection.savepoint(asked.name)
     id_ = f"{transaction.id}/{secrets.token_hex(8)}"
-    transaction.savepoints[id_] = asked.name
+    with transaction.place.lock:
+        # One name may be given twice, but an id means one savepoint.
+        name = id_ if asked.name in transaction.savepoints.values() else asked.name
+        transaction.place.connection.savepoint(name)
+        transaction.savepoints[id_] = name
     return [wrapped("ActionBeginSavepointResult", savepoint_id=id_.encode())]
 
 
@@ -168,7 +172,7 @@ def _get_options(service: Service, request: Request, body: bytes) -> list[bytes]
         "graph": settings.graph,
         "catalog": settings.catalog,
         "branch": settings.catalog,
-        "schema": settings.schema or "public",
+        "schema": settings.schema or DEFAULT_SCHEMA,
         "dialect": settings.dialect,
     }
     for name, value in shown.items():

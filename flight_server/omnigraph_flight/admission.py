@@ -20,6 +20,11 @@ class Limits:
     statements: int = 64
     """Statements that run at once."""
     statements_per_user: int = 32
+    streams: int = 1024
+    """Slices that the statements which run have together; each takes a thread while it is read."""
+    streams_per_user: int = 256
+    waiting_per_user: int = 256
+    """Calls that wait for their turn, each of them in a thread; what is more is refused at once."""
     wait_seconds: float = 30.0
     """How long a statement waits for its turn before it is refused."""
     statement_seconds: float = 600.0
@@ -48,7 +53,8 @@ class Admission:
     """Counts what runs. The condition's lock protects the counts.
 
     A statement has one place, in which all its slices are read side by side; whoever reads slices
-    more than once needs more places.
+    more than once needs more places. A place takes room for all its slices at once: a slice that
+    had to wait could be the one that a client must read before it goes on with the others.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -58,10 +64,18 @@ class Admission:
         """Places by user."""
         self._streams: Counter[tuple[str, str]] = Counter()
         """Slices that are read, by user and call."""
+        self._room: Counter[str] = Counter()
+        """Slices for which places have room, by user."""
+        self._waiting: Counter[str] = Counter()
 
     @property
     def running(self) -> int:
         return self._running.total()
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a place."""
+        return self._waiting.total()
 
     @contextmanager
     def turn(self, user: str, call: str) -> Iterator[None]:
@@ -77,18 +91,14 @@ class Admission:
         deadline = time.monotonic() + self._limits.wait_seconds
         with self._turn:
             # Another slice of the call may get the place while this one waits for it.
-            while (alone := self._streams[user, call] % slices == 0) and not self._free(user):
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise Busy(
-                        f"{user} already runs {self._running[user]} statements, the server "
-                        f"{self._running.total()}",
-                        hint="Wait for one of them to finish, then try again.",
-                    )
-                self._turn.wait(left)
+            while (alone := self._streams[user, call] % slices == 0) and not self._free(
+                user, slices
+            ):
+                self._wait(user, deadline - time.monotonic())
             self._streams[user, call] += 1
             if alone:
                 self._running[user] += 1
+                self._room[user] += slices
                 self._turn.notify_all()
 
     def leave(self, user: str, call: str, *, slices: int = 1) -> None:
@@ -97,6 +107,7 @@ class Admission:
             _count_down(self._streams, (user, call))
             if self._streams[user, call] % slices == 0:
                 _count_down(self._running, user)
+                _count_down(self._room, user, slices)
                 self._turn.notify_all()
 
     def idle(self, timeout: float) -> bool:
@@ -104,15 +115,32 @@ class Admission:
         with self._turn:
             return self._turn.wait_for(lambda: not self._running, timeout)
 
-    def _free(self, user: str) -> bool:
+    def _free(self, user: str, slices: int) -> bool:
+        limits, room = self._limits, self._room
         return (
-            self._running.total() < self._limits.statements
-            and self._running[user] < self._limits.statements_per_user
+            self._running.total() < limits.statements
+            and self._running[user] < limits.statements_per_user
+            and (not room or room.total() + slices <= limits.streams)
+            and (user not in room or room[user] + slices <= limits.streams_per_user)
         )
 
+    def _wait(self, user: str, seconds: float) -> None:
+        waiting = self._waiting[user]
+        if seconds <= 0 or waiting >= self._limits.waiting_per_user:
+            raise Busy(
+                f"{user} already runs {self._running[user]} statements with {self._room[user]} "
+                f"streams, and {waiting} wait; the server runs {self._running.total()}",
+                hint="Wait for one of them to finish, then try again.",
+            )
+        self._waiting[user] += 1
+        try:
+            self._turn.wait(seconds)
+        finally:
+            _count_down(self._waiting, user)
 
-def _count_down(counts: Counter[Any], key: Hashable) -> None:
-    """One less; what is at zero is forgotten."""
-    counts[key] -= 1
+
+def _count_down(counts: Counter[Any], key: Hashable, by: int = 1) -> None:
+    """So many less; what is at zero is forgotten."""
+    counts[key] -= by
     if not counts[key]:
         del counts[key]

@@ -33,6 +33,9 @@ def do_get(service: Service, request: Request, ticket: fl.Ticket) -> fl.FlightDa
     opened = service.key.open(command.body.statement_handle, request.caller.name)
     if opened.language == "count":
         return fl.RecordBatchStream(counted(int(opened.text)))
+    if opened.language == "rows" and opened.params is not None:
+        service.metrics.sent(opened.params.num_rows, opened.params.nbytes)
+        return fl.RecordBatchStream(pa.Table.from_batches([opened.params]))
     return _stream(service, request, opened)
 
 
@@ -133,7 +136,9 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
 def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:
     """The statement of a ticket: still at hand, or checked again at the ticket's moment."""
     waiting = service.waiting.take(ticket.call)
-    if waiting is not None:
+    if waiting is not None and (
+        ticket.transaction is None or waiting.place.connection.in_transaction
+    ):
         return waiting
     settings = Settings(ticket.graph, ticket.catalog, ticket.schema, ticket.dialect)
     if ticket.transaction is None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.flight as fl
 
+from omnigraph.errors import ResourceLimit
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.keeping import Ready
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.metadata import is_metadata, schema_of
 from omnigraph_flight.puts import run_update
-from omnigraph_flight.results import KeptResult
+from omnigraph_flight.results import KeptResult, few_or_all
 from omnigraph_flight.service import Request, Service
 from omnigraph_flight.sessions import Transaction
 from omnigraph_flight.settings import Settings
@@ -26,8 +28,8 @@ UNASKED_SLICES = 8
 """Into how many slices a scan is cut for a client that reads them all and did not say."""
 UNASKED_ROWS = 10_000
 """So many rows at least are worth a slice of their own."""
-TICKET_PARAMETERS = 64 * 1024
-"""Bytes of parameters that are at most copied into the tickets of many slices."""
+TICKET_BYTES = 64 * 1024
+"""Bytes of parameters or rows that a ticket carries at most: it may have many slices."""
 KEPT_TICKETS = 4
 """How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
 
@@ -99,8 +101,9 @@ def _asked(service: Service, request: Request, command: Command) -> Asked:
         )
     if command.name == "CommandPreparedStatementQuery":
         prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
-        transaction = service.transaction(request, prepared.transaction)
-        return Asked(prepared.text, prepared.settings, transaction, prepared.params)
+        settings = service.settings_of(request, prepared)
+        transaction = service.transaction_of(request, prepared)
+        return Asked(prepared.text, settings, transaction, prepared.params)
     raise Unsupported(
         f"{command.name} cannot be asked for here",
         hint="Send statements as SQL or .gq text.",
@@ -151,7 +154,7 @@ def _is_cut(asked: Asked, ready: Ready) -> bool:
     """Whether each slice of a statement can run by itself, on any replica."""
     params = asked.params
     # Every ticket carries the parameters, the tickets of a kept result do not.
-    small = params is None or (params.num_rows == 1 and params.nbytes <= TICKET_PARAMETERS)
+    small = params is None or (params.num_rows == 1 and params.nbytes <= TICKET_BYTES)
     return small and ready.snapshot is not None and ready.statement.is_scan
 
 
@@ -200,16 +203,33 @@ def _change_once(service: Service, request: Request, asked: Asked, wanted: int) 
         service.measured("update", settings.graph, user),
         service.calls.running(first.call, user, request.context, place.connection.cancel),
     ):
-        statement, kept = prepare(place.connection, asked.text), None
+        statement, drop = prepare(place.connection, asked.text), None
         try:
             with place.connection.one_publish(statement.target):
-                kept = _keep(service, asked, first, statement.read(asked.params, 0, 1), wanted)
+                few, rows = few_or_all(statement.read(asked.params, 0, 1), TICKET_BYTES)
+                if few is not None and wanted == 1:
+                    answer = _carried(service, first, few)
+                else:
+                    kept = _keep(service, asked, first, rows, wanted)
+                    drop = partial(service.graphs.results(settings.graph).drop, kept.name)
+                    answer = _kept(first, kept, wanted)
         except BaseException:
-            if kept is not None:
-                service.graphs.results(settings.graph).drop(kept.name)
+            if drop is not None:
+                drop()
             raise
-    service.metrics.changed(kept.rows)
-    return _kept(first, kept, wanted)
+    if drop is not None and wanted == 1:
+        request.session.at_end.append(drop)  # slices may be for others, who read them later
+    service.metrics.changed(answer.rows)
+    return answer
+
+
+def _carried(service: Service, first: Ticket, few: pa.RecordBatch) -> _Answer:
+    """A ticket that carries its rows."""
+    most = service.limits.result_bytes
+    if most and few.nbytes > most:
+        raise ResourceLimit("the size of a result in bytes", most, few.nbytes)
+    ticket = replace(first, language="rows", params=few)
+    return _Answer([ticket], few.num_rows, few.nbytes, ordered=True)
 
 
 def _count_once(service: Service, request: Request, asked: Asked) -> _Answer:

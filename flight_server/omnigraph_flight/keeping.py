@@ -27,6 +27,9 @@ class Prepared:
     user: str
     settings: Settings
     transaction: bytes | None
+    """The transaction it was prepared in."""
+    outlived: bool = False
+    """Whether that has ended since: clients run it again in the transaction that follows."""
     params: pa.RecordBatch | None = None
     session: str = ""
 
@@ -61,6 +64,13 @@ class Kept:
     def drop(self, handle: bytes) -> None:
         with self._lock:
             self._things.pop(handle, None)
+
+    def outlive(self, transaction: bytes) -> None:
+        """A transaction has ended, and its statements go on without it."""
+        with self._lock:
+            for each in self._things.values():
+                if each.transaction == transaction:
+                    each.transaction, each.outlived = None, True
 
     def drop_session(self, key: str) -> None:
         with self._lock:

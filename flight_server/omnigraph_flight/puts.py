@@ -50,8 +50,8 @@ def do_put(
             count = run_update(
                 service,
                 request,
-                service.transaction(request, prepared.transaction),
-                prepared.settings,
+                service.transaction_of(request, prepared),
+                service.settings_of(request, prepared),
                 prepared.text,
                 prepared.params if params is None else params,
             )
@@ -110,7 +110,7 @@ def _ingest(
         )
     # Some clients never say which transaction an upload is part of: it is their open one.
     transaction = service.transaction(request, optional(body, "transaction_id"))
-    transaction = transaction or request.session.transaction_for_upload()
+    transaction = transaction or request.session.newest_transaction()
     settings = request.settings
     catalog, schema = optional(body, "catalog") or None, optional(body, "schema") or None
     with (

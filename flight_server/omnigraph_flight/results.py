@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 
@@ -20,6 +21,8 @@ from omnigraph.storage.store import RawStore
 FOLDER = "__results"
 FILE_BYTES = 4 * 1024 * 1024
 """About how much goes into one file: what a server holds in memory of a result."""
+LOOK_FILES = 16
+"""After so many files of a result, look again how much others have kept in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,18 @@ class Results:
     ) -> KeptResult:
         """Read all rows into files, for so many seconds; nothing stays behind if that fails.
 
-        Its own bytes and those of all that is kept have limits, 0 for none. Files may not go while
-        others are written, which takes `longest` seconds at most.
+        Its own bytes and those of all that is kept have limits, 0 for none. What is kept at once,
+        also by other servers, is looked at between files. Files may not go while others are
+        written, which takes `longest` seconds at most.
         """
         written = time.time() + longest
         name = f"{int(written + seconds) + 1}-{call}"
         files = count = size = 0
-        others = self._live() if most_in_all else 0
+        others = 0
         try:
             for part in _parts(rows, slices):
+                if most_in_all and files % LOOK_FILES == 0:
+                    others = self._live(besides=name)
                 count += sum(batch.num_rows for batch in part)
                 size += sum(batch.nbytes for batch in part)
                 if most_bytes and size > most_bytes:
@@ -110,16 +116,35 @@ class Results:
         self._raw.delete(over)
         return len(over)
 
-    def _live(self) -> int:
-        """The bytes of all that is kept and not over."""
-        now = time.time()
-        return sum(file.size for file in self._raw.list(FOLDER) if _until(file.path) >= now)
+    def _live(self, besides: str) -> int:
+        """The bytes of all others that are kept, or just being kept, and not over."""
+        now, ours = time.time(), f"{FOLDER}/{besides}-"
+        return sum(
+            file.size
+            for file in self._raw.list(FOLDER)
+            if _until(file.path) >= now and not file.path.startswith(ours)
+        )
 
     def _contents(self, name: str, number: int) -> bytes:
         found = self._raw.read(_file(name, number))
         if found is None:
             raise NotFound("this result is no longer kept", hint="Run the statement again.")
         return found
+
+
+def few_or_all(
+    rows: pa.RecordBatchReader, most_bytes: int
+) -> tuple[pa.RecordBatch | None, pa.RecordBatchReader]:
+    """All rows as one batch, if they are so few; and all of them to be read."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in rows:
+        held.append(batch)
+        size += batch.nbytes
+        if size > most_bytes:
+            return None, pa.RecordBatchReader.from_batches(rows.schema, chain(held, rows))
+    one = pa.concat_batches(held) if held else pa.RecordBatch.from_pylist([], rows.schema)
+    return one, pa.RecordBatchReader.from_batches(rows.schema, held)
 
 
 def _file(name: str, number: int) -> str:

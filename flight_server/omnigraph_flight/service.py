@@ -13,7 +13,7 @@ from omnigraph_flight.admission import Admission, Limits
 from omnigraph_flight.authentication import Authentication, Caller
 from omnigraph_flight.calls import Calls
 from omnigraph_flight.graphs import Graphs
-from omnigraph_flight.keeping import Idle, Kept, Waiting
+from omnigraph_flight.keeping import Idle, Kept, Prepared, Waiting
 from omnigraph_flight.metrics import Kind, Measured, Metrics
 from omnigraph_flight.policies import Policies
 from omnigraph_flight.sessions import Place, Session, Sessions, Transaction
@@ -102,6 +102,17 @@ class Service:
     def transaction(self, request: Request, id_: bytes | None) -> Transaction | None:
         return self.sessions.transaction(id_, request.caller) if id_ else None
 
+    def transaction_of(self, request: Request, prepared: Prepared) -> Transaction | None:
+        """Where a prepared statement runs: its own transaction, or the one after that."""
+        if prepared.outlived:
+            return request.session.newest_transaction()
+        return self.transaction(request, prepared.transaction)
+
+    def settings_of(self, request: Request, prepared: Prepared) -> Settings:
+        """What its session says now; what it was prepared with, if that session is another."""
+        here = prepared.session == request.session.key
+        return request.settings if here else prepared.settings
+
     def place_of(
         self, request: Request, transaction: Transaction | None, settings: Settings | None = None
     ) -> Place:
@@ -121,7 +132,11 @@ class Service:
         """Where a statement that changes something runs, held for the length of the block."""
         if transaction is not None:
             with transaction.place.lock:
-                yield transaction.place
+                try:
+                    yield transaction.place
+                finally:
+                    transaction.go_on()
+                request.session.adopt(transaction.place)
             return
         wanted = settings or request.settings
         home = request.session.home(wanted)

@@ -19,7 +19,9 @@ from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph_flight.access import Access
 from omnigraph_flight.authentication import Caller
-from omnigraph_flight.settings import DEFAULT_BRANCH, Settings
+from omnigraph_flight.settings import DEFAULT_BRANCH, DEFAULT_SCHEMA, Settings
+from omnigraph_sql.relations import Name
+from omnigraph_sql.session_options import found_schema
 
 COOKIE = "arrow_flight_session_id"
 _COOKIES_KEPT = 8
@@ -56,15 +58,16 @@ class Place:
             yield found
 
     def move(self, settings: Settings) -> None:
-        """Go where the settings say, unless a transaction holds the connection where it is."""
-        if settings == self.settings or self.connection.in_transaction:
-            return
+        """Go where the settings of a call say, unless a transaction stays where it is."""
+        if settings != self.settings and not self.connection.in_transaction:
+            self.follow(settings)
+
+    def follow(self, settings: Settings) -> None:
+        """Go where the settings say, also inside a transaction."""
         connection = self.connection
         if connection.catalog != settings.catalog:
-            connection.graph.snapshot(settings.catalog)  # one that is not there is told at once
-            connection.catalog = settings.catalog
-        if settings.schema is not None and connection.schema != settings.schema:
-            connection.schema = settings.schema
+            connection.check_out(settings.catalog)
+        connection.schema = settings.schema or DEFAULT_SCHEMA
         if connection.dialect != settings.dialect:
             connection.dialect = settings.dialect
         self.settings = settings
@@ -80,6 +83,12 @@ class Transaction:
     savepoints: dict[str, str] = field(default_factory=dict)
     """Names by the ids that were given out."""
 
+    def go_on(self) -> None:
+        """Begin again, if a statement such as COMMIT has ended it: its client still names it."""
+        if not self.place.connection.in_transaction:
+            self.savepoints.clear()
+            self.place.connection.begin()
+
 
 class Session:
     """One client's. The lock protects its maps; each connection has its own."""
@@ -89,6 +98,8 @@ class Session:
         self.caller = caller
         self.options: dict[str, str] = {}
         self.transactions: dict[str, Transaction] = {}
+        self.at_end: list[Callable[[], None]] = []
+        """What else to do when the session ends."""
         self.cookies: deque[str] = deque(maxlen=_COOKIES_KEPT)
         self._used = time.monotonic()
         self._calls = 0
@@ -150,13 +161,54 @@ class Session:
         before, self.options = self.options, wanted
         try:
             self.slices(headers, 1)
+            if option == "schema" and value:
+                wanted[option] = self._schema(self.settings(headers), value)
             settings = self.settings(headers)
-            place = self.home(settings)
-            with place.lock:
-                place.move(settings)
+            if option == "graph":
+                self._bring_transactions(settings)
+            for place in self._places(settings):
+                with place.lock:
+                    place.follow(settings)
         except BaseException:
             self.options = before
             raise
+
+    def _schema(self, settings: Settings, name: str) -> str:
+        """A schema that a client chooses, as it is called; one that is not there is refused."""
+        place = self._places(settings)[-1]  # the newest transaction may have just made it
+        with place.lock:
+            return found_schema(place.connection, Name(name))
+
+    def _bring_transactions(self, settings: Settings) -> None:
+        """Begin transactions again on the graph that was chosen; they have written to no other."""
+        with self._lock:
+            elsewhere = [
+                each
+                for each in self.transactions.values()
+                if each.place.settings.graph != settings.graph
+            ]
+        for transaction in elsewhere:
+            left = transaction.place
+            with left.lock:
+                if left.connection.has_written:
+                    raise InvalidInput(
+                        f"the open transaction writes to the graph {left.settings.graph}",
+                        hint="Commit it or roll it back first.",
+                    )
+                transaction.place = self._beginning(settings)
+                left.connection.close()
+
+    def _beginning(self, settings: Settings) -> Place:
+        place = Place(self._access.connect(self.caller, settings), settings)
+        place.connection.begin()
+        return place
+
+    def _places(self, settings: Settings) -> list[Place]:
+        """Where this session's statements on a graph run: at home, and in its transactions."""
+        home = self.home(settings)
+        with self._lock:
+            open_ = [each.place for each in self.transactions.values()]
+        return [home, *(place for place in open_ if place.settings.graph == settings.graph)]
 
     def home(self, settings: Settings) -> Place:
         """The connection on which this session's own statements run."""
@@ -171,27 +223,26 @@ class Session:
     def adopt(self, place: Place) -> None:
         """Take over what a statement such as USE has changed about its connection."""
         connection, settings = place.connection, place.settings
-        if connection.in_transaction:
-            return
         if connection.catalog != settings.catalog:
             self.options["catalog"] = connection.catalog
-        if connection.schema != settings.schema and connection.schema is not None:
+        if connection.schema != (settings.schema or DEFAULT_SCHEMA):
             self.options["schema"] = connection.schema
+        if connection.dialect != settings.dialect:
+            self.options["dialect"] = connection.dialect
         place.settings = Settings(
-            settings.graph, connection.catalog, connection.schema, settings.dialect
+            settings.graph, connection.catalog, connection.schema, connection.dialect
         )
 
     def begin(self, settings: Settings) -> Transaction:
         """Open a transaction on a connection of its own."""
-        place = Place(self._access.connect(self.caller, settings), settings)
-        place.connection.begin()
+        place = self._beginning(settings)
         transaction = Transaction(secrets.token_hex(16), self.caller.name, place)
         with self._lock:
             self.transactions[transaction.id] = transaction
         return transaction
 
-    def transaction_for_upload(self) -> Transaction | None:
-        """The transaction that an upload is part of: some clients never say which."""
+    def newest_transaction(self) -> Transaction | None:
+        """The transaction of what does not say to which it belongs."""
         with self._lock:
             return next(reversed(self.transactions.values()), None)
 
@@ -212,10 +263,13 @@ class Session:
             places = [t.place for t in self.transactions.values()] + list(self._homes.values())
             self.transactions.clear()
             self._homes.clear()
+            at_end, self.at_end = self.at_end, []
         for place in places:
             place.connection.cancel()
             with place.lock:
                 place.connection.close()
+        for do in at_end:
+            do()
 
 
 class Sessions:

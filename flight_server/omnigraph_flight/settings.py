@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_BRANCH = "main"
+DEFAULT_SCHEMA = "public"
 
 
 @dataclass(frozen=True, slots=True)

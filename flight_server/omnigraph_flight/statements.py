@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -228,17 +230,18 @@ class GqStatement:
         return pa.RecordBatchReader.from_batches(self.result_schema, batches)
 
     def update(self, params: pa.RecordBatch | None) -> int:
-        connection, changed = self._connection, 0
-        branch = connection.writable(connection.catalog, self.text)
-        for values in self._values(params):
-            done = self._graph.mutate(
-                self._source,
-                self._compiled.name,
-                values,
-                branch=branch,
-                actor=connection.user,
-            )
-            changed += done.affected_nodes + done.affected_edges
+        connection, changed, sets = self._connection, 0, self._values(params)
+        # One set is one commit by itself.
+        with nullcontext() if len(sets) == 1 else connection.one_publish():
+            for values in sets:
+                done = self._graph.mutate(
+                    self._source,
+                    self._compiled.name,
+                    values,
+                    branch=connection.writable(connection.catalog, self.text),
+                    actor=connection.user,
+                )
+                changed += done.affected_nodes + done.affected_edges
         return changed
 
     def _values(self, params: pa.RecordBatch | None) -> list[Mapping[str, Any]]:
@@ -273,10 +276,15 @@ def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozen
 
 def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters in the form in which the language takes them."""
-    return {
-        name: value.isoformat() if hasattr(value, "isoformat") else value
-        for name, value in row.items()
-    }
+    return {name: _json_value(value) for name, value in row.items()}
+
+
+def _json_value(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, list):
+        return [_json_value(item) for item in value]
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _rows(result: pa.RecordBatchReader | int) -> pa.RecordBatchReader:

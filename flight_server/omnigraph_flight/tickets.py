@@ -1,7 +1,8 @@
-"""Tickets: everything a server needs to answer a DoGet, signed, so that any replica can.
+"""Tickets: everything a server needs to answer a DoGet, sealed, so that any replica can.
 
-A ticket is `mac (32 bytes) · length of the facts (4 bytes) · facts as JSON · parameters as Arrow
-IPC`. It says what to run, at which moment, which slice of the result, for whom and until when.
+A ticket says what to run, at which moment, which slice of the result, for whom and until when:
+`length of the facts (4 bytes) · facts as JSON · parameters or rows as Arrow IPC`, behind a nonce
+and encrypted with AES-GCM, which nobody without the key can read or change.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import pyarrow as pa
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph_flight.statuses import Forbidden
 
-_MAC = hashlib.sha256().digest_size
+_NONCE = 12
 _LENGTH = struct.Struct(">I")
 
-Language = Literal["sql", "gq", "count", "kept"]
-"""What a ticket's text is: a statement, the count of an update, or the name of a kept result."""
+Language = Literal["sql", "gq", "count", "kept", "rows"]
+"""What a ticket's text is: a statement, the count of an update, or the name of a kept result; rows
+stand in place of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,10 @@ _FACTS = tuple(each.name for each in fields(Ticket) if each.name != "params")
 
 
 class TicketKey:
-    """Signs tickets and reads those it signed. Replicas that share a secret share tickets."""
+    """Seals tickets and opens those it sealed. Replicas that share a secret share tickets."""
 
     def __init__(self, secret: bytes | None = None, seconds: float = 3600.0) -> None:
-        self._secret = secret or secrets.token_bytes(32)
+        self._cipher = AESGCM(hashlib.sha256(secret or secrets.token_bytes(32)).digest())
         self.seconds = seconds
         """How long a ticket is good for."""
 
@@ -79,7 +83,8 @@ class TicketKey:
         facts["expires"] = expires if ticket.until is None else min(expires, ticket.until)
         text = json.dumps(facts, separators=(",", ":")).encode()
         body = _LENGTH.pack(len(text)) + text + _ipc(ticket.params)
-        return self._mac(body) + body
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._cipher.encrypt(nonce, body, None)
 
     def open(self, sealed: bytes, user: str, now: float | None = None) -> Ticket:
         """The ticket of these bytes, for this user, if it is ours and still good."""
@@ -94,20 +99,18 @@ class TicketKey:
         return ticket
 
     def _read(self, sealed: bytes) -> Ticket:
-        mac, body = sealed[:_MAC], sealed[_MAC:]
-        if len(body) < _LENGTH.size or not hmac.compare_digest(mac, self._mac(body)):
+        try:
+            body = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], None)
+        except (InvalidTag, ValueError) as error:
             raise InvalidInput(
                 "this ticket is not one of this server's",
                 hint="Use tickets as they come, on the server that gave them or its replicas.",
-            )
+            ) from error
         (length,) = _LENGTH.unpack_from(body)
         facts: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
         facts["files"] = facts["files"] and tuple(facts["files"])
         facts["reads"] = tuple(tuple(each) for each in facts["reads"])
         return Ticket(**facts, params=_batch(body[_LENGTH.size + length :]))
-
-    def _mac(self, body: bytes) -> bytes:
-        return hmac.digest(self._secret, body, "sha256")
 
 
 def _ipc(params: pa.RecordBatch | None) -> bytes:

@@ -119,11 +119,23 @@ class Connection:
         """Whether a transaction is open."""
         return self._transaction is not None
 
+    @property
+    def has_written(self) -> bool:
+        """Whether the open transaction has written anything."""
+        return self._transaction is not None and self._transaction.branch is not None
+
     def begin(self, catalog: str | None = None) -> None:
         """Open a transaction on a branch, the current one unless told, as it is now."""
         if self._transaction is not None:
             raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
         self._transaction = SessionTransaction(self.graph, catalog or self.catalog, self.user)
+
+    def check_out(self, catalog: str) -> None:
+        """Make a branch or moment the current catalog; a transaction that wrote nothing follows."""
+        self.graph.snapshot(catalog)  # one that is not there is told at once
+        if self._transaction is not None:
+            self._transaction.move(catalog)
+        self.catalog = catalog
 
     def explain_commit(self, message: str) -> None:
         """Say what the commit of the open transaction has as its message."""

@@ -177,6 +177,8 @@ def _catalog_names(connection: Connection) -> list[str]:
 
 def _snapshots(connection: Connection, catalog: str | None) -> Iterator[tuple[str, Snapshot]]:
     pins = connection.pins()
+    if not catalog and catalog is not None:
+        return  # asks for what is in no catalog, and everything is in one
     for name in _catalog_names(connection) if catalog is None else [catalog]:
         snapshot = pins.find(name)
         if snapshot is not None:
@@ -218,6 +220,11 @@ def _described(catalog: str, table: CatalogTable) -> bytes:
                 "ARROW:FLIGHT:SQL:TABLE_NAME": table.name,
                 "ARROW:FLIGHT:SQL:TYPE_NAME": sql_name(field.type),
                 "ARROW:FLIGHT:SQL:REMARKS": table.column_comments.get(field.name, ""),
+                "ARROW:FLIGHT:SQL:IS_AUTO_INCREMENT": "0",
+                "ARROW:FLIGHT:SQL:IS_CASE_SENSITIVE": "1" if _is_text(field.type) else "0",
+                "ARROW:FLIGHT:SQL:IS_READ_ONLY": "1" if table.kind == "view" else "0",
+                "ARROW:FLIGHT:SQL:IS_SEARCHABLE": "1",
+                **_digits(field.type),
             }
         )
         for field in table.columns
@@ -225,6 +232,23 @@ def _described(catalog: str, table: CatalogTable) -> bytes:
     about = {"omnigraph:kind": table.kind, "omnigraph:comment": table.comment or ""}
     serialized: bytes = pa.schema(fields, about).serialize().to_pybytes()
     return serialized
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _digits(type_: pa.DataType) -> dict[str, str]:
+    """How many digits an exact number has, and how many of them behind the point."""
+    if pa.types.is_decimal(type_):
+        precision, scale = type_.precision, type_.scale
+    elif pa.types.is_integer(type_):
+        # The digits of the largest, by the bits that are not for the sign.
+        bits = type_.bit_width - pa.types.is_signed_integer(type_)
+        precision, scale = len(str(2**bits - 1)), 0
+    else:
+        return {}
+    return {"ARROW:FLIGHT:SQL:PRECISION": str(precision), "ARROW:FLIGHT:SQL:SCALE": str(scale)}
 
 
 def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[dict[str, Any]]:
@@ -247,9 +271,13 @@ def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[di
 
 
 def _like(pattern: str | None) -> Any:  # noqa: ANN401
-    """A test for names: `%` is any text, `_` any character; no pattern takes all."""
+    """A test for names: `%` is any text, `_` any character, unless a backslash stands before.
+
+    No pattern takes all.
+    """
     if pattern is None:
         return lambda name: True
-    written = "".join({"%": ".*", "_": "."}.get(char, re.escape(char)) for char in pattern)
+    signs = re.findall(r"\\[%_\\]|.", pattern, re.DOTALL)
+    written = "".join({"%": ".*", "_": "."}.get(sign, re.escape(sign[-1])) for sign in signs)
     found = re.compile(f"{written}\\Z", re.DOTALL)
     return lambda name: found.match(name) is not None

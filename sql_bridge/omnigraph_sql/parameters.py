@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -80,8 +80,8 @@ def _inserted(node: exp.Expr, row: exp.Tuple, scope: Scope) -> pa.DataType | Non
 def bindings(names: Sequence[str], params: Params, types: pa.Schema | None) -> Iterator[Bound]:
     """The values of each execution, by the number of the parameter. One, unless rows are given."""
     if isinstance(params, pa.RecordBatch):
-        _require_count(names, params.num_columns)
-        columns = [_fitting_array(array, _type(types, i)) for i, array in enumerate(params.columns)]
+        given = arranged(names, params).columns
+        columns = [_fitting_array(array, _type(types, i)) for i, array in enumerate(given)]
         for row in range(params.num_rows):
             yield {str(i): column[row] for i, column in enumerate(columns, 1)}
         return
@@ -89,21 +89,43 @@ def bindings(names: Sequence[str], params: Params, types: pa.Schema | None) -> I
     yield {str(i): _fitting(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
 
 
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+
+
+def arranged(names: Sequence[str], params: Rows) -> Rows:
+    """Bound rows with a column for each name, in their order: found by name, else by place."""
+    given = list(params.schema.names)
+    if given == list(names):
+        return params
+    if sorted(given) == sorted(names):
+        return params.select(list(names))
+    _require_count(names, len(given))
+    known = [name for name in names if name in given]
+    if known and not names[0].isdigit():
+        missing = next(name for name in names if name not in given)
+        raise _no_value(missing, names)
+    return params.rename_columns(list(names))
+
+
 def values_of(names: Sequence[str], params: Sequence[Any] | Mapping[str, Any] | None) -> list[Any]:
     """The value of each name: one for each, or they are refused."""
     if isinstance(params, Mapping):
         missing = [name for name in names if name not in params]
         if missing:
-            raise InvalidInput(
-                f"the parameter {missing[0]!r} has no value",
-                hint=f"Give a value for each of {', '.join(names)}.",
-            )
+            raise _no_value(missing[0], names)
         return [params[name] for name in names]
     if isinstance(params, str | bytes):
         raise InvalidInput("parameters come as a list or by name", hint=f"Write [{params!r}].")
     values = list(params or ())
     _require_count(names, len(values))
     return values
+
+
+def _no_value(name: str, names: Sequence[str]) -> InvalidInput:
+    return InvalidInput(
+        f"the parameter {name!r} has no value",
+        hint=f"Give a value for each of {', '.join(names)}.",
+    )
 
 
 def _require_count(names: Sequence[str], given: int) -> None:

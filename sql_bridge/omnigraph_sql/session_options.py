@@ -32,17 +32,17 @@ def set_options(connection: Connection, statement: exp.Expr) -> None:
 def _set(connection: Connection, option: str, value: str) -> None:
     match option:
         case "catalog" | "branch":
-            connection.pins().snapshot(value)  # whose error says what is wrong with it
-            connection.catalog = value
+            connection.check_out(value)
         case "schema" | "search_path":
-            connection.schema = _schema(connection, Name(value.split(",")[0].strip(' "')))
+            connection.schema = found_schema(connection, Name(value.split(",")[0].strip(' "')))
         case "dialect":
             connection.dialect = value
         case "commit_message":
             connection.explain_commit(value)
 
 
-def _schema(connection: Connection, name: Name) -> str:
+def found_schema(connection: Connection, name: Name) -> str:
+    """The schema of the current catalog that a name means."""
     known = schema_names(connection.pins().snapshot())
     found = name.pick(known)
     if found is None:

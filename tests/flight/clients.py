@@ -34,6 +34,13 @@ def run(client: dbapi.Connection, sql: str, *params: object) -> int:
         return int(cursor.rowcount)
 
 
+def fetched(client: dbapi.Connection, sql: str) -> pa.Table:
+    """The rows of a query as Arrow."""
+    with client.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetch_arrow_table()
+
+
 def query(
     client: fl.FlightClient, sql: str, options: fl.FlightCallOptions | None = None
 ) -> pa.Table:
@@ -75,11 +82,29 @@ def begin(client: fl.FlightClient) -> bytes:
     return bytes(decode_command(begun).body.transaction_id)
 
 
-def prepared(client: fl.FlightClient, sql: str, params: pa.RecordBatch) -> bytes:
-    """The command that runs a prepared query with these sets of parameters bound to it."""
+def _handle(client: fl.FlightClient, sql: str) -> bytes:
+    """The handle of a new prepared statement."""
     request = wrapped("ActionCreatePreparedStatementRequest", query=sql)
     made = decode_command(action(client, "CreatePreparedStatement", request)).body
-    handle = bytes(made.prepared_statement_handle)
+    return bytes(made.prepared_statement_handle)
+
+
+def bound_update(client: fl.FlightClient, sql: str, params: pa.RecordBatch) -> int:
+    """A prepared update with these sets of parameters; how many rows it changed."""
+    handle = _handle(client, sql)
+    command = wrapped("CommandPreparedStatementUpdate", prepared_statement_handle=handle)
+    writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), params.schema)
+    with writer:
+        writer.write_batch(params)
+        writer.done_writing()
+        result = message("DoPutUpdateResult")
+        result.ParseFromString(reader.read().to_pybytes())
+    return int(result.record_count)
+
+
+def prepared(client: fl.FlightClient, sql: str, params: pa.RecordBatch) -> bytes:
+    """The command that runs a prepared query with these sets of parameters bound to it."""
+    handle = _handle(client, sql)
     command = wrapped("CommandPreparedStatementQuery", prepared_statement_handle=handle)
     writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), params.schema)
     with writer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -46,6 +47,51 @@ def test_who_reads_slices_more_than_once_needs_more_places() -> None:
         admission.enter("ada", "scan", slices=3)
     admission.enter("bob", "scan", slices=3)  # a call of another, whatever its name
     assert admission.running == 3
+
+
+def test_what_could_hold_too_many_threads_waits_however_few_statements_run() -> None:
+    limits = Limits(streams_per_user=16, streams=20, wait_seconds=0.01)
+    admission = Admission(limits)
+    admission.enter("ada", "first", slices=8)
+    admission.enter("ada", "second", slices=8)
+    with pytest.raises(Busy, match="16 streams"):
+        admission.enter("ada", "third", slices=2)
+    for _ in range(7):  # what is in gets all its slices: it may be read in their order
+        admission.enter("ada", "first", slices=8)
+    with pytest.raises(Busy):
+        admission.enter("bob", "fourth", slices=8)  # of all users
+    admission.enter("bob", "fifth", slices=4)
+    admission.leave("ada", "second", slices=8)
+    admission.enter("ada", "third", slices=2)
+
+
+def test_one_statement_may_have_more_slices_than_streams_are_allowed() -> None:
+    admission = Admission(Limits(streams_per_user=4, streams=4, wait_seconds=0.01))
+    admission.enter("ada", "wide", slices=64)
+    with pytest.raises(Busy):
+        admission.enter("ada", "narrow")
+
+
+def test_so_many_wait_and_the_next_is_refused_at_once() -> None:
+    admission = Admission(Limits(statements_per_user=1, waiting_per_user=2, wait_seconds=30))
+    admission.enter("ada", "running")
+
+    def later(call: str) -> None:
+        with admission.turn("ada", call):
+            pass
+
+    waiting = [threading.Thread(target=later, args=(call,)) for call in "ab"]
+    for thread in waiting:
+        thread.start()
+    while admission.waiting < 2:
+        time.sleep(0.01)
+    with pytest.raises(Busy, match="2 wait"):
+        admission.enter("ada", "c")
+    admission.enter("bob", "d")
+    admission.leave("ada", "running")
+    for thread in waiting:
+        thread.join(30)
+    assert (admission.waiting, admission.running) == (0, 1)
 
 
 def test_a_slice_that_waits_goes_in_with_the_first_of_its_call() -> None:

@@ -10,11 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
+from adbc_driver_flightsql import dbapi
 
-from flight.clients import action, begin, update
+from flight.clients import action, begin, header, update
 from flight.conftest import Serve
 from omnigraph import Graph
+from omnigraph.storage.store import RawStore
+from omnigraph_flight import results
 from omnigraph_flight.admission import Limits
+from omnigraph_flight.infos import TICKET_BYTES
 from omnigraph_flight.messages import encoded, message, wrapped
 from omnigraph_flight.results import FILE_BYTES, FOLDER, KeptResult, Results
 from support.social import assert_sound
@@ -168,6 +172,60 @@ def test_all_that_a_graph_keeps_has_a_limit(serve: Serve, graph: Graph) -> None:
         assert read(client, ask(client, COUNTED, 2)).num_rows == 1000
 
 
+def test_results_that_are_kept_at_once_share_the_limit(
+    serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "LOOK_FILES", 1)
+    server = serve(limits=Limits(kept_bytes_per_graph=3 * FILE_BYTES))
+    write, written = RawStore.write, []
+
+    def write_beside_another(self: RawStore, path: str, data: bytes) -> None:
+        write(self, path, data)
+        written.append(path)
+        if len(written) == 1:  # somebody else, perhaps another server, begins now
+            write(
+                self,
+                f"{FOLDER}/{int(time.time()) + 1000}-other-000000.arrow",
+                bytes(2 * FILE_BYTES),
+            )
+
+    monkeypatch.setattr(RawStore, "write", write_beside_another)
+    with (
+        fl.connect(server.uri) as client,
+        pytest.raises(pa.ArrowException, match=r"resource_limit[^>]*kept_bytes_per_graph"),
+    ):
+        ask(client, MILLION, 4)  # 8 MB, which is two files
+    assert [file.name.partition("-")[2] for file in files(graph)] == ["other-000000.arrow"]
+
+
+def test_a_client_that_goes_away_while_rows_are_kept_leaves_nothing(
+    serve: Serve, graph: Graph
+) -> None:
+    server = serve()
+    endless = f"{DIGITS} SELECT a.v, random() AS r FROM " + ", ".join(
+        f"d {x}" for x in "abcdefghijk"
+    )
+    with fl.connect(server.uri) as client, pytest.raises(fl.FlightTimedOutError):
+        command = fl.FlightDescriptor.for_command(wrapped("CommandStatementQuery", query=endless))
+        options = fl.FlightCallOptions(timeout=2, headers=[(b"x-omnigraph-slices", b"4")])
+        client.get_flight_info(command, options)
+    assert server.service.admission.idle(20)
+    assert files(graph) == []
+
+
+def test_planned_slices_outlive_the_session_that_planned_them(serve: Serve, graph: Graph) -> None:
+    """A driver plans and goes; workers read."""
+    server = serve()
+    planner = dbapi.connect(server.uri, db_kwargs=header(slices="2"), autocommit=True)
+    with planner, planner.cursor() as cursor:
+        cut, _ = cursor.adbc_execute_partitions(COUNTED)
+    assert len(server.service.sessions) == 0
+    assert len(files(graph)) == 2
+    with dbapi.connect(server.uri, autocommit=True) as worker, worker.cursor() as cursor:
+        cursor.adbc_read_partition(cut[1])
+        assert cursor.fetchall() == [(n,) for n in range(500, 1000)]
+
+
 def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> None:
     server = serve()
     with fl.connect(server.uri) as client:
@@ -237,6 +295,37 @@ def test_rows_that_a_change_gives_are_read_often_and_changed_once(
 
 
 RETURNING = "INSERT INTO Person (name) VALUES ('Dee') RETURNING name"
+LARGE = f"INSERT INTO Person (name) VALUES ('Dee') RETURNING repeat(name, {TICKET_BYTES})"
+
+
+def test_a_few_rows_that_a_change_gives_travel_in_their_ticket(serve: Serve, graph: Graph) -> None:
+    one, other = serve(ticket_key="shared"), serve(ticket_key="shared")
+    with fl.connect(one.uri) as client:
+        info = ask(client, RETURNING, 1)
+        none = ask(client, "DELETE FROM Person WHERE name = 'Nobody' RETURNING name, age", 1)
+    assert (info.total_records, files(graph)) == (1, [])
+    with fl.connect(other.uri) as client:
+        assert read(client, info).to_pydict() == {"name": ["Dee"]}
+        assert read(client, none).to_pydict() == {"name": [], "age": []}
+        assert read(client, none).schema == none.schema
+    assert graph.snapshot().count("Person") == 4
+
+
+def test_rows_that_a_change_gives_are_dropped_with_the_session_unless_it_asked_for_slices(
+    serve: Serve, graph: Graph
+) -> None:
+    server = serve()
+    with dbapi.connect(server.uri, autocommit=True) as client, client.cursor() as cursor:
+        cursor.execute(LARGE)
+        assert cursor.fetch_arrow_table().num_rows == 1
+        assert len(files(graph)) == 1
+    assert files(graph) == []
+    with fl.connect(server.uri) as bare:
+        command = wrapped("CommandStatementQuery", query=LARGE.replace("Dee", "Eli"))
+        bare.get_flight_info(fl.FlightDescriptor.for_command(command))
+        assert len(files(graph)) == 1
+        server.service.sessions.close_all(lambda error: None)  # as when they are idle for too long
+    assert files(graph) == []
 
 
 def branches(graph: Graph) -> list[str]:
@@ -260,7 +349,7 @@ def test_a_change_whose_rows_cannot_be_stored_did_not_happen(serve: Serve, graph
         fl.connect(serve().uri) as client,
         pytest.raises((pa.ArrowException, fl.FlightError), match="cannot"),
     ):
-        ask(client, RETURNING, 1)
+        ask(client, LARGE, 1)
     assert graph.snapshot().count("Person") == 3
 
 
@@ -280,7 +369,7 @@ def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
         fl.connect(serve().uri) as client,
         pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"),
     ):
-        ask(client, RETURNING, 1)
+        ask(client, LARGE, 1)
     assert graph.snapshot().count("Person") == 4
     assert (files(graph), branches(graph)) == ([], ["main"])
 

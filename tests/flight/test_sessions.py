@@ -56,6 +56,25 @@ def test_use_is_remembered(client: dbapi.Connection, branched: Graph) -> None:
     assert rows(client, COUNT) == [(4,)]
 
 
+def test_set_is_remembered(client: dbapi.Connection) -> None:
+    with client.cursor() as cursor:
+        cursor.execute("SET dialect = 'mysql'")
+        cursor.execute("SET schema = nodes")
+    assert client.adbc_current_db_schema == "nodes"
+    assert rows(client, "SELECT count(*) FROM `Person`") == [(3,)]
+
+
+def test_an_option_goes_back_to_what_headers_say(connect: Connect) -> None:
+    client = connect(**header(schema="edges"))
+    client.adbc_current_db_schema = "nodes"
+    with client.cursor() as cursor:
+        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
+    client.adbc_current_db_schema = ""
+    with client.cursor() as cursor:
+        cursor.execute("INSERT INTO Person (name) VALUES ('Fay')")
+    assert client.adbc_current_db_schema == "edges"
+
+
 def test_a_branch_that_is_not_there_is_refused_and_nothing_changes(
     client: dbapi.Connection,
 ) -> None:
@@ -174,3 +193,29 @@ def test_a_cancelled_ticket_is_not_served_and_a_renewed_one_is(server: Server) -
         assert result.status == 1
         with pytest.raises(fl.FlightCancelledError):
             client.do_get(info.endpoints[0].ticket).read_all()
+
+
+def test_a_schema_that_is_not_there_is_refused_and_nothing_changes(
+    client: dbapi.Connection,
+) -> None:
+    with pytest.raises(Error):
+        client.adbc_current_db_schema = "nowhere"
+    assert client.adbc_current_db_schema == "public"
+    client.adbc_current_db_schema = "NODES"
+    assert client.adbc_current_db_schema == "nodes"
+
+
+def test_a_prepared_statement_runs_where_its_session_is_now(
+    client: dbapi.Connection, branched: Graph
+) -> None:
+    with client.cursor() as cursor:
+        cursor.execute(COUNT)
+        assert cursor.fetchall() == [(3,)]
+        client.adbc_current_catalog = "draft"
+        cursor.execute(COUNT)
+        assert cursor.fetchall() == [(4,)]
+        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
+        client.adbc_current_catalog = "main"
+        cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
+    assert branched.snapshot().count("Person") == 4
+    assert branched.snapshot("draft").count("Person") == 5

@@ -48,6 +48,17 @@ def test_it_is_useless_to_another_user() -> None:
         KEY.open(KEY.seal(TICKET), "eve")
 
 
+def test_nobody_else_can_read_what_it_carries() -> None:
+    rows = pa.record_batch({"salary": ["a secret sum"]})
+    sealed = KEY.seal(replace(TICKET, language="rows", params=rows))
+    for said in (b"SELECT", b"Person", b"ada", b"salary", b"a secret sum"):
+        assert said not in sealed
+    assert KEY.seal(TICKET) != KEY.seal(TICKET)
+    read = KEY.open(sealed, "ada").params
+    assert read is not None
+    assert read.to_pydict() == rows.to_pydict()
+
+
 def test_it_expires() -> None:
     sealed = KEY.seal(TICKET, now=1000.0)
     assert KEY.open(sealed, "ada", now=1059.0).expires == 1060.0

@@ -43,6 +43,44 @@ def test_types_tables_and_views_are_listed(connection: omnigraph_sql.Connection)
     assert named == ["Person"]
 
 
+def test_patterns_may_mean_their_own_signs(connection: omnigraph_sql.Connection) -> None:
+    for name in ("a_b", "axb", "a%b", "a\\b"):
+        connection.execute(f'CREATE TABLE "{name}" (n INT)')
+
+    def named(pattern: str) -> list[str]:
+        found = metadata.tables(connection, "main", "public", pattern)
+        return [str(name) for name in found.column("table_name").to_pylist()]
+
+    assert named("a_b") == ["a%b", "a\\b", "a_b", "axb"]
+    assert named("a\\_b") == ["a_b"]
+    assert named("a\\%b") == ["a%b"]
+    assert named("a\\\\b") == ["a\\b"]
+    assert named("a\\b") == ["a\\b"]
+    assert named("") == []
+
+
+def test_nothing_is_without_a_catalog(connection: omnigraph_sql.Connection) -> None:
+    assert metadata.schemas(connection, "").num_rows == 0
+    assert metadata.tables(connection, "").num_rows == 0
+
+
+def test_columns_say_what_can_be_done_with_them(connection: omnigraph_sql.Connection) -> None:
+    connection.execute("CREATE TABLE t (d DECIMAL(10, 2), n BIGINT, s VARCHAR)")
+    (row,) = metadata.tables(connection, "main", "public", "t", with_schema=True).to_pylist()
+    schema = pa.ipc.read_schema(pa.py_buffer(row["table_schema"]))
+
+    def said(column: str, what: str) -> bytes | None:
+        found: bytes | None = schema.field(column).metadata.get(f"ARROW:FLIGHT:SQL:{what}".encode())
+        return found
+
+    assert (said("d", "PRECISION"), said("d", "SCALE")) == (b"10", b"2")
+    assert (said("n", "PRECISION"), said("n", "SCALE")) == (b"19", b"0")
+    assert (said("s", "PRECISION"), said("s", "SCALE")) == (None, None)
+    assert [said(c, "IS_CASE_SENSITIVE") for c in "dns"] == [b"0", b"0", b"1"]
+    assert {said(c, "IS_SEARCHABLE") for c in "dns"} == {b"1"}
+    assert {said(c, "IS_AUTO_INCREMENT") for c in "dns"} == {b"0"}
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("Person", "node"), ("Knows", "edge"), ("sales", "table")]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,6 +30,9 @@ def cast_column(column: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
     """A column with the type of a field; values that do not fit are refused, never cut off."""
     if column.type == target.type:
         return column
+    if column.null_count == len(column) > 0:
+        # Nothing but nulls is of every type, whatever type they came with.
+        return pa.chunked_array([pa.nulls(len(column), target.type)])
     try:
         return _cast(column, target.type)
     except (pa.ArrowException, ValueError) as error:
@@ -39,6 +43,10 @@ def cast_column(column: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_run_end_encoded(column.type):
+        return _cast(pc.run_end_decode(column), target)
+    if pa.types.is_list_view(column.type) or pa.types.is_large_list_view(column.type):
+        return _cast(pa.chunked_array([_lists(each) for each in column.chunks]), target)
     # Arrow turns numbers into integers only when nothing is cut off; SQL rounds decimals.
     if pa.types.is_decimal(target) and pa.types.is_decimal(column.type):
         if column.type.scale > target.scale:
@@ -53,3 +61,12 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
         # Arrow multiplies by a power of ten, which makes 0.3 0.30000000000000004; texts are exact.
         return column.cast(pa.string()).cast(target)
     return column.cast(target)
+
+
+def _lists(views: pa.Array) -> pa.Array:
+    """Lists for views of them; not by a cast, which in pyarrow 26 gives too few offsets."""
+    lengths = pc.list_value_length(views).fill_null(0).to_numpy()
+    large = pa.types.is_large_list_view(views.type)
+    kind, offset = (pa.LargeListArray, np.int64) if large else (pa.ListArray, np.int32)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(offset)
+    return kind.from_arrays(offsets, views.flatten(), mask=views.is_null())

@@ -215,18 +215,25 @@ def _storable(kind: pa.DataType, column: str) -> pa.DataType:
         return pa.string()
     if pa.types.is_binary_view(kind):
         return pa.binary()
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _storable(kind.value_type, column)
     if pa.types.is_list_view(kind) or pa.types.is_list(kind):
         return pa.list_(_storable_field(kind.value_field, column))
     if pa.types.is_large_list_view(kind) or pa.types.is_large_list(kind):
         return pa.large_list(_storable_field(kind.value_field, column))
+    if pa.types.is_fixed_size_list(kind) and not pa.types.is_primitive(kind.value_type):
+        return pa.list_(_storable_field(kind.value_field, column))  # Lance has them of numbers only
     if pa.types.is_struct(kind):
         return pa.struct([_storable_field(member, column) for member in kind])
     if pa.types.is_interval(kind):
         raise InvalidInput(
             f"the column {column!r} holds intervals, which tables do not keep",
             hint="Cast it to text or to a number of seconds.",
+        )
+    if pa.types.is_union(kind):
+        raise InvalidInput(
+            f"the column {column!r} holds unions, which tables do not keep",
+            hint="Make a column of each of their types.",
         )
     if isinstance(kind, pa.BaseExtensionType):
         return _storable(kind.storage_type, column)

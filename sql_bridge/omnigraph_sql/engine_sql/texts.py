@@ -106,6 +106,7 @@ def _hashed(self: generator.Generator, expression: exp.Anonymous) -> str:
 
 _ANONYMOUS: dict[str, Writer] = {
     "hash": _hashed,
+    "from_hex": lambda self, e: f"decode({self.sql(e.expressions[0])}, 'hex')",
     "every": lambda self, e: self.func("bool_and", *e.expressions),
     "square": lambda self, e: self.func("power", *e.expressions, exp.Literal.number(2)),
     "bool_xor": lambda self, e: self.func("bit_xor", *e.expressions),

@@ -12,6 +12,7 @@ from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
 from omnigraph_sql.rewriting.find_by_key import find_by_key
 from omnigraph_sql.rewriting.fit_types import fit_types
+from omnigraph_sql.rewriting.keep_literals import keep_literals
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
@@ -25,6 +26,7 @@ from omnigraph_sql.scope import Scope
 PASSES = (
     number_parameters,
     plain_shapes,
+    keep_literals,
     turn_tables,
     answer_session,
     call_functions,

@@ -19,8 +19,13 @@ def number_parameters(tree: exp.Expr, scope: Scope) -> exp.Expr:
         raise mixed_parameters()
     if names and names[0].isdigit():
         most = max(int(name) for name in names)
-        if most > MAX_PARAMETERS or min(int(name) for name in names) < 1:
-            raise InvalidInput(f"there is no parameter ${most}", hint="They begin with $1.")
+        least = min(int(name) for name in names)
+        if most > MAX_PARAMETERS or least < 1:
+            raise InvalidInput(
+                f"there is no parameter ${most if least else 0}",
+                hint=f"They begin with $1 and end with ${MAX_PARAMETERS}; for more values, bind a "
+                "list, or load them into a table.",
+            )
         scope.parameters = [str(number) for number in range(1, most + 1)]
     else:
         scope.parameters = sorted(set(names))

@@ -11,9 +11,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph_sql.guard import Touch
-from omnigraph_sql.information_schema import schema_names
 from omnigraph_sql.parsing import parse_one
 from omnigraph_sql.relations import Name
+from omnigraph_sql.session_options import found_schema
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -168,10 +168,10 @@ def use(connection: Connection, statement: exp.Use) -> int:
     parts = [Name(part.name, bool(part.args.get("quoted"))) for part in statement.this.parts]
     match kind, parts:
         case "SCHEMA" | "DATABASE", [schema]:
-            _use_schema(connection, schema)
+            connection.schema = found_schema(connection, schema)
         case "SCHEMA" | "DATABASE" | "", [catalog, schema]:
             _use_catalog(connection, catalog)
-            _use_schema(connection, schema)
+            connection.schema = found_schema(connection, schema)
         case "CATALOG" | "", [catalog]:
             _use_catalog(connection, catalog)
         case _:
@@ -182,13 +182,4 @@ def use(connection: Connection, statement: exp.Use) -> int:
 def _use_catalog(connection: Connection, name: Name) -> None:
     branches = [branch.name for branch in connection.graph.branches()]
     found = name.pick(branches) or name.text
-    connection.graph.snapshot(found)
-    connection.catalog = found
-
-
-def _use_schema(connection: Connection, name: Name) -> None:
-    known = schema_names(connection.pins().snapshot())
-    found = name.pick(known)
-    if found is None:
-        raise NotFound(f"there is no schema {name.text!r}", hint=f"There are {', '.join(known)}.")
-    connection.schema = found
+    connection.check_out(found)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.parameters import arranged
 from omnigraph_sql.relations import Name
 from omnigraph_sql.rewriting.number_parameters import parameter_name
 from omnigraph_sql.writing.change import Change, change
 from omnigraph_sql.writing.columns import columns_of, picked
-from omnigraph_sql.writing.parameters import is_parameter
+from omnigraph_sql.writing.parameters import all_names, is_parameter
 from omnigraph_sql.writing.sinks import sink_for
 from omnigraph_sql.writing.targets import find_target, require, target_name
 
@@ -31,6 +32,8 @@ def run_for_each(
 ) -> int:
     """Run a statement once for each row of parameters; how many rows were changed together."""
     rows = pa.Table.from_batches([params]) if isinstance(params, pa.RecordBatch) else params
+    names = all_names(statement)
+    rows = arranged(names, rows)
     places = _inserted_parameters(statement)
     if places is not None:
         assert isinstance(statement, exp.Insert)
@@ -43,14 +46,10 @@ def run_for_each(
     with connection.one_publish():
         count = 0
         for row in rows.to_pylist():
-            given = list(row.values()) if _by_place(rows) else row
+            given = list(row.values()) if names[:1] == ["1"] else row
             catalog, work = planner(connection, statement.copy())
             count += change(connection, catalog, text, given, work)
     return count
-
-
-def _by_place(rows: pa.Table) -> bool:
-    return all(name.isdigit() or not name for name in rows.schema.names)
 
 
 def _inserted_parameters(statement: exp.Expr) -> list[str] | None:
@@ -77,8 +76,6 @@ def _insert_rows(work: Change, statement: exp.Insert, rows: pa.Table, places: li
         if columns
         else list(schema.names)[: len(places)]
     )
-    given = [
-        rows.column(int(place) - 1) if place.isdigit() else rows.column(place) for place in places
-    ]
+    given = [rows.column(place) for place in places]
     sink_for(work, target).insert(pa.table(given, names=names))
     return int(rows.num_rows)

@@ -28,11 +28,16 @@ def is_parameter(value: exp.Expr) -> bool:
 
 def require_values(statement: exp.Expr, params: Params) -> None:
     """Refuse values that are not one for each parameter of a whole statement."""
-    names = _names(statement)
-    if all(name.isdigit() for name in names):
-        names = [str(number) for number in range(1, max(map(int, names), default=0) + 1)]
     if not isinstance(params, pa.RecordBatch):
-        values_of(names, params)
+        values_of(all_names(statement), params)
+
+
+def all_names(statement: exp.Expr) -> list[str]:
+    """The parameters of a whole statement: its names, or every number up to the highest."""
+    names = _names(statement)
+    if not all(name.isdigit() for name in names):
+        return names
+    return [str(number) for number in range(1, max(map(int, names), default=0) + 1)]
 
 
 def values_for(part: exp.Expr, params: Params) -> Params:

@@ -11,11 +11,11 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.schema.arrow import table_schema
 from omnigraph_sql.computed import ComputedRows
-from omnigraph_sql.parameters import Params
+from omnigraph_sql.parameters import Params, arranged
 from omnigraph_sql.reading import Planned, plan_query
 from omnigraph_sql.scope import quoted
 from omnigraph_sql.writing.change import Change, change
-from omnigraph_sql.writing.parameters import numbered, require_values, values_for
+from omnigraph_sql.writing.parameters import all_names, numbered, require_values, values_for
 from omnigraph_sql.writing.targets import find_target, require, target_name
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run_returning(
     statement = numbered(statement)
     query = statement.copy()
     _query(connection, query, [])  # what cannot be returned is told before anything is done
-    values = _one(params)
+    values = _one(all_names(statement), params)
     require_values(statement, values)
     catalog, work = planner(connection, statement)
     returned: list[pa.Table] = []
@@ -68,7 +68,7 @@ def run_returning(
     return rows.to_reader()
 
 
-def _one(params: Params) -> Sequence[Any] | Mapping[str, Any] | None:
+def _one(names: Sequence[str], params: Params) -> Sequence[Any] | Mapping[str, Any] | None:
     """The one set of parameters."""
     if not isinstance(params, pa.RecordBatch):
         return params
@@ -76,9 +76,8 @@ def _one(params: Params) -> Sequence[Any] | Mapping[str, Any] | None:
         raise InvalidInput(
             "RETURNING answers for one set of parameters", hint="Send one after the other."
         )
-    by_place = all(name.isdigit() or not name for name in params.schema.names)
-    values = [column[0] for column in params.columns]
-    return values if by_place else dict(zip(params.schema.names, values, strict=True))
+    values = [column[0] for column in arranged(names, params).columns]
+    return values if names[:1] == ["1"] else dict(zip(names, values, strict=True))
 
 
 def _query(connection: Connection, statement: exp.Expr, kept: list[pa.Table]) -> Planned:

@@ -69,6 +69,11 @@ def schema_part(table: exp.Expr) -> Name:
 
 def require_schema(work: Change, schema: str) -> None:
     """A schema that is there: tables and views do not make theirs by themselves."""
+    if schema in (INFORMATION_SCHEMA, SYSTEM):
+        raise InvalidInput(
+            f"the schema {schema} describes the database and holds nothing else",
+            hint="Use another schema.",
+        )
     if schema not in schema_names(work.snapshot):
         raise NotFound(
             f"there is no schema {schema!r}", hint=f'Make it with CREATE SCHEMA "{schema}".'

@@ -6,7 +6,7 @@ one publish on the target and takes the branch away. A savepoint is a commit of 
 
 from __future__ import annotations
 
-from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.errors import InvalidInput, MergeConflict, NotFound
 from omnigraph.graph import Graph
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.snapshot import Snapshot
@@ -15,6 +15,24 @@ from omnigraph.storage.values import Commit
 PREFIX = "__txn/"
 LONGEST = "24h"
 """How long a collection leaves the branch of a transaction alone: its session may be gone."""
+
+
+class CommitConflict(MergeConflict):
+    """A transaction and what was committed since it began do not fit together; it is rolled back.
+
+    It is a merge that people did not ask for, so it does not speak of branches.
+    """
+
+    refused = "cannot be committed to"
+
+    def __init__(self, merge: MergeConflict, target: str) -> None:
+        super().__init__(
+            "the transaction",
+            target,
+            merge.conflicts,
+            merge.counts,
+            hint="Begin a new transaction, see what is there now, and do it again.",
+        )
 
 
 class SessionTransaction:
@@ -38,6 +56,12 @@ class SessionTransaction:
         if self.branch is None:
             self.branch = self._fork(f"{self.base.branch}@{self.base.commit}")
         return self.branch
+
+    def move(self, catalog: str) -> None:
+        """Go on with another branch as it is now, if nothing was written yet."""
+        if self.branch is None and catalog != self.catalog:
+            self.base = self._graph.snapshot(catalog)
+            self.catalog = catalog
 
     def note(self, text: str) -> None:
         """Remember a statement for the message of the commit."""
@@ -99,8 +123,10 @@ class SessionTransaction:
                 actor=self._user,
                 message="; ".join(self._texts) if self.message is None else self.message,
             )
-        except BaseException:
+        except BaseException as error:
             self._drop()
+            if isinstance(error, MergeConflict):
+                raise CommitConflict(error, self.catalog) from error
             raise
         self.branch = None
         return merged.commit

@@ -14,6 +14,7 @@ CLIENTS = {
     "pandas": "pandas_client.py",
     "polars": "polars_client.py",
     "SQLAlchemy (flightsql-dbapi)": "sqlalchemy_client.py",
+    "SQLAlchemy (sqlalchemy-adbc)": "sqlalchemy_adbc_client.py",
     "Java FlightSqlClient 18.3": "JavaClient.java",
     "npm @lancedb/arrow-flight-sql-client": "lancedb_client.mjs",
     "npm @lakehouse-rs/flight-sql-client": "lakehouse_client.mjs",

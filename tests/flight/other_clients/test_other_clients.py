@@ -65,7 +65,8 @@ def command(script: str) -> list[str]:
             (folder / each.name).write_text(each.read_text("utf-8"), "utf-8")
     placed = str(folder / script)
     if script.endswith(".py"):
-        return [str(folder / "python" / "bin" / "python"), placed]
+        installed = "python-sqlalchemy2" if script == "sqlalchemy_adbc_client.py" else "python"
+        return [str(folder / installed / "bin" / "python"), placed]
     if script.endswith(".mjs"):
         return ["node", placed]
     jars = (folder / "java" / "deephaven_server" / "jars").glob("*.jar")

@@ -36,6 +36,35 @@ def test_each_mode_does_what_it_says(session: Session) -> None:
     assert session.commits() == before + 5
 
 
+@pytest.mark.parametrize(
+    ("values", "stored"),
+    [
+        (pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"]), pa.string()),
+        (pa.array([[1, 2], None, [3]], pa.list_view(pa.int64())), pa.list_(pa.int64())),
+        (pa.array([[1, 2], None, []], pa.large_list_view(pa.int8())), pa.large_list(pa.int8())),
+        (pa.array(["a", "b", "a"]).dictionary_encode(), pa.string()),
+        (pa.array([["a"], None], pa.list_(pa.string_view(), 1)), pa.list_(pa.string())),
+    ],
+)
+def test_other_layouts_of_the_same_values_are_kept_plainly(
+    session: Session, values: pa.Array, stored: pa.DataType
+) -> None:
+    load(session, pa.table({"v": values}), "create")
+    load(session, pa.table({"v": values}), "append")
+    found = session.connection.execute("SELECT v FROM t")
+    assert isinstance(found, pa.RecordBatchReader)
+    assert found.schema.field("v").type == stored
+    assert found.read_all()["v"].to_pylist() == values.to_pylist() * 2
+
+
+def test_values_of_many_types_are_refused(session: Session) -> None:
+    both = pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["x"])]
+    )
+    with pytest.raises(InvalidInput, match="'v' holds unions"):
+        load(session, pa.table({"v": both}), "create")
+
+
 def test_columns_are_found_by_name(session: Session) -> None:
     load(session, ROWS, "create")
     assert load(session, pa.table({"B": ["y"], "A": [3]}), "append") == 1

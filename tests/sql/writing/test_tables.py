@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.errors import (
@@ -334,3 +335,18 @@ def test_the_end_of_time_may_be_a_date_beside_times(session: Session) -> None:
     assert session.rows(f"SELECT {end} FROM t") == [(datetime(9999, 12, 31),)]
     session.run(f"UPDATE t SET a = {end}")
     assert session.rows("SELECT count(*) FROM t WHERE a = date('9999-12-31')") == [(1,)]
+
+
+@pytest.mark.parametrize("schema", ["information_schema", "system"])
+def test_nothing_is_made_where_the_database_describes_itself(session: Session, schema: str) -> None:
+    for statement in (
+        f"CREATE TABLE {schema}.mine (n INT)",
+        f"CREATE TABLE {schema}.mine AS SELECT 1 AS n",
+        f"CREATE VIEW {schema}.mine AS SELECT 1 AS n",
+    ):
+        with pytest.raises(InvalidInput, match="describes the database"):
+            session.run(statement)
+    with pytest.raises(InvalidInput, match="describes the database"):
+        session.connection.ingest("mine", pa.table({"n": [1]}).to_reader(), schema=schema)
+    found = session.rows("SELECT schema_name FROM information_schema.schemata")
+    assert len(found) == len(set(found))
