@@ -10,6 +10,7 @@ from sqlglot import exp
 from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
+from omnigraph_sql.rewriting.decorrelate import decorrelate
 from omnigraph_sql.rewriting.fit_types import fit_types
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
@@ -28,6 +29,7 @@ PASSES = (
     answer_session,
     call_functions,
     resolve_tables,
+    decorrelate,
     unnest_columns,
     decide_memberships,
     fit_types,

@@ -1,0 +1,437 @@
+"""Subqueries about the row around them, in every shape that the engine does not take apart.
+
+The engine itself runs such a subquery where it compares rows in its WHERE, and where a scalar one is
+an aggregate of rows that are `=` to something. Any other one is asked about all rows at once
+(`spread`), and its answers are joined by the columns it was asked about.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
+
+from sqlglot import exp
+
+from omnigraph_sql.expression_types import type_of
+from omnigraph_sql.rewriting.above_aggregates import is_aggregated, is_below
+from omnigraph_sql.rewriting.name_results import result_name
+from omnigraph_sql.rewriting.spread_queries import (
+    CannotSpread,
+    Domain,
+    is_one_row,
+    lift_having,
+    spread,
+)
+from omnigraph_sql.scope import Scope, quoted
+from omnigraph_sql.sources import columns_of, is_outer, qualified, sources_of
+
+Kind = Literal["scalar", "member", "exists", "source"]
+_VALUE, _DOMAIN = "value", "rows around"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A query inside a SELECT that needs the SELECT's row."""
+
+    kind: Kind
+    query: exp.Query
+    holder: exp.Expr
+    """What stands in the SELECT for the query: a Subquery, an EXISTS, a join."""
+    outer: tuple[exp.Column, ...]
+    """The columns of the SELECT in it."""
+
+
+def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Free the queries of every SELECT, the outermost first: what is inside then needs one level."""
+    selects = list(tree.find_all(exp.Select))
+    pending = deque(selects if len(selects) > 1 else [])
+    numbers = count(1)
+    while pending:
+        select = pending.popleft()
+        for made in _free(select, scope, numbers):
+            pending.extend(made.find_all(exp.Select))
+    return tree
+
+
+def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
+    """Free the queries of one SELECT; gives what was put in their place."""
+    made = [found for asked in _sources(select, scope) for found in _join(asked, select, scope, numbers)]
+    hard = [asked for asked in _queries(select, scope) if not _is_easy(asked, select)]
+    if not hard:
+        return made
+    if is_aggregated(select) and any(_is_above(asked, select) for asked in hard):
+        groups = lift_having(select, scope)
+        made += [groups, *_free(groups, scope, numbers)]
+        hard = [asked for asked in _queries(select, scope) if not _is_easy(asked, select)]
+    around = _Around.of(select)
+    for asked in hard:
+        made += _answer(asked, select, around, scope, numbers)
+    return made
+
+
+def _is_above(asked: _Asked, select: exp.Select) -> bool:
+    """Whether a query is about groups: it stands neither in WHERE and joins nor in an aggregate."""
+    if asked.holder.find_ancestor(exp.Where, exp.Join, exp.Select) is not select:
+        return False
+    return not is_below(asked.holder, select)
+
+
+# --------------------------------------------------------------------------- finding
+
+
+def _queries(select: exp.Select, scope: Scope) -> list[_Asked]:
+    """The queries in the expressions of a SELECT that need its row."""
+    found: list[_Asked] = []
+    for node in select.walk(prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)):
+        if node is select or not isinstance(node, exp.Select | exp.SetOperation):
+            continue
+        holder: exp.Expr = node
+        while isinstance(holder.parent, exp.Subquery | exp.Paren) and not holder.parent.alias:
+            holder = holder.parent
+        kind: Kind
+        match holder.parent:
+            case exp.Exists():
+                kind, holder = "exists", holder.parent
+            case exp.In() | exp.Any() | exp.All():
+                kind = "member"
+            case exp.From() | exp.Join() | exp.Lateral() | exp.CTE() | exp.SetOperation() | None:
+                continue
+            case _ if isinstance(holder, exp.Subquery) and not holder.alias:
+                kind = "scalar"
+            case _:
+                continue
+        outer = _outer_columns(node, select, scope)
+        if outer:
+            found.append(_Asked(kind, node, holder, tuple(outer)))
+    return found
+
+
+def _sources(select: exp.Select, scope: Scope) -> list[_Asked]:
+    """The joined queries that need rows of the sources before them."""
+    found: list[_Asked] = []
+    for join in select.args.get("joins") or []:
+        source = join.this
+        lateral = isinstance(source, exp.Lateral)
+        held = source.this if lateral else source
+        if not isinstance(held, exp.Subquery) or not isinstance(held.this, exp.Query):
+            continue
+        outer = _outer_columns(held.this, select, scope)
+        if not lateral:
+            outer = [column for column in outer if column.table.startswith(_DOMAIN)]
+        asked = _Asked("source", held.this, join, tuple(outer))
+        if outer and not (lateral and _is_easy(asked, select)):
+            found.append(asked)
+    return found
+
+
+def _outer_columns(query: exp.Expr, select: exp.Select, scope: Scope) -> list[exp.Column]:
+    """The columns in a query that are the SELECT's; none where some are of a query further out."""
+    found: list[exp.Column] = []
+    sources = sources_of(select)
+    for column in query.find_all(exp.Column):
+        sorting = column.find_ancestor(exp.Order, exp.Select)
+        if isinstance(sorting, exp.Order) and isinstance(sorting.parent, exp.SetOperation):
+            continue
+        if not is_outer(column, query, scope) or _is_alias(column, query):
+            continue
+        if column.table:
+            mine = any(s.alias_or_name.casefold() == column.table.casefold() for s in sources)
+        else:
+            known = [columns_of(source, scope) for source in sources]
+            mine = any(names is None or column.name.casefold() in names for names in known)
+        if not mine:
+            return []
+        found.append(column)
+    return found
+
+
+def _is_alias(column: exp.Column, query: exp.Expr) -> bool:
+    """Whether a name is that of a result of a SELECT it stands in."""
+    inside = column.find_ancestor(exp.Select) if not column.table else None
+    while inside is not None:
+        if any(
+            isinstance(one, exp.Alias) and one.alias.casefold() == column.name.casefold()
+            for one in inside.expressions
+        ):
+            return True
+        inside = inside.find_ancestor(exp.Select) if inside is not query else None
+    return False
+
+
+def _is_easy(asked: _Asked, select: exp.Select) -> bool:
+    """Whether the engine runs a query as it stands."""
+    query = asked.query
+    if not isinstance(query, exp.Select) or any(
+        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
+    ):
+        return False
+    if any(one.find(exp.Window) for one in query.selects):
+        return False
+    where = query.args.get("where")
+    if not all(_is_in(column, where) and column.parent_select is query for column in asked.outer):
+        return False
+    if asked.kind in ("exists", "member"):
+        return True
+    aggregated = is_aggregated(query)
+    if asked.kind == "source" and not aggregated:
+        return True
+    inside = asked.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Select)
+    return aggregated and (asked.kind == "source" or inside is select) and _is_by_equality(asked)
+
+
+def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
+    return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
+
+
+def _is_by_equality(asked: _Asked) -> bool:
+    """Whether every condition about the row says that something is `=` to it."""
+    condition = asked.query.args["where"].this
+    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
+    for part in parts:
+        mine = [column for column in part.find_all(exp.Column) if _is_one_of(column, asked.outer)]
+        if not mine:
+            continue
+        if not isinstance(part, exp.EQ):
+            return False
+        sides = [[_is_one_of(c, mine) for c in side.find_all(exp.Column)] for side in (part.this, part.expression)]
+        if not any(side and all(side) for side in sides) or not any(not any(side) for side in sides):
+            return False
+    return True
+
+
+def _is_one_of(node: exp.Expr, nodes: Sequence[exp.Expr]) -> bool:
+    return any(node is one for one in nodes)
+
+
+# --------------------------------------------------------------------------- the rows around
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What a SELECT reads, before anything is joined to it."""
+
+    from_: exp.Expr | None
+    joins: tuple[exp.Join, ...]
+    where: exp.Expr | None
+
+    @classmethod
+    def of(cls, select: exp.Select, before: exp.Join | None = None) -> _Around:
+        """The sources of a SELECT; only those before a join, if one is given."""
+        joins = list(select.args.get("joins") or [])
+        if before is not None:
+            joins = joins[: next(i for i, join in enumerate(joins) if join is before)]
+        where = select.args.get("where") if before is None else None
+        from_ = select.args.get("from_")
+        return cls(
+            from_.copy() if from_ else None,
+            tuple(join.copy() for join in joins),
+            where.this.copy() if where else None,
+        )
+
+    def rows(self, columns: Sequence[exp.Expr], scope: Scope) -> exp.Select:
+        """The distinct values of some columns in its rows, or in more rows than it has.
+
+        Where one source has them all, and no outer join adds nulls, that source is read alone.
+        """
+        if self.from_ is None:
+            raise CannotSpread
+        found = exp.Select(expressions=list(columns), distinct=exp.Distinct())
+        sources = [self.from_.this, *(join.this for join in self.joins)]
+        tables = {c.table.casefold() for one in columns for c in one.find_all(exp.Column)}
+        owners = [s for s in sources if s.alias_or_name.casefold() in tables]
+        alone = len(tables) == len(owners) == 1 and isinstance(owners[0], exp.Table | exp.Subquery)
+        if alone and not any(join.side or join.args.get("using") for join in self.joins):
+            found.set("from_", exp.From(this=owners[0].copy()))
+            kept = [part for part in self._conditions() if _is_about(part, tables)]
+        else:
+            found.set("from_", self.from_.copy())
+            found.set("joins", [join.copy() for join in self.joins])
+            kept = self._conditions()
+        return found.where(*(part.copy() for part in kept), copy=False) if kept else found
+
+    def _conditions(self) -> list[exp.Expr]:
+        """What every row fulfils, as far as that is told without a query."""
+        if self.where is None:
+            return []
+        parts = list(self.where.flatten()) if isinstance(self.where, exp.And) else [self.where]
+        return [part for part in parts if not part.find(exp.Query)]
+
+
+def _is_about(part: exp.Expr, tables: set[str]) -> bool:
+    return all(column.table.casefold() in tables for column in part.find_all(exp.Column))
+
+
+def _domain(
+    asked: _Asked, select: exp.Select, around: _Around, scope: Scope, number: int
+) -> tuple[Domain, list[exp.Expr]]:
+    """The rows a query is asked about, and the columns of the SELECT that say which one it is.
+
+    In the query, the columns of the domain are put in the place of the SELECT's.
+    """
+    meant = [qualified(column, select, scope) for column in asked.outer]
+    columns: list[exp.Expr] = []
+    for one in meant:
+        if one not in columns:
+            columns.append(one)
+    keys = tuple(f"{_DOMAIN} {number}.{place}" for place in range(len(columns)))
+    named = [exp.alias_(c.copy(), key, quoted=True) for c, key in zip(columns, keys, strict=True)]
+    domain = Domain(around.rows(named, scope), f"{_DOMAIN} {number}", keys)
+    for column, one in zip(asked.outer, meant, strict=True):
+        type_ = type_of(one, scope)
+        key = keys[columns.index(one)]
+        if type_ is not None:
+            scope.types.setdefault(key.casefold(), type_)
+        column.replace(domain.column(key))
+    return domain, columns
+
+
+# --------------------------------------------------------------------------- answering
+
+
+def _join(
+    asked: _Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]
+) -> list[exp.Expr]:
+    """A joined query: its rows for all rows before it, joined by what they are about."""
+    join = asked.holder
+    assert isinstance(join, exp.Join)
+    source = join.this
+    alias = source.args.get("alias")
+    if join.side in ("RIGHT", "FULL") or not isinstance(alias, exp.TableAlias) or not alias.this:
+        return []
+    before = asked.query.copy()
+    try:
+        domain, columns = _domain(asked, select, _Around.of(select, join), scope, next(numbers))
+        named = alias.args.get("columns")
+        _name_all(asked.query, [column.name for column in named] if named else None)
+        rows = spread(asked.query, domain, scope)
+    except CannotSpread:
+        _held(join).set("this", before)
+        return []
+    derived = exp.Subquery(this=rows, alias=exp.TableAlias(this=alias.this))
+    side = "LEFT" if join.side == "LEFT" or source.args.get("cross_apply") is False else None
+    on = _same(domain, alias.name, columns)
+    given = join.args.get("on")
+    if given is not None and given != exp.true():
+        on = exp.and_(on, given.copy())
+    made = exp.Join(this=derived, side=side, on=on)
+    join.replace(made)
+    _hide(select, domain.keys, alias.name)
+    return [derived]
+
+
+def _held(join: exp.Join) -> exp.Expr:
+    found: exp.Expr = join.this.this if isinstance(join.this, exp.Lateral) else join.this
+    return found
+
+
+def _answer(
+    asked: _Asked, select: exp.Select, around: _Around, scope: Scope, numbers: Iterator[int]
+) -> list[exp.Expr]:
+    """Put the answer to a query in its place."""
+    in_join = isinstance(asked.holder.find_ancestor(exp.Join, exp.Select), exp.Join)
+    if in_join and (asked.kind == "scalar" or any(join.side for join in around.joins)):
+        return []
+    before = asked.query.copy()
+    number = next(numbers)
+    names = [f"{_VALUE} {number}.{place}" for place in range(len(asked.query.selects))]
+    one_row = is_one_row(asked.query)
+    try:
+        if asked.kind == "exists":
+            _name_all(asked.query, None)
+        else:
+            _name_all(asked.query, names)
+        domain, columns = _domain(asked, select, around, scope, number)
+        place = asked.query.parent
+        assert place is not None
+        key = asked.query.arg_key or "this"
+        rows = spread(asked.query, domain, scope)
+    except CannotSpread:
+        asked.query.replace(before)
+        return []
+    alias = f"answers {number}"
+    if asked.kind == "scalar":
+        if not one_row:
+            rows = _only(rows, names[0], domain)
+        derived = exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias)))
+        joins = list(select.args.get("joins") or [])
+        joins.append(exp.Join(this=derived, side="LEFT", on=_same(domain, alias, columns)))
+        _name_holder(asked.holder, select)
+        asked.holder.replace(exp.Column(this=quoted(names[0]), table=quoted(alias)))
+        select.set("joins", joins)
+        _hide(select, [*domain.keys, names[0]], None)
+        return [derived]
+    derived = exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias)))
+    given: list[exp.Expr] = [exp.Literal.number(1)]
+    if asked.kind == "member":
+        given = [exp.Column(this=quoted(name), table=quoted(alias)) for name in names]
+    simple = exp.Select(expressions=given).from_(derived)
+    place.set(key, simple.where(_same(domain, alias, columns), copy=False))
+    return [simple]
+
+
+def _same(domain: Domain, alias: str, columns: Sequence[exp.Expr]) -> exp.Expr:
+    """That a row of the SELECT is the one that an answer is about."""
+    pairs = zip(domain.keys, columns, strict=True)
+    return exp.and_(
+        *(
+            exp.NullSafeEQ(this=exp.Column(this=quoted(key), table=quoted(alias)), expression=c.copy())
+            for key, c in pairs
+        )
+    )
+
+
+def _only(rows: exp.Query, name: str, domain: Domain) -> exp.Select:
+    """One row for each row of the domain; several are an error when they are read."""
+    keys: list[exp.Expr] = [exp.Column(this=quoted(key)) for key in domain.keys]
+    first = exp.func("first_value", exp.Column(this=quoted(name)))
+    single = exp.func("single_row", exp.Count(this=exp.Star()))
+    value = exp.case().when(single, first)
+    source = exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
+    found = exp.Select(expressions=[exp.alias_(value, name, quoted=True), *keys]).from_(source)
+    return found.group_by(*(key.copy() for key in keys), copy=False)
+
+
+def _name_all(query: exp.Expr, names: Sequence[str] | None) -> None:
+    """Name the results of a query; as given, or as they would be called."""
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    if not isinstance(first, exp.Select):
+        raise CannotSpread
+    given = []
+    for place, one in enumerate(first.expressions):
+        if one.is_star:
+            if names is not None:
+                raise CannotSpread
+            given.append(one)
+            continue
+        name = names[place] if names and place < len(names) else one.alias or result_name(one)
+        given.append(exp.Alias(this=one.unalias(), alias=quoted(name)))
+    first.set("expressions", given)
+
+
+def _name_holder(holder: exp.Expr, select: exp.Select) -> None:
+    """A result that asks is called as it would be if nothing were put in its place."""
+    projection: exp.Expr = holder
+    while projection.parent is not None and projection.parent is not select:
+        projection = projection.parent
+    if projection.arg_key == "expressions" and not isinstance(projection, exp.Alias):
+        results = [
+            exp.Alias(this=one, alias=quoted(result_name(one))) if one is projection else one
+            for one in select.expressions
+        ]
+        select.set("expressions", results)
+
+
+def _hide(select: exp.Select, names: Sequence[str], table: str | None) -> None:
+    """Keep columns that were joined out of `*`."""
+    for one in select.expressions:
+        star = one.this if isinstance(one, exp.Column) else one
+        if not isinstance(star, exp.Star):
+            continue
+        if isinstance(one, exp.Column) and (table is None or one.table.casefold() != table.casefold()):
+            continue
+        star.set("except_", [*(star.args.get("except_") or []), *map(quoted, names)])
