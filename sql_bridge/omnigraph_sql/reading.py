@@ -40,6 +40,8 @@ _CLOCKS = (
     exp.Localtimestamp,
     exp.Systimestamp,
 )
+_AGREEING = ("CASE ", " UNION ", " INTERSECT ", " EXCEPT ")
+"""What has parts that agree on a type, as the engine's SQL spells it."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,7 @@ def plan_query(
     except OmniGraphError:
         give_back(engine, scope.lent)
         raise
-    with engine_failures():
-        schema = plan.schema()
+    schema = _settled(plan, text, engine) if not prefix else plan.schema()
     names = (scope.names if not prefix else None) or tuple(shown(n) for n in schema.names)
     lasting = scope.cacheable and part is None and rewritten.find(*_CLOCKS) is None
     planned = Planned(
@@ -167,6 +168,24 @@ def plan_query(
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)
     return planned
+
+
+def _settled(plan: DataFrame, text: str, engine: Engine) -> pa.Schema:
+    """The columns of a plan's rows.
+
+    Before it is optimized, the engine takes the type of a CASE from its first branch and that of a
+    UNION from its first side; what its parts agree on is known afterwards.
+    """
+    with engine_failures():
+        schema = plan.schema()
+        if not any(word in text for word in _AGREEING):
+            return schema
+        optimized = plan.optimized_logical_plan()
+        settled = engine.context.create_dataframe_from_logical_plan(optimized).schema()
+    return pa.schema(
+        after.with_nullable(before.nullable or after.nullable)
+        for before, after in zip(schema, settled, strict=True)
+    )
 
 
 def _registered(tree: exp.Expr, scope: Scope, *, held: bool) -> tuple[Read, ...]:

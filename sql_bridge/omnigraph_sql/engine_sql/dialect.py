@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp, generator
 from sqlglot.dialects.dialect import Dialect
 
@@ -11,6 +13,10 @@ from omnigraph_sql.engine_sql.dates import DATES
 from omnigraph_sql.engine_sql.jsons import JSONS
 from omnigraph_sql.engine_sql.texts import TEXTS
 from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
+
+_IS_FLOAT = re.compile(r"[0-9.]+[eE][+-]?[0-9]+$")
+_UNSIGNED = ("cardinality", "array_position", "array_ndims")
+_RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
 
 
 class DataFusion(Dialect):
@@ -48,6 +54,23 @@ class DataFusion(Dialect):
                 return f"{safe}CAST({value} AS {name})"
             arrow = self.sql(exp.Literal.string(arrow_name(type_)))
             return f"arrow_{'try_' if safe else ''}cast({value}, {arrow})"
+
+        def literal_sql(self, expression: exp.Literal) -> str:
+            # 1e3 is a double, not a decimal whose scale is negative.
+            if not expression.is_string and _IS_FLOAT.match(expression.name):
+                return f"CAST('{expression.name}' AS DOUBLE)"
+            return super().literal_sql(expression)
+
+        def anonymous_sql(self, expression: exp.Anonymous) -> str:
+            found = super().anonymous_sql(expression)
+            unsigned = expression.name.lower() in _UNSIGNED
+            return f"CAST({found} AS BIGINT)" if unsigned else found
+
+        def window_sql(self, expression: exp.Window) -> str:
+            # The engine counts places without a sign, and makes decimals of them beside integers.
+            found = super().window_sql(expression)
+            ranks = isinstance(expression.this, _RANKS) and expression.args.get("over")
+            return f"CAST({found} AS BIGINT)" if ranks else found
 
         def parameter_sql(self, expression: exp.Parameter) -> str:
             return f"${self.sql(expression, 'this')}"

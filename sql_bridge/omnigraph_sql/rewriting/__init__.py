@@ -12,6 +12,7 @@ from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
 from omnigraph_sql.rewriting.decorrelate import decorrelate
 from omnigraph_sql.rewriting.fit_types import fit_types
+from omnigraph_sql.rewriting.join_nulls import join_nulls
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
@@ -32,6 +33,7 @@ PASSES = (
     decorrelate,
     unnest_columns,
     decide_memberships,
+    join_nulls,
     fit_types,
     name_results,
     type_literals,

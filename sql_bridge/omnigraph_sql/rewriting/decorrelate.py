@@ -1,7 +1,7 @@
 """Subqueries about the row around them, in every shape that the engine does not take apart.
 
-The engine itself runs such a subquery where it compares rows in its WHERE, and where a scalar one is
-an aggregate of rows that are `=` to something. Any other one is asked about all rows at once
+The engine itself runs such a subquery where it compares rows in its WHERE, and where a scalar one
+is an aggregate of rows that are `=` to something. Any other one is asked about all rows at once
 (`spread`), and its answers are joined by the columns it was asked about.
 """
 
@@ -16,7 +16,7 @@ from typing import Literal
 from sqlglot import exp
 
 from omnigraph_sql.expression_types import type_of
-from omnigraph_sql.rewriting.above_aggregates import is_aggregated, is_below
+from omnigraph_sql.rewriting.above_aggregates import is_aggregated, is_below, name_groups
 from omnigraph_sql.rewriting.name_results import result_name
 from omnigraph_sql.rewriting.spread_queries import (
     CannotSpread,
@@ -45,7 +45,7 @@ class _Asked:
 
 
 def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Free the queries of every SELECT, the outermost first: what is inside then needs one level."""
+    """Free the queries of every SELECT, the outermost first: those inside then need one level."""
     selects = list(tree.find_all(exp.Select))
     pending = deque(selects if len(selects) > 1 else [])
     numbers = count(1)
@@ -58,10 +58,13 @@ def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
 
 def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
     """Free the queries of one SELECT; gives what was put in their place."""
-    made = [found for asked in _sources(select, scope) for found in _join(asked, select, scope, numbers)]
+    made = [
+        found for asked in _sources(select, scope) for found in _join(asked, select, scope, numbers)
+    ]
     hard = [asked for asked in _queries(select, scope) if not _is_easy(asked, select)]
     if not hard:
         return made
+    name_groups(select)
     if is_aggregated(select) and any(_is_above(asked, select) for asked in hard):
         groups = lift_having(select, scope)
         made += [groups, *_free(groups, scope, numbers)]
@@ -76,7 +79,22 @@ def _is_above(asked: _Asked, select: exp.Select) -> bool:
     """Whether a query is about groups: it stands neither in WHERE and joins nor in an aggregate."""
     if asked.holder.find_ancestor(exp.Where, exp.Join, exp.Select) is not select:
         return False
-    return not is_below(asked.holder, select)
+    return not is_below(asked.holder, select) and not _is_key(asked.holder, select)
+
+
+def _is_key(node: exp.Expr, select: exp.Select) -> bool:
+    """Whether a node is in a result by which rows are grouped."""
+    group = select.args.get("group")
+    keys = group.expressions if group is not None else []
+    for place, one in enumerate(select.expressions, 1):
+        if any(node is part for part in one.walk()):
+            return exp.Literal.number(place) in keys or any(
+                isinstance(key, exp.Column)
+                and not key.table
+                and key.name.casefold() == one.alias.casefold()
+                for key in keys
+            )
+    return False
 
 
 # --------------------------------------------------------------------------- finding
@@ -85,7 +103,9 @@ def _is_above(asked: _Asked, select: exp.Select) -> bool:
 def _queries(select: exp.Select, scope: Scope) -> list[_Asked]:
     """The queries in the expressions of a SELECT that need its row."""
     found: list[_Asked] = []
-    for node in select.walk(prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)):
+    for node in select.walk(
+        prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)
+    ):
         if node is select or not isinstance(node, exp.Select | exp.SetOperation):
             continue
         holder: exp.Expr = node
@@ -196,8 +216,13 @@ def _is_by_equality(asked: _Asked) -> bool:
             continue
         if not isinstance(part, exp.EQ):
             return False
-        sides = [[_is_one_of(c, mine) for c in side.find_all(exp.Column)] for side in (part.this, part.expression)]
-        if not any(side and all(side) for side in sides) or not any(not any(side) for side in sides):
+        sides = [
+            [_is_one_of(c, mine) for c in side.find_all(exp.Column)]
+            for side in (part.this, part.expression)
+        ]
+        if not any(side and all(side) for side in sides) or not any(
+            not any(side) for side in sides
+        ):
             return False
     return True
 
@@ -304,13 +329,15 @@ def _join(
     before = asked.query.copy()
     try:
         domain, columns = _domain(asked, select, _Around.of(select, join), scope, next(numbers))
-        named = alias.args.get("columns")
-        _name_all(asked.query, [column.name for column in named] if named else None)
+        names = [column.name for column in alias.args.get("columns") or []]
+        if names and len(names) != _width(asked.query):
+            raise CannotSpread
+        _name_all(asked.query)
         rows = spread(asked.query, domain, scope)
     except CannotSpread:
         _held(join).set("this", before)
         return []
-    derived = exp.Subquery(this=rows, alias=exp.TableAlias(this=alias.this))
+    derived = _derived(rows, alias.name, names or None, domain)
     side = "LEFT" if join.side == "LEFT" or source.args.get("cross_apply") is False else None
     on = _same(domain, alias.name, columns)
     given = join.args.get("on")
@@ -320,6 +347,11 @@ def _join(
     join.replace(made)
     _hide(select, domain.keys, alias.name)
     return [derived]
+
+
+def _width(query: exp.Query) -> int | None:
+    """How many results a query gives; none where a star hides it."""
+    return None if any(one.is_star for one in query.selects) else len(query.selects)
 
 
 def _held(join: exp.Join) -> exp.Expr:
@@ -339,10 +371,9 @@ def _answer(
     names = [f"{_VALUE} {number}.{place}" for place in range(len(asked.query.selects))]
     one_row = is_one_row(asked.query)
     try:
-        if asked.kind == "exists":
-            _name_all(asked.query, None)
-        else:
-            _name_all(asked.query, names)
+        if asked.kind != "exists" and _width(asked.query) is None:
+            raise CannotSpread
+        _name_all(asked.query)
         domain, columns = _domain(asked, select, around, scope, number)
         place = asked.query.parent
         assert place is not None
@@ -353,9 +384,9 @@ def _answer(
         return []
     alias = f"answers {number}"
     if asked.kind == "scalar":
+        derived = _derived(rows, alias, names, domain)
         if not one_row:
-            rows = _only(rows, names[0], domain)
-        derived = exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias)))
+            derived = _derived(_only(derived, names[0], domain), alias, None, domain)
         joins = list(select.args.get("joins") or [])
         joins.append(exp.Join(this=derived, side="LEFT", on=_same(domain, alias, columns)))
         _name_holder(asked.holder, select)
@@ -363,7 +394,7 @@ def _answer(
         select.set("joins", joins)
         _hide(select, [*domain.keys, names[0]], None)
         return [derived]
-    derived = exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias)))
+    derived = _derived(rows, alias, names if asked.kind == "member" else None, domain)
     given: list[exp.Expr] = [exp.Literal.number(1)]
     if asked.kind == "member":
         given = [exp.Column(this=quoted(name), table=quoted(alias)) for name in names]
@@ -377,40 +408,46 @@ def _same(domain: Domain, alias: str, columns: Sequence[exp.Expr]) -> exp.Expr:
     pairs = zip(domain.keys, columns, strict=True)
     return exp.and_(
         *(
-            exp.NullSafeEQ(this=exp.Column(this=quoted(key), table=quoted(alias)), expression=c.copy())
+            exp.NullSafeEQ(
+                this=exp.Column(this=quoted(key), table=quoted(alias)), expression=c.copy()
+            )
             for key, c in pairs
         )
     )
 
 
-def _only(rows: exp.Query, name: str, domain: Domain) -> exp.Select:
+def _only(rows: exp.Subquery, name: str, domain: Domain) -> exp.Select:
     """One row for each row of the domain; several are an error when they are read."""
     keys: list[exp.Expr] = [exp.Column(this=quoted(key)) for key in domain.keys]
     first = exp.func("first_value", exp.Column(this=quoted(name)))
     single = exp.func("single_row", exp.Count(this=exp.Star()))
     value = exp.case().when(single, first)
-    source = exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
-    found = exp.Select(expressions=[exp.alias_(value, name, quoted=True), *keys]).from_(source)
+    found = exp.Select(expressions=[exp.alias_(value, name, quoted=True), *keys]).from_(rows)
     return found.group_by(*(key.copy() for key in keys), copy=False)
 
 
-def _name_all(query: exp.Expr, names: Sequence[str] | None) -> None:
-    """Name the results of a query; as given, or as they would be called."""
+def _name_all(query: exp.Expr) -> None:
+    """Name the results of a query as they would be called."""
     first = query
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
     if not isinstance(first, exp.Select):
         raise CannotSpread
-    given = []
-    for place, one in enumerate(first.expressions):
-        if one.is_star:
-            if names is not None:
-                raise CannotSpread
-            given.append(one)
-            continue
-        name = names[place] if names and place < len(names) else one.alias or result_name(one)
-        given.append(exp.Alias(this=one.unalias(), alias=quoted(name)))
-    first.set("expressions", given)
+    named = [
+        one
+        if one.is_star
+        else exp.Alias(this=one.unalias(), alias=quoted(one.alias or result_name(one)))
+        for one in first.expressions
+    ]
+    first.set("expressions", named)
+
+
+def _derived(
+    rows: exp.Query, alias: str, names: Sequence[str] | None, domain: Domain
+) -> exp.Subquery:
+    """The rows as a source; with names, its columns are called so, and by the domain's keys."""
+    columns = [quoted(name) for name in (*names, *domain.keys)] if names is not None else None
+    return exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias), columns=columns))
 
 
 def _name_holder(holder: exp.Expr, select: exp.Select) -> None:
@@ -432,6 +469,8 @@ def _hide(select: exp.Select, names: Sequence[str], table: str | None) -> None:
         star = one.this if isinstance(one, exp.Column) else one
         if not isinstance(star, exp.Star):
             continue
-        if isinstance(one, exp.Column) and (table is None or one.table.casefold() != table.casefold()):
+        if isinstance(one, exp.Column) and (
+            table is None or one.table.casefold() != table.casefold()
+        ):
             continue
         star.set("except_", [*(star.args.get("except_") or []), *map(quoted, names)])

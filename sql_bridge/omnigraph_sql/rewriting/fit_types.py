@@ -21,8 +21,11 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """Casts round, dates become times, lists are as long as they are, weeks begin where they do."""
     if scope.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
-    for node in tree.find_all(exp.Coalesce, *_COMPARISONS):
-        _dates_as_times(node, scope)
+    for node in tree.find_all(exp.Coalesce, exp.Case, *_COMPARISONS):
+        _dates_as_times(_sides(node), scope)
+    for united in tree.find_all(exp.SetOperation):
+        for pair in zip(united.this.selects, united.expression.selects, strict=False):
+            _dates_as_times([column.unalias() for column in pair], scope)
     for length in list(tree.find_all(exp.Length)):
         found = type_of(length.this, scope)
         if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
@@ -37,10 +40,18 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _dates_as_times(node: exp.Expr, scope: Scope) -> None:
+def _sides(node: exp.Expr) -> list[exp.Expr]:
+    """What must have one type."""
+    if isinstance(node, exp.Case):
+        found = [*(one.args.get("true") for one in node.args["ifs"]), node.args.get("default")]
+    else:
+        found = [node.this, *(node.expressions or [node.args.get("expression")])]
+    return [side for side in found if side is not None]
+
+
+def _dates_as_times(sides: list[exp.Expr], scope: Scope) -> None:
     """A date beside a time is a time, in microseconds: nanoseconds end in the year 2262."""
-    sides = [node.this, *(node.expressions or [node.args.get("expression")])]
-    types = [type_of(side, scope) if side is not None else None for side in sides]
+    types = [type_of(side, scope) for side in sides]
     if any(type_ is not None and pa.types.is_timestamp(type_) for type_ in types):
         for side, type_ in zip(sides, types, strict=True):
             if type_ == pa.date32():

@@ -23,6 +23,8 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
         _order_by_all(order)
     for fetch in list(tree.find_all(exp.Fetch)):
         _limit(fetch)
+    for array in list(tree.find_all(exp.Array)):
+        _collect(array)
     for comparison in list(tree.find_all(*_COMPARISONS)):
         _compare_rows(comparison)
     for join in tree.find_all(exp.Join):
@@ -116,6 +118,41 @@ def _limit(fetch: exp.Fetch) -> None:
     if fetch.parent is not None and not special:
         count = fetch.args.get("count") or exp.Literal.number(1)
         fetch.parent.set("limit", exp.Limit(expression=count.copy()))
+
+
+def _collect(array: exp.Array) -> None:
+    """`ARRAY(SELECT …)` is an aggregate: an empty list where there is no row."""
+    query = array.expressions[0] if len(array.expressions) == 1 else None
+    if not isinstance(query, exp.Query) or len(query.selects) != 1:
+        return
+    query = query.copy()
+    sorts: list[exp.Expr] = []
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    value = first.selects[0]
+    first.set("expressions", [exp.alias_(value.unalias(), "element")])
+    order = query.args.get("order")
+    for place, key in enumerate(order.expressions if order else []):
+        named = key.this.name.casefold() == value.alias_or_name.casefold()
+        if named or key.this in (value.unalias(), exp.Literal.number(1)):
+            name = "element"
+        elif query is not first or query.args.get("distinct"):
+            raise InvalidInput(
+                "an array is sorted by what it does not hold", hint="Sort by its elements."
+            )
+        else:
+            name = f"sort_{place}"
+            query.append("expressions", exp.alias_(key.this.copy(), name))
+        sorts.append(key.copy())
+        sorts[-1].set("this", exp.column(name))
+    if not query.args.get("limit") and not query.args.get("offset"):
+        query.set("order", None)
+    elements: exp.Expr = exp.column("element")
+    if sorts:
+        elements = exp.Order(this=elements, expressions=sorts)
+    found = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
+    array.replace(exp.Subquery(this=exp.select(found).from_(query.subquery("elements"))))
 
 
 def _is_text(expression: exp.Expr) -> bool:

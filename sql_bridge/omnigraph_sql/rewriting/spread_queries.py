@@ -53,12 +53,14 @@ class Domain:
 
     def same(self, table: str) -> exp.Expr:
         """That rows of the domain and of a table with its columns are the same, nulls included."""
-        pairs = ((self.column(k), exp.Column(this=quoted(k), table=quoted(table))) for k in self.keys)
+        pairs = (
+            (self.column(k), exp.Column(this=quoted(k), table=quoted(table))) for k in self.keys
+        )
         return exp.and_(*(exp.NullSafeEQ(this=one, expression=other) for one, other in pairs))
 
 
 def spread(query: exp.Query, domain: Domain, scope: Scope) -> exp.Query:
-    """The rows of a query for each row of a domain; the query already names the domain's columns."""
+    """The rows of a query for each row of a domain, whose columns the query names already."""
     if isinstance(query, exp.Subquery) and not query.alias:
         return spread(query.this, domain, scope)
     limit, offset = _popped(query, "limit"), _popped(query, "offset")
@@ -89,7 +91,7 @@ def is_one_row(query: exp.Expr) -> bool:
 
 
 def lift_having(select: exp.Select, scope: Scope) -> exp.Select:
-    """`above_aggregates`, with HAVING as a WHERE over the groups. Gives the SELECT of the groups."""
+    """`above_aggregates`, with HAVING as a WHERE over the groups; gives the SELECT of these."""
     having = select.args.get("having")
     select.set("having", None)
     results = [
@@ -229,11 +231,13 @@ def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
         place = int(key.name) - 1
         if not 0 <= place < len(outputs) or any(one.is_star for one in outputs[: place + 1]):
             raise CannotSpread
-        return outputs[place].unalias()
+        meant: exp.Expr = outputs[place].unalias()
+        return meant
     if isinstance(key, exp.Column) and not key.table:
         for one in outputs:
             if isinstance(one, exp.Alias) and one.alias.casefold() == key.name.casefold():
-                return one.this
+                found: exp.Expr = one.this
+                return found
     return key
 
 
@@ -277,7 +281,9 @@ def _cut(
         exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
     )
     if offset is not None:
-        found.where(exp.GT(this=exp.Column(this=quoted(place)), expression=_count(offset)), copy=False)
+        found.where(
+            exp.GT(this=exp.Column(this=quoted(place)), expression=_count(offset)), copy=False
+        )
     if limit is not None:
         last = _count(limit) if offset is None else _count(offset) + _count(limit)
         found.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
