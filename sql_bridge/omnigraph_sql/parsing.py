@@ -28,6 +28,14 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 _NUMBERED = re.compile(r"^\$[0-9]+$")
 """A parameter where a dialect takes it for a name."""
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_OPERANDS = {
+    TokenType.VAR,
+    TokenType.IDENTIFIER,
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
 OWN_STATEMENTS = (
@@ -148,6 +156,7 @@ def _numbered(tokens: list[Token]) -> list[Token]:
 
     The name of a parameter may be a keyword, which only a plain word may be to the parser.
     """
+    tokens = list(_apart(tokens))
     kinds = {token.token_type for token in tokens}
     if TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds:
         raise mixed_parameters()
@@ -166,6 +175,19 @@ def _numbered(tokens: list[Token]) -> list[Token]:
         else:
             found.append(token)
     return found
+
+
+def _apart(tokens: list[Token]) -> Iterator[Token]:
+    """`?::int` is a parameter that is cast, unless something stands before it."""
+    before: Token | None = None
+    for token in tokens:
+        operand = before is not None and before.token_type in _OPERANDS
+        if token.token_type is TokenType.QDCOLON and not operand:
+            yield _like(token, TokenType.PLACEHOLDER, "?")
+            yield _like(token, TokenType.DCOLON, "::")
+        else:
+            yield token
+        before = token
 
 
 def _like(token: Token, kind: TokenType, text: str) -> Token:

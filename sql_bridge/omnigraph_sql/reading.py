@@ -52,6 +52,8 @@ class Planned:
     text: str
     """The statement as the engine reads it."""
     parameters: pa.Schema
+    untyped: tuple[int, ...]
+    """The numbers of the parameters whose type no place tells."""
     plan: DataFrame = field(repr=False)
     """With parameters, a plan of nulls: it knows the schema and is never run."""
     schema: pa.Schema
@@ -117,8 +119,12 @@ def plan_query(
     prefix: str = "",
     values: Bound | None = None,
     given: Mapping[str, ComputedRows] | None = None,
+    params: Params = None,
 ) -> Planned:
-    """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed."""
+    """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed.
+
+    With `params`, parameters that no place types have the types of these values.
+    """
     scope = Scope(
         pins,
         connection.schema,
@@ -138,7 +144,7 @@ def plan_query(
         direct = None if prefix else direct_scan(rewritten, scope)
         reads = _registered(rewritten, scope, held=direct is None)
         text = prefix + to_engine(rewritten)
-        parameters = parameter_schema(rewritten, scope)
+        parameters = parameter_schema(rewritten, scope, params)
         nulls = {str(i): pa.scalar(None, f.type) for i, f in enumerate(parameters, 1)}
         plan = engine.plan(text, nulls)
     except RecursionError:
@@ -153,6 +159,7 @@ def plan_query(
         connection,
         text,
         parameters,
+        scope.untyped,
         plan,
         plain_schema(schema, names),
         pins.moments(),
@@ -225,5 +232,6 @@ def read(
 
     The table of the alias `addresses_of` has the column `_rowaddr` besides its own.
     """
-    planned = plan_query(connection, tree, connection.pins(), addresses_of=addresses_of)
+    pins = connection.pins()
+    planned = plan_query(connection, tree, pins, addresses_of=addresses_of, params=params)
     return planned.run(params, connection.start())

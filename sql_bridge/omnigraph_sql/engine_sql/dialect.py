@@ -15,7 +15,6 @@ from omnigraph_sql.engine_sql.texts import TEXTS
 from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
 
 _IS_FLOAT = re.compile(r"[0-9.]+[eE][+-]?[0-9]+$")
-_UNSIGNED = ("cardinality", "array_position", "array_ndims")
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
 
 
@@ -60,11 +59,6 @@ class DataFusion(Dialect):
             if not expression.is_string and _IS_FLOAT.match(expression.name):
                 return f"CAST('{expression.name}' AS DOUBLE)"
             return super().literal_sql(expression)
-
-        def anonymous_sql(self, expression: exp.Anonymous) -> str:
-            found = super().anonymous_sql(expression)
-            unsigned = expression.name.lower() in _UNSIGNED
-            return f"CAST({found} AS BIGINT)" if unsigned else found
 
         def window_sql(self, expression: exp.Window) -> str:
             # The engine counts places without a sign, and makes decimals of them beside integers.

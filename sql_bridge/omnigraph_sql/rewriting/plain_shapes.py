@@ -28,6 +28,7 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
     for comparison in list(tree.find_all(*_COMPARISONS)):
         _compare_rows(comparison)
     for join in tree.find_all(exp.Join):
+        _choose_elements(join)
         if join.kind in ("SEMI", "ANTI") and not join.side:
             join.set("side", "LEFT")
     for cast in tree.find_all(exp.Cast):
@@ -118,6 +119,23 @@ def _limit(fetch: exp.Fetch) -> None:
     if fetch.parent is not None and not special:
         count = fetch.args.get("count") or exp.Literal.number(1)
         fetch.parent.set("limit", exp.Limit(expression=count.copy()))
+
+
+def _choose_elements(join: exp.Join) -> None:
+    """`LEFT JOIN UNNEST(list) ON …` joins a query: it keeps rows of which no element counts."""
+    source, on = join.this, join.args.get("on")
+    unnest = source.this if isinstance(source, exp.Lateral) else source
+    if join.side != "LEFT" or on is None or on == exp.true() or not isinstance(unnest, exp.Unnest):
+        return
+    alias = source.args.get("alias") or unnest.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and unnest.find(exp.Column):
+        elements = unnest.copy()
+        elements.set("alias", alias.copy())
+        rows = exp.select("*").from_(elements)
+        if len(alias.columns) == 1:
+            rows = exp.select(exp.column(alias.columns[0].copy())).from_(elements)
+        name = exp.TableAlias(this=alias.this.copy())
+        join.set("this", exp.Lateral(this=exp.Subquery(this=rows), alias=name))
 
 
 def _collect(array: exp.Array) -> None:

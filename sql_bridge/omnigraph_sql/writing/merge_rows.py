@@ -288,13 +288,13 @@ def _values(
                 said = True
             else:
                 value = column_of(alias, field.name)
-            case = case.when(_applies(clause, handle, present), _cast(value, field.type))
+            case = case.when(_applies(clause, handle, present), cast_to(value, field.type))
         kept = column_of(alias, field.name)
         found.append(called(case.else_(kept) if said else kept, field.name))
     return found
 
 
-def _cast(value: exp.Expr, type_: pa.DataType) -> exp.Expr:
+def cast_to(value: exp.Expr, type_: pa.DataType) -> exp.Expr:
     """A value in the type of its column, so that the branches of a CASE agree."""
     try:
         name = arrow_name(type_)
