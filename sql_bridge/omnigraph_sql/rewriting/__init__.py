@@ -11,6 +11,7 @@ from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
 from omnigraph_sql.rewriting.decorrelate import decorrelate
+from omnigraph_sql.rewriting.find_by_key import find_by_key
 from omnigraph_sql.rewriting.fit_types import fit_types
 from omnigraph_sql.rewriting.join_nulls import join_nulls
 from omnigraph_sql.rewriting.name_results import name_results
@@ -38,6 +39,7 @@ PASSES = (
     name_results,
     type_literals,
     spell_names,
+    find_by_key,
 )
 
 
