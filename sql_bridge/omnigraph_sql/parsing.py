@@ -28,6 +28,8 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 _NUMBERED = re.compile(r"^\$[0-9]+$")
 """A parameter where a dialect takes it for a name."""
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_DAY_TIME = re.compile(r"(?<=\S\s)([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$")
+"""The time in an interval of days and a time."""
 _OPERANDS = {
     TokenType.VAR,
     TokenType.IDENTIFIER,
@@ -178,16 +180,31 @@ def _numbered(tokens: list[Token]) -> list[Token]:
 
 
 def _apart(tokens: list[Token]) -> Iterator[Token]:
-    """`?::int` is a parameter that is cast, unless something stands before it."""
+    """`?::int` is a parameter that is cast, unless something stands before it.
+
+    And `INTERVAL '1 day 02:30'` has hours, which the parser would drop.
+    """
     before: Token | None = None
     for token in tokens:
         operand = before is not None and before.token_type in _OPERANDS
         if token.token_type is TokenType.QDCOLON and not operand:
             yield _like(token, TokenType.PLACEHOLDER, "?")
             yield _like(token, TokenType.DCOLON, "::")
+        elif token.token_type is TokenType.STRING and _follows_interval(before):
+            yield _like(token, TokenType.STRING, _DAY_TIME.sub(_spelled_out, token.text))
         else:
             yield token
         before = token
+
+
+def _follows_interval(before: Token | None) -> bool:
+    return before is not None and before.token_type is TokenType.INTERVAL
+
+
+def _spelled_out(time: re.Match[str]) -> str:
+    sign, hours, minutes, seconds = time.groups(default="0")
+    sign = "-" if sign == "-" else ""
+    return f"{sign}{int(hours)} hours {sign}{int(minutes)} minutes {sign}{seconds} seconds"
 
 
 def _like(token: Token, kind: TokenType, text: str) -> Token:

@@ -84,6 +84,9 @@ class DataFusion(Dialect):
                     expression.set(side, exp.cast(value.copy(), "double"))
             return super().div_sql(expression)
 
+        def bitwisenot_sql(self, expression: exp.BitwiseNot) -> str:
+            return f"(-1 - ({self.sql(expression, 'this')}))"
+
         def bitwisexor_sql(self, expression: exp.BitwiseXor) -> str:
             return self.binary(expression, "^")
 

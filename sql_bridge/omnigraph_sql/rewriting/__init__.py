@@ -14,6 +14,7 @@ from omnigraph_sql.rewriting.decorrelate import decorrelate
 from omnigraph_sql.rewriting.find_by_key import find_by_key
 from omnigraph_sql.rewriting.fit_types import fit_types
 from omnigraph_sql.rewriting.join_nulls import join_nulls
+from omnigraph_sql.rewriting.join_using import join_using
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
 from omnigraph_sql.rewriting.plain_shapes import plain_shapes
@@ -31,6 +32,7 @@ PASSES = (
     answer_session,
     call_functions,
     resolve_tables,
+    join_using,
     decorrelate,
     unnest_columns,
     decide_memberships,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.expression_types import type_of
+from omnigraph_sql.expression_types import sure_type, type_of
 from omnigraph_sql.scope import Scope
 from omnigraph_sql.sql_types import arrow_type
 
@@ -14,6 +14,8 @@ _CUTTING_DIALECTS = ("spark", "tsql")
 _SUNDAY_IS_ONE = ("mysql", "spark", "bigquery", "tsql")
 """Here days of the week are counted from 1, elsewhere from 0; both begin with Sunday."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_SMALL = (pa.int8(), pa.int16(), pa.int32())
+_SMALL_UNITS = ("hour", "minute", "second", "milli", "micro", "nano", ":")
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 
 
@@ -26,6 +28,8 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
     for united in tree.find_all(exp.SetOperation):
         for pair in zip(united.this.selects, united.expression.selects, strict=False):
             _dates_as_times([column.unalias() for column in pair], scope)
+    for node in list(tree.find_all(exp.Add, exp.Sub, exp.Mul)):
+        _give_room(node, scope)
     for length in list(tree.find_all(exp.Length)):
         found = type_of(length.this, scope)
         if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
@@ -38,6 +42,30 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
             if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
                 cast.set("this", exp.Round(this=cast.this.copy()))
     return tree
+
+
+def _give_room(node: exp.Expr, scope: Scope) -> None:
+    """Integers are computed as BIGINT, and hours are added to a time of the day.
+
+    The engine lets small integers overflow unseen, and drops hours from a date.
+    """
+    left, right = node.this, node.expression
+    types = [sure_type(side, scope) for side in (left, right)]
+    if all(type_ in _SMALL for type_ in types):
+        left.replace(exp.cast(exp.paren(left.copy()), exp.DataType.Type.BIGINT))
+    elif types[0] == pa.date32() and _has_hours(right):
+        left.replace(exp.cast(left.copy(), exp.DataType.Type.TIMESTAMP))
+    elif types[1] == pa.date32() and _has_hours(left):
+        right.replace(exp.cast(right.copy(), exp.DataType.Type.TIMESTAMP))
+
+
+def _has_hours(node: exp.Expr) -> bool:
+    """Whether an interval is written with units smaller than a day."""
+    return any(
+        unit in f"{interval.text('this')} {interval.text('unit')}".lower()
+        for interval in node.find_all(exp.Interval)
+        for unit in _SMALL_UNITS
+    )
 
 
 def _sides(node: exp.Expr) -> list[exp.Expr]:

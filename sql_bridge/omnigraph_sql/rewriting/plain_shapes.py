@@ -7,6 +7,7 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.rewriting.set_shapes import all_rows, keep_recursive_columns
 from omnigraph_sql.scope import Scope
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
@@ -19,6 +20,14 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
+        keep_recursive_columns(cte)
+    for operation in list(tree.find_all(exp.Except, exp.Intersect)):
+        counted = all_rows(operation)
+        tree = counted if operation is tree else tree
+        if operation.parent is not None:
+            operation.replace(counted)
+    for escape in list(tree.find_all(exp.Escape)):
+        _escape(escape)
     for order in list(tree.find_all(exp.Order)):
         _order_by_all(order)
     for fetch in list(tree.find_all(exp.Fetch)):
@@ -136,6 +145,26 @@ def _choose_elements(join: exp.Join) -> None:
             rows = exp.select(exp.column(alias.columns[0].copy())).from_(elements)
         name = exp.TableAlias(this=alias.this.copy())
         join.set("this", exp.Lateral(this=exp.Subquery(this=rows), alias=name))
+
+
+def _escape(escape: exp.Escape) -> None:
+    """`LIKE … ESCAPE '!'` with the escape that the engine knows, a backslash."""
+    like, char = escape.this, escape.expression.name
+    pattern = like.expression
+    if char == "\\" or not isinstance(pattern, exp.Literal) or len(char) > 1:
+        return
+    written, place, text = [], 0, pattern.name
+    while place < len(text):
+        one = text[place]
+        if one == char and place + 1 < len(text):
+            place += 1
+            one = "\\" + text[place]
+        elif one == "\\":
+            one = "\\\\"
+        written.append(one)
+        place += 1
+    like.set("expression", exp.Literal.string("".join(written)))
+    escape.replace(like)
 
 
 def _collect(array: exp.Array) -> None:

@@ -1,0 +1,99 @@
+"""Set operations that the engine lacks or gets wrong, in shapes that it gets right."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.rewriting.name_results import result_name
+from omnigraph_sql.scope import quoted
+
+_AGAIN = "number of the row"
+
+
+def keep_recursive_columns(cte: exp.CTE) -> None:
+    """See to it that every column of a recursion is read.
+
+    The engine leaves a column out that nobody reads, and then takes others for it in each round.
+    """
+    with_ = cte.parent
+    united = cte.this
+    if not isinstance(with_, exp.With) or not with_.args.get("recursive"):
+        return
+    if not isinstance(united, exp.SetOperation) or with_.parent is None:
+        return
+    names = [one.alias_or_name for one in united.selects]
+    if not all(isinstance(one, exp.Alias | exp.Column) for one in united.selects):
+        return
+    pairs = [part for n in names for part in (exp.Literal.string(n), exp.column(n))]
+    there = exp.Not(this=exp.Is(this=exp.func("named_struct", *pairs), expression=exp.null()))
+    for table in list(with_.parent.find_all(exp.Table)):
+        if table.name.casefold() != cte.alias.casefold() or table.args.get("db"):
+            continue
+        if any(above is cte for above in _above(table)):
+            continue
+        alias = exp.TableAlias(this=quoted(table.alias_or_name))
+        given = table.args.get("alias")
+        if isinstance(given, exp.TableAlias):
+            alias.set("columns", given.args.get("columns"))
+        rows = exp.select("*").from_(exp.Table(this=table.this.copy())).where(there.copy())
+        derived = exp.Subquery(this=rows, alias=alias)
+        for extra in ("joins", "pivots", "sample", "laterals"):
+            derived.set(extra, table.args.get(extra))
+        table.replace(derived)
+
+
+def _above(node: exp.Expr) -> list[exp.Expr]:
+    found = []
+    current = node.parent
+    while current is not None:
+        found.append(current)
+        current = current.parent
+    return found
+
+
+def all_rows(operation: exp.SetOperation) -> exp.Expr:
+    """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; others as they are.
+
+    The engine drops, or keeps, every row that has an equal one.
+    """
+    if operation.args.get("distinct") is not False:
+        return operation
+    outputs = operation.this.selects
+    if any(one.is_star for side in (operation.this, operation.expression) for one in side.selects):
+        raise InvalidInput(
+            "EXCEPT ALL and INTERSECT ALL compare columns that are named",
+            hint="Write the columns instead of *.",
+        )
+    columns = [f"column {place}" for place in range(len(outputs))]
+    sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]
+    distinct = type(operation)(this=sides[0], expression=sides[1], distinct=True)
+    rows = exp.Subquery(this=distinct, alias=exp.TableAlias(this=quoted("rows")))
+    found = exp.Select(
+        expressions=[
+            exp.Alias(
+                this=exp.Column(this=quoted(column)),
+                alias=quoted(output.alias_or_name or result_name(output)),
+            )
+            for column, output in zip(columns, outputs, strict=True)
+        ]
+    ).from_(rows)
+    for clause in ("with_", "order", "limit", "offset"):
+        found.set(clause, operation.args.get(clause))
+    return found
+
+
+def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:
+    query = side.this if isinstance(side, exp.Subquery) and not side.alias else side
+    alias = exp.TableAlias(this=quoted("side"), columns=[quoted(column) for column in columns])
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.Column(this=quoted(column)) for column in columns],
+        over="OVER",
+    )
+    return exp.Select(
+        expressions=[
+            *(exp.Column(this=quoted(column)) for column in columns),
+            exp.Alias(this=number, alias=quoted(_AGAIN)),
+        ]
+    ).from_(exp.Subquery(this=query.copy(), alias=alias))
