@@ -40,6 +40,12 @@ _OPERANDS = {
 }
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
+_ISOLATION = re.compile(
+    r"(TRANSACTION|WORK|ISOLATION|LEVEL|READ|ONLY|WRITE|COMMITTED|UNCOMMITTED|REPEATABLE|SNAPSHOT|"
+    r"SERIALIZABLE|DEFERRABLE|NOT|DEFERRED|IMMEDIATE|EXCLUSIVE|,)$"
+)
+"""What may follow BEGIN and START."""
+
 OWN_STATEMENTS = (
     ("SHOW",),
     ("EXPLAIN",),
@@ -128,6 +134,8 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
     own = _own_statement(text, tokens)
     if own is not None:
         return own
+    if _begins(tokens):
+        return exp.Transaction()
     _require_shallow(text, tokens)
     parser = sqlglot.Dialect.get_or_raise(dialect).parser()
     try:
@@ -151,6 +159,13 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
             body = text[tokens[len(own) - 1].end + 1 : tokens[-1].end + 1].strip()
             return exp.Command(this=" ".join(own), expression=body)
     return None
+
+
+def _begins(tokens: list[Token]) -> bool:
+    """Whether a statement begins a transaction, however it is to be isolated: it always is."""
+    words = [token.text.upper() for token in tokens]
+    begins = words[0] == "BEGIN" or words[:2] == ["START", "TRANSACTION"]
+    return begins and all(_ISOLATION.match(word) for word in words[1:])
 
 
 def _numbered(tokens: list[Token]) -> list[Token]:

@@ -98,7 +98,7 @@ ASKING = [
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_value_asked_of_each_row_is_duckdbs(both: Both, place: str) -> None:
-    for number, value in enumerate(VALUES):
+    for number, value in list(enumerate(VALUES))[PLACES.index(place) % 2 :: 2]:
         if "OVER (ORDER BY {v}" in place and "rank()" in value:
             continue  # duckdb refuses a window inside a window's definition
         both.agree(place.format(v=f"({value.format(s='sne'[number % 3], x='x')})"))
@@ -106,13 +106,13 @@ def test_a_value_asked_of_each_row_is_duckdbs(both: Both, place: str) -> None:
 
 @pytest.mark.parametrize("place", ASKING)
 def test_rows_asked_of_each_row_are_duckdbs(both: Both, place: str) -> None:
-    for number, query in enumerate(SETS):
+    for number, query in list(enumerate(SETS))[ASKING.index(place) % 2 :: 2]:
         both.agree(place.format(q=query.format(s="sne"[number % 3], x="x")))
 
 
 def test_random_questions_about_each_row_are_answered_as_in_duckdb(both: Both) -> None:
     dice = random.Random(20261117)
-    for _ in range(60):
+    for _ in range(40):
         value = f"({dice.choice(VALUES).format(s=dice.choice('sne'), x='x')})"
         other = f"({dice.choice(VALUES).format(s=dice.choice('sn'), x='y')})"
         query = dice.choice(SETS).format(s=dice.choice("sne"), x="z")

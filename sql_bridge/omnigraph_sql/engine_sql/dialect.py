@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 from sqlglot import exp, generator
 from sqlglot.dialects.dialect import Dialect
 
@@ -16,6 +17,20 @@ from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
 
 _IS_FLOAT = re.compile(r"[0-9.]+[eE][+-]?[0-9]+$")
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+
+
+def _is_among_groups(node: exp.Expr) -> bool:
+    """Whether a SELECT that groups rows or has windows computes an expression.
+
+    The engine calls an expression and its cast by one name, and refuses both there; a function has
+    another.
+    """
+    select = node.find_ancestor(exp.Select)
+    if select is None:
+        return False
+    return bool(select.args.get("group")) or any(
+        one.find(exp.AggFunc, exp.Window) for one in select.expressions
+    )
 
 
 class DataFusion(Dialect):
@@ -49,7 +64,8 @@ class DataFusion(Dialect):
                 inner = exp.JSONExtractScalar(this=inner.this, expression=inner.expression)
             value = self.sql(inner)
             safe = safe_prefix or ("TRY_" if isinstance(expression, exp.TryCast) else "")
-            if name is not None:
+            interval = pa.types.is_interval(type_)
+            if name is not None and (interval or not _is_among_groups(expression)):
                 return f"{safe}CAST({value} AS {name})"
             arrow = self.sql(exp.Literal.string(arrow_name(type_)))
             return f"arrow_{'try_' if safe else ''}cast({value}, {arrow})"

@@ -11,12 +11,18 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal
 
 from sqlglot import exp
 
 from omnigraph_sql.expression_types import type_of
 from omnigraph_sql.rewriting.above_aggregates import is_aggregated, is_below, name_groups
+from omnigraph_sql.rewriting.correlated import (
+    DOMAIN,
+    Asked,
+    asked_in_expressions,
+    asked_in_joins,
+    is_easy,
+)
 from omnigraph_sql.rewriting.name_results import result_name
 from omnigraph_sql.rewriting.spread_queries import (
     CannotSpread,
@@ -26,22 +32,9 @@ from omnigraph_sql.rewriting.spread_queries import (
     spread,
 )
 from omnigraph_sql.scope import Scope, quoted
-from omnigraph_sql.sources import columns_of, is_outer, qualified, sources_of
+from omnigraph_sql.sources import qualified
 
-Kind = Literal["scalar", "member", "exists", "source"]
-_VALUE, _DOMAIN = "value", "rows around"
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A query inside a SELECT that needs the SELECT's row."""
-
-    kind: Kind
-    query: exp.Query
-    holder: exp.Expr
-    """What stands in the SELECT for the query: a Subquery, an EXISTS, a join."""
-    outer: tuple[exp.Column, ...]
-    """The columns of the SELECT in it."""
+_VALUE = "value"
 
 
 def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
@@ -59,23 +52,30 @@ def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
 def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
     """Free the queries of one SELECT; gives what was put in their place."""
     made = [
-        found for asked in _sources(select, scope) for found in _join(asked, select, scope, numbers)
+        found
+        for asked in asked_in_joins(select, scope)
+        for found in _join(asked, select, scope, numbers)
     ]
-    hard = [asked for asked in _queries(select, scope) if not _is_easy(asked, select)]
+    hard = _hard(select, scope)
     if not hard:
         return made
     name_groups(select)
     if is_aggregated(select) and any(_is_above(asked, select) for asked in hard):
         groups = lift_having(select, scope)
         made += [groups, *_free(groups, scope, numbers)]
-        hard = [asked for asked in _queries(select, scope) if not _is_easy(asked, select)]
+        hard = _hard(select, scope)
     around = _Around.of(select)
     for asked in hard:
         made += _answer(asked, select, around, scope, numbers)
     return made
 
 
-def _is_above(asked: _Asked, select: exp.Select) -> bool:
+def _hard(select: exp.Select, scope: Scope) -> list[Asked]:
+    found = asked_in_expressions(select, scope)
+    return [asked for asked in found if not is_easy(asked, select)]
+
+
+def _is_above(asked: Asked, select: exp.Select) -> bool:
     """Whether a query is about groups: it stands neither in WHERE and joins nor in an aggregate."""
     if asked.holder.find_ancestor(exp.Where, exp.Join, exp.Select) is not select:
         return False
@@ -95,140 +95,6 @@ def _is_key(node: exp.Expr, select: exp.Select) -> bool:
                 for key in keys
             )
     return False
-
-
-# --------------------------------------------------------------------------- finding
-
-
-def _queries(select: exp.Select, scope: Scope) -> list[_Asked]:
-    """The queries in the expressions of a SELECT that need its row."""
-    found: list[_Asked] = []
-    for node in select.walk(
-        prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)
-    ):
-        if node is select or not isinstance(node, exp.Select | exp.SetOperation):
-            continue
-        holder: exp.Expr = node
-        while isinstance(holder.parent, exp.Subquery | exp.Paren) and not holder.parent.alias:
-            holder = holder.parent
-        kind: Kind
-        match holder.parent:
-            case exp.Exists():
-                kind, holder = "exists", holder.parent
-            case exp.In() | exp.Any() | exp.All():
-                kind = "member"
-            case exp.From() | exp.Join() | exp.Lateral() | exp.CTE() | exp.SetOperation() | None:
-                continue
-            case _ if isinstance(holder, exp.Subquery) and not holder.alias:
-                kind = "scalar"
-            case _:
-                continue
-        outer = _outer_columns(node, select, scope)
-        if outer:
-            found.append(_Asked(kind, node, holder, tuple(outer)))
-    return found
-
-
-def _sources(select: exp.Select, scope: Scope) -> list[_Asked]:
-    """The joined queries that need rows of the sources before them."""
-    found: list[_Asked] = []
-    for join in select.args.get("joins") or []:
-        source = join.this
-        lateral = isinstance(source, exp.Lateral)
-        held = source.this if lateral else source
-        if not isinstance(held, exp.Subquery) or not isinstance(held.this, exp.Query):
-            continue
-        outer = _outer_columns(held.this, select, scope)
-        if not lateral:
-            outer = [column for column in outer if column.table.startswith(_DOMAIN)]
-        asked = _Asked("source", held.this, join, tuple(outer))
-        if outer and not (lateral and _is_easy(asked, select)):
-            found.append(asked)
-    return found
-
-
-def _outer_columns(query: exp.Expr, select: exp.Select, scope: Scope) -> list[exp.Column]:
-    """The columns in a query that are the SELECT's; none where some are of a query further out."""
-    found: list[exp.Column] = []
-    sources = sources_of(select)
-    for column in query.find_all(exp.Column):
-        sorting = column.find_ancestor(exp.Order, exp.Select)
-        if isinstance(sorting, exp.Order) and isinstance(sorting.parent, exp.SetOperation):
-            continue
-        if not is_outer(column, query, scope) or _is_alias(column, query):
-            continue
-        if column.table:
-            mine = any(s.alias_or_name.casefold() == column.table.casefold() for s in sources)
-        else:
-            known = [columns_of(source, scope) for source in sources]
-            mine = any(names is None or column.name.casefold() in names for names in known)
-        if not mine:
-            return []
-        found.append(column)
-    return found
-
-
-def _is_alias(column: exp.Column, query: exp.Expr) -> bool:
-    """Whether a name is that of a result of a SELECT it stands in."""
-    inside = column.find_ancestor(exp.Select) if not column.table else None
-    while inside is not None:
-        if any(
-            isinstance(one, exp.Alias) and one.alias.casefold() == column.name.casefold()
-            for one in inside.expressions
-        ):
-            return True
-        inside = inside.find_ancestor(exp.Select) if inside is not query else None
-    return False
-
-
-def _is_easy(asked: _Asked, select: exp.Select) -> bool:
-    """Whether the engine runs a query as it stands."""
-    query = asked.query
-    if not isinstance(query, exp.Select) or any(
-        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
-    ):
-        return False
-    if any(one.find(exp.Window) for one in query.selects):
-        return False
-    where = query.args.get("where")
-    if not all(_is_in(column, where) and column.parent_select is query for column in asked.outer):
-        return False
-    if asked.kind in ("exists", "member"):
-        return True
-    aggregated = is_aggregated(query)
-    if asked.kind == "source" and not aggregated:
-        return True
-    inside = asked.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Select)
-    return aggregated and (asked.kind == "source" or inside is select) and _is_by_equality(asked)
-
-
-def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
-    return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
-
-
-def _is_by_equality(asked: _Asked) -> bool:
-    """Whether every condition about the row says that something is `=` to it."""
-    condition = asked.query.args["where"].this
-    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
-    for part in parts:
-        mine = [column for column in part.find_all(exp.Column) if _is_one_of(column, asked.outer)]
-        if not mine:
-            continue
-        if not isinstance(part, exp.EQ):
-            return False
-        sides = [
-            [_is_one_of(c, mine) for c in side.find_all(exp.Column)]
-            for side in (part.this, part.expression)
-        ]
-        if not any(side and all(side) for side in sides) or not any(
-            not any(side) for side in sides
-        ):
-            return False
-    return True
-
-
-def _is_one_of(node: exp.Expr, nodes: Sequence[exp.Expr]) -> bool:
-    return any(node is one for one in nodes)
 
 
 # --------------------------------------------------------------------------- the rows around
@@ -290,7 +156,7 @@ def _is_about(part: exp.Expr, tables: set[str]) -> bool:
 
 
 def _domain(
-    asked: _Asked, select: exp.Select, around: _Around, scope: Scope, number: int
+    asked: Asked, select: exp.Select, around: _Around, scope: Scope, number: int
 ) -> tuple[Domain, list[exp.Expr]]:
     """The rows a query is asked about, and the columns of the SELECT that say which one it is.
 
@@ -301,9 +167,9 @@ def _domain(
     for one in meant:
         if one not in columns:
             columns.append(one)
-    keys = tuple(f"{_DOMAIN} {number}.{place}" for place in range(len(columns)))
+    keys = tuple(f"{DOMAIN} {number}.{place}" for place in range(len(columns)))
     named = [exp.alias_(c.copy(), key, quoted=True) for c, key in zip(columns, keys, strict=True)]
-    domain = Domain(around.rows(named, scope), f"{_DOMAIN} {number}", keys)
+    domain = Domain(around.rows(named, scope), f"{DOMAIN} {number}", keys)
     for column, one in zip(asked.outer, meant, strict=True):
         type_ = type_of(one, scope)
         key = keys[columns.index(one)]
@@ -316,9 +182,7 @@ def _domain(
 # --------------------------------------------------------------------------- answering
 
 
-def _join(
-    asked: _Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]
-) -> list[exp.Expr]:
+def _join(asked: Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
     """A joined query: its rows for all rows before it, joined by what they are about."""
     join = asked.holder
     assert isinstance(join, exp.Join)
@@ -360,7 +224,7 @@ def _held(join: exp.Join) -> exp.Expr:
 
 
 def _answer(
-    asked: _Asked, select: exp.Select, around: _Around, scope: Scope, numbers: Iterator[int]
+    asked: Asked, select: exp.Select, around: _Around, scope: Scope, numbers: Iterator[int]
 ) -> list[exp.Expr]:
     """Put the answer to a query in its place."""
     in_join = isinstance(asked.holder.find_ancestor(exp.Join, exp.Select), exp.Join)

@@ -13,6 +13,10 @@ from omnigraph_sql.scope import Scope
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
 _MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_BINARY = ("c", "posix", "default", "binary", "ucs_basic", "utf8_binary")
+"""Collations that compare characters."""
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
@@ -26,6 +30,10 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
         tree = counted if operation is tree else tree
         if operation.parent is not None:
             operation.replace(counted)
+    for text in list(tree.find_all(exp.ByteString)) if scope.dialect == "postgres" else []:
+        text.replace(exp.Literal.string(_unescaped(str(text.this))))
+    for collated in list(tree.find_all(exp.Collate)):
+        _drop_collation(collated)
     for escape in list(tree.find_all(exp.Escape)):
         _escape(escape)
     for order in list(tree.find_all(exp.Order)):
@@ -165,6 +173,26 @@ def _escape(escape: exp.Escape) -> None:
         place += 1
     like.set("expression", exp.Literal.string("".join(written)))
     escape.replace(like)
+
+
+def _unescaped(text: str) -> str:
+    """The text of `e'…'`."""
+
+    def meant(found: re.Match[str]) -> str:
+        code = found[1]
+        return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
+
+    return _ESCAPE.sub(meant, text)
+
+
+def _drop_collation(collated: exp.Collate) -> None:
+    """Texts are compared by their characters, which is the collation "C"."""
+    name = collated.expression.name
+    if name.casefold() not in _BINARY:
+        raise InvalidInput(
+            f"there is no collation {name!r}", hint='Use "C", or sort by lower(…) of the text.'
+        )
+    collated.replace(collated.this.copy())
 
 
 def _collect(array: exp.Array) -> None:

@@ -301,3 +301,18 @@ def test_another_branch_is_written_by_its_name(shop: Session) -> None:
         shop.run('DELETE FROM "main@v2".nodes."Boat"')
     with pytest.raises(NotFound):
         shop.run("DELETE FROM nowhere.public.t")
+
+
+def test_a_merge_inserts_what_the_table_declares(session: Session) -> None:
+    session.run("CREATE TABLE d (id INT PRIMARY KEY, v TEXT DEFAULT 'x', n INT DEFAULT 7)")
+    merge = "MERGE INTO d USING (SELECT {} AS id) s ON s.id = d.id WHEN NOT MATCHED THEN INSERT "
+    assert session.run(merge.format(1) + "(id) VALUES (s.id)") == 1
+    assert session.run(merge.format(2) + "(id, v, n) VALUES (s.id, NULL, DEFAULT)") == 1
+    assert session.rows("SELECT * FROM d ORDER BY id") == [(1, "x", 7), (2, None, 7)]
+
+
+def test_decimals_are_rounded_away_from_zero(session: Session) -> None:
+    session.run("CREATE TABLE d (a DECIMAL(10, 2))")
+    session.run("INSERT INTO d VALUES (1.005), (-1.005), (2.665)")
+    found = [row[0] for row in session.rows("SELECT a FROM d ORDER BY a")]
+    assert found == [Decimal("-1.01"), Decimal("1.01"), Decimal("2.67")]
