@@ -19,6 +19,15 @@ _IS_FLOAT = re.compile(r"[0-9.]+[eE][+-]?[0-9]+$")
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
 
 
+def _has_fraction(node: exp.Expr) -> bool:
+    """Whether a number with a fraction is written out in what is computed."""
+    if isinstance(node, exp.Literal):
+        return not node.is_string and "." in node.name
+    if isinstance(node, exp.Paren | exp.Neg | exp.Add | exp.Sub | exp.Mul):
+        return any(_has_fraction(part) for part in node.iter_expressions())
+    return False
+
+
 def _is_among_groups(node: exp.Expr) -> bool:
     """Whether a SELECT that groups rows or has windows computes an expression.
 
@@ -96,7 +105,7 @@ class DataFusion(Dialect):
             # A quotient of decimals would keep four digits of the fraction.
             for side in ("this", "expression"):
                 value = expression.args[side]
-                if isinstance(value, exp.Literal) and not value.is_string and "." in value.name:
+                if _has_fraction(value):
                     expression.set(side, exp.cast(value.copy(), "double"))
             return super().div_sql(expression)
 

@@ -171,16 +171,16 @@ def _is_cte(table: exp.Table) -> bool:
     if table.args.get("db") or not isinstance(table.this, exp.Identifier):
         return False
     wanted, node = table.name.casefold(), table.parent
-    inside: exp.Expr = table
     while node is not None:
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
+            own = _branch_below(table, with_)
             for cte in with_.expressions:
-                if cte is _branch_below(inside, with_) and not with_.args.get("recursive"):
+                if cte is own and not with_.args.get("recursive"):
                     break
                 if cte.alias.casefold() == wanted:
                     return True
-        inside, node = node, node.parent
+        node = node.parent
     return False
 
 
