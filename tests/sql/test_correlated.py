@@ -161,3 +161,45 @@ def test_changes_may_ask_about_each_row(both: Both) -> None:
     )
     found = table(both.ours, "SELECT a, b FROM changed").to_pylist()
     assert sorted(map(repr, found)) == sorted(map(repr, [{"a": 1, "b": 2}, {"a": None, "b": 2}]))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM t WHERE a = (SELECT max(c) FROM n WHERE n.d <= t.b)",
+        "SELECT a, b FROM t WHERE b = (SELECT c FROM s WHERE s.d = t.a ORDER BY c LIMIT 1)",
+        "SELECT t.a, s.c FROM t LEFT JOIN s ON t.a IS NOT DISTINCT FROM s.c WHERE t.b = s.d",
+        "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM s WHERE c IS NOT DISTINCT FROM a AND d = b)",
+        "SELECT a FROM t WHERE b NOT IN (SELECT d FROM s WHERE c IS NOT DISTINCT FROM a)",
+    ],
+)
+def test_an_unknown_answer_equals_nothing(both: Both, sql: str) -> None:
+    both.agree(sql)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "WITH w AS (SELECT c FROM s WHERE d = t.a) SELECT max(c) FROM w",
+        "WITH w(x) AS (SELECT c FROM s WHERE d = t.a) SELECT x FROM w ORDER BY x LIMIT 1",
+        "WITH w AS (SELECT c FROM s WHERE d <= t.a), v AS (SELECT c FROM w WHERE c > t.b) "
+        "SELECT count(*) FROM v, w",
+    ],
+)
+def test_a_with_inside_may_be_about_the_row(both: Both, value: str) -> None:
+    both.agree(f"SELECT a, b, ({value}) AS v FROM t")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, (SELECT sum(c) FROM s WHERE d = t.a GROUP BY ROLLUP (c) LIMIT 1) FROM t",
+        "SELECT a, (SELECT DISTINCT ON (d) c FROM s WHERE d <= t.a ORDER BY d, c LIMIT 1) FROM t",
+        "SELECT t.a FROM t FULL JOIN n ON n.c = (SELECT max(d) FROM s WHERE s.c = t.a)",
+        "SELECT a, (SELECT c, d FROM s WHERE d = t.a LIMIT 1) FROM t",
+    ],
+)
+def test_what_is_still_refused_says_what_to_do(both: Both, sql: str) -> None:
+    with pytest.raises(InvalidInput, match="subquery") as failure:
+        table(both.ours, sql)
+    assert failure.value.hint

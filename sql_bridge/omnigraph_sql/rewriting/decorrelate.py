@@ -14,17 +14,18 @@ from itertools import count
 
 from sqlglot import exp
 
+from omnigraph.errors import InvalidInput
 from omnigraph_sql.expression_types import type_of
 from omnigraph_sql.rewriting.above_aggregates import is_aggregated, is_below, name_groups
-from omnigraph_sql.rewriting.correlated import (
+from omnigraph_sql.rewriting.asked_queries import (
     DOMAIN,
     Asked,
-    asked_in_expressions,
-    asked_in_joins,
+    asked_queries,
+    asked_sources,
     is_easy,
 )
 from omnigraph_sql.rewriting.name_results import result_name
-from omnigraph_sql.rewriting.spread_queries import (
+from omnigraph_sql.rewriting.spread import (
     CannotSpread,
     Domain,
     is_one_row,
@@ -53,7 +54,7 @@ def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.
     """Free the queries of one SELECT; gives what was put in their place."""
     made = [
         found
-        for asked in asked_in_joins(select, scope)
+        for asked in asked_sources(select, scope)
         for found in _join(asked, select, scope, numbers)
     ]
     hard = _hard(select, scope)
@@ -64,14 +65,14 @@ def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.
         groups = lift_having(select, scope)
         made += [groups, *_free(groups, scope, numbers)]
         hard = _hard(select, scope)
-    around = _Around.of(select)
+    around = _Around.of(select, scope)
     for asked in hard:
         made += _answer(asked, select, around, scope, numbers)
     return made
 
 
 def _hard(select: exp.Select, scope: Scope) -> list[Asked]:
-    found = asked_in_expressions(select, scope)
+    found = asked_queries(select, scope)
     return [asked for asked in found if not is_easy(asked, select)]
 
 
@@ -109,7 +110,7 @@ class _Around:
     where: exp.Expr | None
 
     @classmethod
-    def of(cls, select: exp.Select, before: exp.Join | None = None) -> _Around:
+    def of(cls, select: exp.Select, scope: Scope, before: exp.Join | None = None) -> _Around:
         """The sources of a SELECT; only those before a join, if one is given."""
         joins = list(select.args.get("joins") or [])
         if before is not None:
@@ -119,7 +120,7 @@ class _Around:
         return cls(
             from_.copy() if from_ else None,
             tuple(join.copy() for join in joins),
-            where.this.copy() if where else None,
+            qualified(where.this, select, scope) if where else None,
         )
 
     def rows(self, columns: Sequence[exp.Expr], scope: Scope) -> exp.Select:
@@ -188,15 +189,20 @@ def _join(asked: Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]
     assert isinstance(join, exp.Join)
     source = join.this
     alias = source.args.get("alias")
-    if join.side in ("RIGHT", "FULL") or not isinstance(alias, exp.TableAlias) or not alias.this:
+    if join.side in ("RIGHT", "FULL"):
         return []
+    if not isinstance(alias, exp.TableAlias) or not alias.this:
+        alias = exp.TableAlias(this=quoted(f"lateral {next(numbers)}"))
     before = asked.query.copy()
     try:
-        domain, columns = _domain(asked, select, _Around.of(select, join), scope, next(numbers))
+        domain, columns = _domain(
+            asked, select, _Around.of(select, scope, join), scope, next(numbers)
+        )
         names = [column.name for column in alias.args.get("columns") or []]
         if names and len(names) != _width(asked.query):
             raise CannotSpread
         _name_all(asked.query)
+        _expand_withs(asked.query)
         rows = spread(asked.query, domain, scope)
     except CannotSpread:
         _held(join).set("this", before)
@@ -211,6 +217,25 @@ def _join(asked: Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]
     join.replace(made)
     _hide(select, domain.keys, alias.name)
     return [derived]
+
+
+def _expand_withs(query: exp.Query) -> None:
+    """Put the queries of a WITH where they are read: there they may be about the row, too."""
+    with_ = query.args.get("with_")
+    if not isinstance(with_, exp.With):
+        return
+    if with_.args.get("recursive"):
+        raise CannotSpread
+    query.set("with_", None)
+    ctes = list(with_.expressions)
+    for place, cte in reversed(list(enumerate(ctes))):
+        columns = cte.args["alias"].args.get("columns")
+        for reader in [query, *(later.this for later in ctes[place + 1 :])]:
+            for table in list(reader.find_all(exp.Table)):
+                if table.args.get("db") or table.name.casefold() != cte.alias.casefold():
+                    continue
+                alias = exp.TableAlias(this=quoted(table.alias_or_name), columns=columns)
+                table.replace(exp.Subquery(this=cte.this.copy(), alias=alias))
 
 
 def _width(query: exp.Query) -> int | None:
@@ -230,6 +255,10 @@ def _answer(
     in_join = isinstance(asked.holder.find_ancestor(exp.Join, exp.Select), exp.Join)
     if in_join and (asked.kind == "scalar" or any(join.side for join in around.joins)):
         return []
+    if asked.kind == "scalar" and _width(asked.query) != 1:
+        raise InvalidInput(
+            "a subquery that stands for one value gives several columns", hint="Select one of them."
+        )
     before = asked.query.copy()
     number = next(numbers)
     names = [f"{_VALUE} {number}.{place}" for place in range(len(asked.query.selects))]
@@ -239,6 +268,7 @@ def _answer(
             raise CannotSpread
         _name_all(asked.query)
         domain, columns = _domain(asked, select, around, scope, number)
+        _expand_withs(asked.query)
         place = asked.query.parent
         assert place is not None
         key = asked.query.arg_key or "this"
@@ -249,14 +279,19 @@ def _answer(
     alias = f"answers {number}"
     if asked.kind == "scalar":
         derived = _derived(rows, alias, names, domain)
+        value: exp.Expr = exp.Column(this=quoted(names[0]), table=quoted(alias))
+        counted = domain.named("count")
         if not one_row:
-            derived = _derived(_only(derived, names[0], domain), alias, None, domain)
+            derived = _derived(_first(derived, names[0], counted, domain), alias, None, domain)
+            # Asked where the value is used: rows that are not there may have several.
+            single = exp.func("single_row", exp.Column(this=quoted(counted), table=quoted(alias)))
+            value = exp.case().when(single, value)
         joins = list(select.args.get("joins") or [])
         joins.append(exp.Join(this=derived, side="LEFT", on=_same(domain, alias, columns)))
         _name_holder(asked.holder, select)
-        asked.holder.replace(exp.Column(this=quoted(names[0]), table=quoted(alias)))
+        asked.holder.replace(value)
         select.set("joins", joins)
-        _hide(select, [*domain.keys, names[0]], None)
+        _hide(select, [*domain.keys, names[0], *([] if one_row else [counted])], None)
         return [derived]
     derived = _derived(rows, alias, names if asked.kind == "member" else None, domain)
     given: list[exp.Expr] = [exp.Literal.number(1)]
@@ -280,13 +315,16 @@ def _same(domain: Domain, alias: str, columns: Sequence[exp.Expr]) -> exp.Expr:
     )
 
 
-def _only(rows: exp.Subquery, name: str, domain: Domain) -> exp.Select:
-    """One row for each row of the domain; several are an error when they are read."""
+def _first(rows: exp.Subquery, name: str, counted: str, domain: Domain) -> exp.Select:
+    """One row for each row of the domain, and how many there are."""
     keys: list[exp.Expr] = [exp.Column(this=quoted(key)) for key in domain.keys]
     first = exp.func("first_value", exp.Column(this=quoted(name)))
-    single = exp.func("single_row", exp.Count(this=exp.Star()))
-    value = exp.case().when(single, first)
-    found = exp.Select(expressions=[exp.alias_(value, name, quoted=True), *keys]).from_(rows)
+    given = [
+        exp.alias_(first, name, quoted=True),
+        exp.alias_(exp.Count(this=exp.Star()), counted, quoted=True),
+        *keys,
+    ]
+    found = exp.Select(expressions=given).from_(rows)
     return found.group_by(*(key.copy() for key in keys), copy=False)
 
 

@@ -7,7 +7,8 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.rewriting.set_shapes import all_rows, keep_recursive_columns
+from omnigraph_sql.rewriting.all_rows import all_rows
+from omnigraph_sql.rewriting.keep_recursive_columns import keep_recursive_columns
 from omnigraph_sql.scope import Scope
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)

@@ -138,7 +138,7 @@ def _spread_select(select: exp.Select, domain: Domain, scope: Scope) -> exp.Sele
             window.set("partition_by", [*parts, *domain.columns()])
     group = select.args.get("group")
     if group is not None:
-        if any(group.args.get(kind) for kind in ("rollup", "cube", "grouping_sets", "totals")):
+        if group.find(exp.Rollup, exp.Cube, exp.GroupingSets) or group.args.get("totals"):
             raise CannotSpread
         group.set("expressions", [*group.expressions, *domain.columns()])
         _put_first(select, domain)

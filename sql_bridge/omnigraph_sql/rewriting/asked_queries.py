@@ -29,7 +29,7 @@ class Asked:
     """The columns of the SELECT in it."""
 
 
-def asked_in_expressions(select: exp.Select, scope: Scope) -> list[Asked]:
+def asked_queries(select: exp.Select, scope: Scope) -> list[Asked]:
     """The queries in the expressions of a SELECT that need its row."""
     found: list[Asked] = []
     for node in select.walk(
@@ -58,7 +58,7 @@ def asked_in_expressions(select: exp.Select, scope: Scope) -> list[Asked]:
     return found
 
 
-def asked_in_joins(select: exp.Select, scope: Scope) -> list[Asked]:
+def asked_sources(select: exp.Select, scope: Scope) -> list[Asked]:
     """The joined queries that need rows of the sources before them."""
     found: list[Asked] = []
     for join in select.args.get("joins") or []:
