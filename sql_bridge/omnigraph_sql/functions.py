@@ -10,6 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datafusion import ScalarUDF, SessionContext, udf
 
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.failures import carried
+
 _MICROS = pa.timestamp("us")
 _DAY_NAMES = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 _BETWEEN: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
@@ -147,6 +150,18 @@ def _named_groups(pattern: str) -> tuple[str, list[str]]:
     return "".join(written), names
 
 
+def single_row(counts: pa.Array) -> pa.Array:
+    """That a scalar subquery gave one row for each row it was asked about; else it is an error."""
+    if pc.any(pc.greater(counts, 1)).as_py():
+        raise carried(
+            InvalidInput(
+                "a subquery that stands for one value gives several rows",
+                hint="Aggregate it, or add LIMIT 1.",
+            )
+        )
+    return pa.repeat(pa.scalar(True), len(counts))
+
+
 def _scalar(
     name: str, function: Callable[..., pa.Array], takes: list[pa.DataType], gives: pa.DataType
 ) -> ScalarUDF:
@@ -164,6 +179,7 @@ def register_functions(context: SessionContext) -> None:
         _scalar("month_name", month_name, [date], text),
         _scalar("day_name", day_name, [date], text),
         _scalar("hash_of", hash_of, [text], number),
+        _scalar("single_row", single_row, [number], pa.bool_()),
         _scalar("regexp_extract", regexp_extract, [text, text, number], text),
     ):
         context.register_udf(made)

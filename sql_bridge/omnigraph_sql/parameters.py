@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
+from uuid import UUID
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,7 +17,15 @@ from omnigraph_sql.sql_types import arrow_type
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
 Bound: TypeAlias = dict[str, pa.Scalar]
 
-_TEXTS = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.DPipe, exp.SimilarTo)
+_TEXTS = (
+    exp.Interval,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.RegexpILike,
+    exp.DPipe,
+    exp.SimilarTo,
+)
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, exp.Between)
 
@@ -24,18 +33,45 @@ _ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, e
 # --------------------------------------------------------------------------- types
 
 
-def parameter_schema(tree: exp.Expr, scope: Scope) -> pa.Schema:
-    """The parameters of a rewritten tree, each with the type its place asks for."""
+def parameter_schema(tree: exp.Expr, scope: Scope, given: Params = None) -> pa.Schema:
+    """The parameters of a rewritten tree, each with the type its place asks for.
+
+    Where no place does, it is the type of the value that is given, or text.
+    """
     types: dict[int, pa.DataType] = {}
     for node in tree.find_all(exp.Parameter):
         number = int(node.name)
         found = _wanted(node, scope)
         if found is not None and number not in types:
             types[number] = found
+    untyped = [n for n in range(1, len(scope.parameters) + 1) if n not in types]
+    if untyped and given is not None:
+        own = _own_types(scope.parameters, given)
+        types.update({number: own[number - 1] for number in untyped})
+    scope.untyped = tuple(untyped)
     return pa.schema(
         pa.field(name, types.get(place, pa.string()))
         for place, name in enumerate(scope.parameters, 1)
     )
+
+
+def _own_types(names: Sequence[str], params: Params) -> list[pa.DataType]:
+    """The types that values have of themselves; text where there is none."""
+    if isinstance(params, pa.RecordBatch):
+        _require_count(names, params.num_columns)
+        found = list(params.schema.types)
+    else:
+        found = [_fitting(value, None).type for value in values_of(names, params)]
+    # The engine takes no null of a list's or a struct's type for a parameter.
+    return [pa.string() if pa.types.is_nested(t) or t == pa.null() else t for t in found]
+
+
+def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
+    """Whether values have the types that a plan gave to parameters by earlier ones."""
+    if not untyped or params is None:
+        return True
+    own = _own_types(types.names, params)
+    return all(own[number - 1] == types.field(number - 1).type for number in untyped)
 
 
 def _wanted(node: exp.Expr, scope: Scope) -> pa.DataType | None:
@@ -144,6 +180,8 @@ def _fitting(value: Any, wanted: pa.DataType | None) -> pa.Scalar:  # noqa: ANN4
     """A value in the type its place asks for, or in its own where that loses something."""
     if value is None:
         return pa.scalar(None, wanted or pa.string())
+    if isinstance(value, UUID):
+        value = str(value)
     try:
         own = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     except (pa.ArrowException, OverflowError) as error:

@@ -28,7 +28,23 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 _NUMBERED = re.compile(r"^\$[0-9]+$")
 """A parameter where a dialect takes it for a name."""
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_DAY_TIME = re.compile(r"(?<=\S\s)([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$")
+"""The time in an interval of days and a time."""
+_OPERANDS = {
+    TokenType.VAR,
+    TokenType.IDENTIFIER,
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+
+_ISOLATION = re.compile(
+    r"(TRANSACTION|WORK|ISOLATION|LEVEL|READ|ONLY|WRITE|COMMITTED|UNCOMMITTED|REPEATABLE|SNAPSHOT|"
+    r"SERIALIZABLE|DEFERRABLE|NOT|DEFERRED|IMMEDIATE|EXCLUSIVE|,)$"
+)
+"""What may follow BEGIN and START."""
 
 OWN_STATEMENTS = (
     ("SHOW",),
@@ -118,6 +134,8 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
     own = _own_statement(text, tokens)
     if own is not None:
         return own
+    if _begins(tokens):
+        return exp.Transaction()
     _require_shallow(text, tokens)
     parser = sqlglot.Dialect.get_or_raise(dialect).parser()
     try:
@@ -143,11 +161,19 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
     return None
 
 
+def _begins(tokens: list[Token]) -> bool:
+    """Whether a statement begins a transaction, however it is to be isolated: it always is."""
+    words = [token.text.upper() for token in tokens]
+    begins = words[0] == "BEGIN" or words[:2] == ["START", "TRANSACTION"]
+    return begins and all(_ISOLATION.match(word) for word in words[1:])
+
+
 def _numbered(tokens: list[Token]) -> list[Token]:
     """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text.
 
     The name of a parameter may be a keyword, which only a plain word may be to the parser.
     """
+    tokens = list(_apart(tokens))
     kinds = {token.token_type for token in tokens}
     if TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds:
         raise mixed_parameters()
@@ -166,6 +192,34 @@ def _numbered(tokens: list[Token]) -> list[Token]:
         else:
             found.append(token)
     return found
+
+
+def _apart(tokens: list[Token]) -> Iterator[Token]:
+    """`?::int` is a parameter that is cast, unless something stands before it.
+
+    And `INTERVAL '1 day 02:30'` has hours, which the parser would drop.
+    """
+    before: Token | None = None
+    for token in tokens:
+        operand = before is not None and before.token_type in _OPERANDS
+        if token.token_type is TokenType.QDCOLON and not operand:
+            yield _like(token, TokenType.PLACEHOLDER, "?")
+            yield _like(token, TokenType.DCOLON, "::")
+        elif token.token_type is TokenType.STRING and _follows_interval(before):
+            yield _like(token, TokenType.STRING, _DAY_TIME.sub(_spelled_out, token.text))
+        else:
+            yield token
+        before = token
+
+
+def _follows_interval(before: Token | None) -> bool:
+    return before is not None and before.token_type is TokenType.INTERVAL
+
+
+def _spelled_out(time: re.Match[str]) -> str:
+    sign, hours, minutes, seconds = time.groups(default="0")
+    sign = "-" if sign == "-" else ""
+    return f"{sign}{int(hours)} hours {sign}{int(minutes)} minutes {sign}{seconds} seconds"
 
 
 def _like(token: Token, kind: TokenType, text: str) -> Token:

@@ -40,6 +40,8 @@ _CLOCKS = (
     exp.Localtimestamp,
     exp.Systimestamp,
 )
+_AGREEING = ("CASE ", " UNION ", " INTERSECT ", " EXCEPT ")
+"""What has parts that agree on a type, as the engine's SQL spells it."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Planned:
     text: str
     """The statement as the engine reads it."""
     parameters: pa.Schema
+    untyped: tuple[int, ...]
+    """The numbers of the parameters whose type no place tells."""
     plan: DataFrame = field(repr=False)
     """With parameters, a plan of nulls: it knows the schema and is never run."""
     schema: pa.Schema
@@ -126,8 +130,12 @@ def plan_query(
     prefix: str = "",
     values: Bound | None = None,
     given: Mapping[str, ComputedRows] | None = None,
+    params: Params = None,
 ) -> Planned:
-    """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed."""
+    """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed.
+
+    With `params`, parameters that no place types have the types of these values.
+    """
     scope = Scope(
         pins,
         connection.schema,
@@ -147,7 +155,7 @@ def plan_query(
         direct = None if prefix else direct_scan(rewritten, scope)
         reads = _registered(rewritten, scope, held=direct is None)
         text = prefix + to_engine(rewritten)
-        parameters = parameter_schema(rewritten, scope)
+        parameters = parameter_schema(rewritten, scope, params)
         nulls = {str(i): pa.scalar(None, f.type) for i, f in enumerate(parameters, 1)}
         plan = engine.plan(text, nulls)
     except RecursionError:
@@ -155,14 +163,14 @@ def plan_query(
     except OmniGraphError:
         give_back(engine, scope.lent)
         raise
-    with engine_failures():
-        schema = plan.schema()
+    schema = _settled(plan, text, engine) if not prefix else plan.schema()
     names = (scope.names if not prefix else None) or tuple(shown(n) for n in schema.names)
     lasting = scope.cacheable and part is None and rewritten.find(*_CLOCKS) is None
     planned = Planned(
         connection,
         text,
         parameters,
+        scope.untyped,
         plan,
         plain_schema(schema, names),
         pins.moments(),
@@ -178,6 +186,24 @@ def plan_query(
     # With parameters it is planned again for their values, so what it was lent stays until then.
     finalize(planned, give_back, engine, scope.lent)
     return planned
+
+
+def _settled(plan: DataFrame, text: str, engine: Engine) -> pa.Schema:
+    """The columns of a plan's rows.
+
+    Before it is optimized, the engine takes the type of a CASE from its first branch and that of a
+    UNION from its first side; what its parts agree on is known afterwards.
+    """
+    with engine_failures():
+        schema = plan.schema()
+        if not any(word in text for word in _AGREEING):
+            return schema
+        optimized = plan.optimized_logical_plan()
+        settled = engine.context.create_dataframe_from_logical_plan(optimized).schema()
+    return pa.schema(
+        after.with_nullable(before.nullable or after.nullable)
+        for before, after in zip(schema, settled, strict=True)
+    )
 
 
 def _registered(tree: exp.Expr, scope: Scope, *, held: bool) -> tuple[Read, ...]:
@@ -217,5 +243,6 @@ def read(
 
     The table of the alias `addresses_of` has the column `_rowaddr` besides its own.
     """
-    planned = plan_query(connection, tree, connection.pins(), addresses_of=addresses_of)
+    pins = connection.pins()
+    planned = plan_query(connection, tree, pins, addresses_of=addresses_of, params=params)
     return planned.run(params, connection.start())

@@ -57,6 +57,8 @@ class Scope:
     """Some fragments only, where a result is read in slices."""
     parameters: list[str] = field(default_factory=list)
     """Names of the parameters in the order of their numbers."""
+    untyped: tuple[int, ...] = ()
+    """The numbers of those whose place asks for no type."""
     columns: dict[str, set[str]] = field(default_factory=dict)
     """Folded to actual spellings of the columns of all tables."""
     types: dict[str, pa.DataType] = field(default_factory=dict)

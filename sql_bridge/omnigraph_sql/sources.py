@@ -31,6 +31,50 @@ def columns_of(source: exp.Expr, scope: Scope) -> frozenset[str] | None:
     return _given(source.this) if isinstance(source, exp.Subquery) else None
 
 
+def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
+    """The names of a source's columns in their order; none where only the engine knows them."""
+    alias = source.args.get("alias")
+    named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    if named:
+        return [column.name for column in named]
+    if source.args.get("joins") or source.args.get("pivots"):
+        return None
+    if isinstance(source, exp.Table):
+        registered = scope.registered.get(source.name)
+        if registered is not None:
+            return list(registered.names)
+        return _results(_cte(source), scope)
+    return _results(source.this, scope) if isinstance(source, exp.Subquery) else None
+
+
+def _results(query: exp.Expr | None, scope: Scope) -> list[str] | None:
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        return None
+    found: list[str] = []
+    for one in query.expressions:
+        if not one.is_star:
+            if not isinstance(one, exp.Alias | exp.Column):
+                return None
+            found.append(one.alias_or_name)
+            continue
+        star = one.this if isinstance(one, exp.Column) else one
+        if any(star.args.get(k) for k in ("except_", "replace", "rename")):
+            return None
+        for source in sources_of(query):
+            if (
+                isinstance(one, exp.Column)
+                and source.alias_or_name.casefold() != one.table.casefold()
+            ):
+                continue
+            names = names_of(source, scope)
+            if names is None:
+                return None
+            found += names
+    return found
+
+
 def is_outer(column: exp.Column, query: exp.Expr, scope: Scope) -> bool:
     """Whether a column inside a query belongs to what stands around it."""
     select = column.find_ancestor(exp.Select)

@@ -12,7 +12,7 @@ from omnigraph.storage.providers import ReadableTable
 from omnigraph_sql import writing
 from omnigraph_sql.guard import Touch
 from omnigraph_sql.inquiries import as_query
-from omnigraph_sql.parameters import Params, parameter_schema
+from omnigraph_sql.parameters import Params, fits, parameter_schema
 from omnigraph_sql.parsing import Parsed, parse_one
 from omnigraph_sql.pins import Pins
 from omnigraph_sql.reading import Planned, plan_query
@@ -106,7 +106,7 @@ class Statement:
         if isinstance(self._tree, exp.Describe):
             return self._described()
         running = self.connection.start()
-        return self._plan(newest=True).run(params, running)
+        return self._plan(newest=True, params=params).run(params, running)
 
     def at_once(self, params: Params = None) -> pa.Table | None:
         """Its one row, if it is certain that there is no more and that it is found quickly."""
@@ -169,15 +169,26 @@ class Statement:
             self._pins = self.connection.pins()
         return self._pins
 
-    def _plan(self, newest: bool = False) -> Planned:
-        """The plan; made again if its catalogs have moved and the newest state is wanted."""
+    def _plan(self, newest: bool = False, params: Params = None) -> Planned:
+        """The plan; made again if its catalogs have moved and the newest state is wanted.
+
+        What was announced once stays; before, values have a say in the types of parameters.
+        """
+        params = params if self._planned is None else None
         if newest:
             self._pins = self.connection.pins()
         pins = self._moments()
         planned = self._planned or self.connection.remembered(self._key())
-        found = planned is not None and planned.lasting and pins.still_at(planned.moments)
+        found = (
+            planned is not None
+            and planned.lasting
+            and pins.still_at(planned.moments)
+            and fits(planned.parameters, planned.untyped, params)
+        )
         if planned is None or not found:
-            planned = plan_query(self.connection, self._tree, pins, prefix=self._prefix)
+            planned = plan_query(
+                self.connection, self._tree, pins, prefix=self._prefix, params=params
+            )
             self.connection.remember(self._key(), planned)
         if self._planned is None:
             self.connection.engine.count_plan(found)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from datafusion import DataFrame
 from datafusion.record_batch import RecordBatchStream
 
-from omnigraph.errors import Cancelled, OmniGraphError
+from omnigraph.errors import Cancelled, InvalidInput, OmniGraphError
 from omnigraph.storage.providers import BATCH_ROWS
 from omnigraph_sql.failures import engine_failures, explained
 
@@ -211,7 +211,18 @@ def typed(schema: pa.Schema, table: pa.Table) -> pa.Table:
 def _typed(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         arrays = [
-            array if array.type == field.type else array.cast(field.type)
+            array if array.type == field.type else _fitted(array, field)
             for array, field in zip(batch.columns, schema, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _fitted(array: pa.Array, field: pa.Field) -> pa.Array:
+    """Values in the type of their column, which may have been told before parameters were given."""
+    try:
+        return array.cast(field.type)
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"{field.name} is {field.type}, which a value does not fit: {error}",
+            hint="CAST the parameter or the column to the type you mean.",
+        ) from error

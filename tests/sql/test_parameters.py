@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -141,3 +142,38 @@ def test_every_dialect_takes_every_kind_of_parameter(
     for written, bound in (("?", [36]), ("$1", [36]), (":age", {"age": 36})):
         found = rows(connection, f"SELECT name FROM person WHERE age = {written}", bound)
         assert found == [{"name": "ada"}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "found"),
+    [
+        ("SELECT ? + ?", [1, 2], 3),
+        ("SELECT ?::int + 1", ["4"], 5),
+        ("SELECT round(?, ?)", [2.567, 2], 2.57),
+        ("WITH w AS (SELECT ? AS x) SELECT x + ? FROM w", [1, 2.5], 3.5),
+        ("SELECT max(x) FROM (VALUES (?), (?)) v(x)", [9, 10], 10),
+        ("SELECT substring('abcd' FROM ? FOR ?)", [2, 2], "bc"),
+        ("SELECT DATE '2024-01-31' + ? * INTERVAL '1 day'", [1], date(2024, 2, 1)),
+        ("SELECT DATE '2024-01-31' - CAST(? AS INTERVAL)", ["1 day"], date(2024, 1, 30)),
+        ("SELECT DATE '2024-01-31' - INTERVAL ?", ["1 day"], date(2024, 1, 30)),
+        ("SELECT count(*) FROM person WHERE name = ANY(?)", [["ada", "cy"]], 2),
+        ("SELECT ?", [UUID(int=7)], str(UUID(int=7))),
+    ],
+)
+def test_a_parameter_that_no_place_types_has_the_type_of_its_value(
+    connection: omnigraph_sql.Connection, sql: str, params: Params, found: object
+) -> None:
+    assert table(connection, sql, params).column(0).to_pylist() == [found]
+
+
+def test_the_next_values_may_have_other_types(connection: omnigraph_sql.Connection) -> None:
+    found = [table(connection, "SELECT ? AS x", [x]).column(0) for x in (1, "a", None, 2, 1.5)]
+    assert [column[0].as_py() for column in found] == [1, "a", None, 2, 1.5]
+
+
+def test_what_a_prepared_statement_announced_stays(connection: omnigraph_sql.Connection) -> None:
+    statement = connection.prepare("SELECT ? AS x")
+    assert statement.result_schema == pa.schema([("x", pa.string())])
+    found = statement.execute([1])
+    assert isinstance(found, pa.RecordBatchReader)
+    assert found.read_all().to_pylist() == [{"x": "1"}]

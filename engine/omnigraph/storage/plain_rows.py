@@ -8,6 +8,9 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import InvalidInput, did_you_mean
 
+_AWAY = "half_towards_infinity"
+"""SQL rounds 1.005 to 1.01 and -1.005 to -1.01."""
+
 
 def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the columns of a schema, by name; what is missing is null."""
@@ -50,10 +53,10 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     # Arrow turns numbers into integers only when nothing is cut off; SQL rounds decimals.
     if pa.types.is_decimal(target) and pa.types.is_decimal(column.type):
         if column.type.scale > target.scale:
-            column = pc.round(column, target.scale)
+            column = pc.round(column, target.scale, _AWAY)
         return column.cast(target)
     if pa.types.is_decimal(target) and pa.types.is_floating(column.type):
-        return pc.round(column, target.scale).cast(target, safe=False)
+        return pc.round(column, target.scale, _AWAY).cast(target, safe=False)
     if pa.types.is_decimal(target) and pa.types.is_integer(column.type):
         # Judged by the values, not by what the widest integer would need.
         return column.cast(pa.decimal256(76, target.scale)).cast(target)

@@ -43,7 +43,7 @@ AGGREGATES: dict[type[exp.Expr], Writer] = {
     exp.AnyValue: lambda self, e: (
         f"first_value({self.sql(e, 'this')}) FILTER (WHERE {self.sql(e, 'this')} IS NOT NULL)"
     ),
-    exp.ApproxDistinct: _named("approx_distinct", "this"),
+    exp.ApproxDistinct: lambda self, e: f"CAST({self.func('approx_distinct', e.this)} AS BIGINT)",
     exp.ApproxQuantile: lambda self, e: (
         f"approx_percentile_cont({self.sql(e, 'quantile')}) "
         f"WITHIN GROUP (ORDER BY {self.sql(e, 'this')})"

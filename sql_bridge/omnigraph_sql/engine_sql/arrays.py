@@ -9,9 +9,6 @@ from omnigraph_sql.engine_sql.texts import _named
 
 
 def _array(self: generator.Generator, expression: exp.Array) -> str:
-    items = expression.expressions
-    if len(items) == 1 and isinstance(items[0], exp.Query):
-        return self.sql(items[0])
     return f"[{self.expressions(expression, flat=True)}]"
 
 
@@ -28,7 +25,7 @@ ARRAYS: dict[type[exp.Expr], Writer] = {
     exp.ArrayContainsAll: _named("array_has_all", "this", "expression"),
     exp.ArrayOverlaps: _named("array_has_any", "this", "expression"),
     exp.ArrayPrepend: _named("array_prepend", "expression", "this"),
-    exp.ArraySize: _named("array_length", "this"),
+    exp.ArraySize: lambda self, e: f"CAST({self.func('array_length', e.this)} AS BIGINT)",
     exp.ArrayToString: _named("array_to_string", "this", "expression"),
     exp.Explode: _named("unnest", "this"),
     exp.ExplodingGenerateSeries: _series,

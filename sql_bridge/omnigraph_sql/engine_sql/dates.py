@@ -169,6 +169,8 @@ def _interval(self: generator.Generator, expression: exp.Interval) -> str:
         return f"INTERVAL '{number} {unit.name}'"
     if unit is not None and count is not None:
         return times_interval(self.sql(count), unit_of(expression))
+    if count is not None and not isinstance(count, exp.Literal):
+        return f"CAST({self.sql(count)} AS INTERVAL)"
     text = count.name if count is not None else "0 seconds"
     return f"INTERVAL '{text}'"
 

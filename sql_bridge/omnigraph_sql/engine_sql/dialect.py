@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from sqlglot import exp, generator
 from sqlglot.dialects.dialect import Dialect
 
@@ -11,6 +12,31 @@ from omnigraph_sql.engine_sql.dates import DATES
 from omnigraph_sql.engine_sql.jsons import JSONS
 from omnigraph_sql.engine_sql.texts import TEXTS
 from omnigraph_sql.sql_types import arrow_name, arrow_type, cast_name
+
+_RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+
+
+def _has_fraction(node: exp.Expr) -> bool:
+    """Whether a number with a fraction is written out in what is computed."""
+    if isinstance(node, exp.Literal):
+        return not node.is_string and "." in node.name
+    if isinstance(node, exp.Paren | exp.Neg | exp.Add | exp.Sub | exp.Mul):
+        return any(_has_fraction(part) for part in node.iter_expressions())
+    return False
+
+
+def _is_among_groups(node: exp.Expr) -> bool:
+    """Whether a SELECT that groups rows or has windows computes an expression.
+
+    The engine calls an expression and its cast by one name, and refuses both there; a function has
+    another.
+    """
+    select = node.find_ancestor(exp.Select)
+    if select is None:
+        return False
+    return bool(select.args.get("group")) or any(
+        one.find(exp.AggFunc, exp.Window) for one in select.expressions
+    )
 
 
 class DataFusion(Dialect):
@@ -44,10 +70,17 @@ class DataFusion(Dialect):
                 inner = exp.JSONExtractScalar(this=inner.this, expression=inner.expression)
             value = self.sql(inner)
             safe = safe_prefix or ("TRY_" if isinstance(expression, exp.TryCast) else "")
-            if name is not None:
+            interval = pa.types.is_interval(type_)
+            if name is not None and (interval or not _is_among_groups(expression)):
                 return f"{safe}CAST({value} AS {name})"
             arrow = self.sql(exp.Literal.string(arrow_name(type_)))
             return f"arrow_{'try_' if safe else ''}cast({value}, {arrow})"
+
+        def window_sql(self, expression: exp.Window) -> str:
+            # The engine counts places without a sign, and makes decimals of them beside integers.
+            found = super().window_sql(expression)
+            ranks = isinstance(expression.this, _RANKS) and expression.args.get("over")
+            return f"CAST({found} AS BIGINT)" if ranks else found
 
         def parameter_sql(self, expression: exp.Parameter) -> str:
             return f"${self.sql(expression, 'this')}"
@@ -63,9 +96,12 @@ class DataFusion(Dialect):
             # A quotient of decimals would keep four digits of the fraction.
             for side in ("this", "expression"):
                 value = expression.args[side]
-                if isinstance(value, exp.Literal) and not value.is_string and "." in value.name:
+                if _has_fraction(value):
                     expression.set(side, exp.cast(value.copy(), "double"))
             return super().div_sql(expression)
+
+        def bitwisenot_sql(self, expression: exp.BitwiseNot) -> str:
+            return f"(-1 - ({self.sql(expression, 'this')}))"
 
         def bitwisexor_sql(self, expression: exp.BitwiseXor) -> str:
             return self.binary(expression, "^")

@@ -121,12 +121,17 @@ _ANONYMOUS: dict[str, Writer] = {
 """Functions that sqlglot has no node for, by name."""
 
 
+_UNSIGNED = ("array_ndims", "array_position", "cardinality")
+"""What the engine counts without a sign, which other databases do not have."""
+
+
 def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
     name = str(expression.this).lower()
     known = _ANONYMOUS.get(name) or JSON_NAMES.get(name)
     if known is not None:
         return known(self, expression)
-    return self.func(str(expression.this).lower(), *expression.expressions)
+    written = self.func(name, *expression.expressions)
+    return f"CAST({written} AS BIGINT)" if name in _UNSIGNED else written
 
 
 TEXTS: dict[type[exp.Expr], Writer] = {

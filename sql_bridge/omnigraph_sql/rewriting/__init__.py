@@ -10,8 +10,11 @@ from sqlglot import exp
 from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
+from omnigraph_sql.rewriting.decorrelate import decorrelate
 from omnigraph_sql.rewriting.find_by_key import find_by_key
 from omnigraph_sql.rewriting.fit_types import fit_types
+from omnigraph_sql.rewriting.join_nulls import join_nulls
+from omnigraph_sql.rewriting.join_using import join_using
 from omnigraph_sql.rewriting.keep_literals import keep_literals
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
@@ -31,8 +34,11 @@ PASSES = (
     answer_session,
     call_functions,
     resolve_tables,
+    join_using,
+    decorrelate,
     unnest_columns,
     decide_memberships,
+    join_nulls,
     fit_types,
     name_results,
     type_literals,

@@ -118,9 +118,17 @@ def _replace(
         if node is place and isinstance(place, exp.Alias):
             continue
         name = next((name for found, name in named if _same(found, node)), None)
-        if name is None or (isinstance(node, exp.Column) and not belongs_to(node, select, scope)):
+        if name is None or not _is_of(node, select, scope):
             continue
         node.replace(exp.Column(this=quoted(name), table=quoted(_GROUPS)))
+
+
+def _is_of(node: exp.Expr, select: exp.Select, scope: Scope) -> bool:
+    """Whether an expression, perhaps of a query inside a SELECT, is computed by the SELECT."""
+    if node.find_ancestor(exp.Select) is select:
+        return True
+    columns = list(node.find_all(exp.Column))
+    return bool(columns) and all(belongs_to(column, select, scope) for column in columns)
 
 
 def _same(wanted: exp.Expr, node: exp.Expr) -> bool:

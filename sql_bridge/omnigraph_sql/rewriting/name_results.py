@@ -35,8 +35,9 @@ def _name(select: exp.Select) -> None:
             projection = exp.Alias(this=projection, alias=quoted(name))
         again = seen[name.casefold()]
         seen[name.casefold()] += 1
-        if again and not isinstance(projection, exp.Column):
-            projection.set("alias", quoted(f"{name}{AGAIN}{again}"))
+        if again and name:
+            alias = quoted(f"{name}{AGAIN}{again}")
+            projection = exp.Alias(this=projection.unalias(), alias=alias)
         named.append(projection)
     select.set("expressions", named)
 
@@ -67,7 +68,9 @@ def result_name(expression: exp.Expr) -> str:
             return "array"
         case exp.Subquery():
             first = expression.this.selects[:1] if isinstance(expression.this, exp.Query) else []
-            return shown(first[0].alias_or_name) if first else "?column?"
+            if first and isinstance(first[0], exp.Alias):
+                return shown(first[0].alias)
+            return result_name(first[0]) if first else "?column?"
         case exp.Anonymous():
             return str(expression.this).lower()
         case exp.Binary() | exp.Unary():

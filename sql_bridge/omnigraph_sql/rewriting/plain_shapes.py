@@ -7,11 +7,17 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.rewriting.all_rows import all_rows
+from omnigraph_sql.rewriting.keep_recursive_columns import keep_recursive_columns
 from omnigraph_sql.scope import Scope
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
 _MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_BINARY = ("c", "posix", "default", "binary", "ucs_basic", "utf8_binary")
+"""Collations that compare characters."""
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
@@ -19,13 +25,28 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
+        keep_recursive_columns(cte)
+    for operation in list(tree.find_all(exp.Except, exp.Intersect)):
+        counted = all_rows(operation)
+        tree = counted if operation is tree else tree
+        if operation.parent is not None:
+            operation.replace(counted)
+    for text in list(tree.find_all(exp.ByteString)) if scope.dialect == "postgres" else []:
+        text.replace(exp.Literal.string(_unescaped(str(text.this))))
+    for collated in list(tree.find_all(exp.Collate)):
+        _drop_collation(collated)
+    for escape in list(tree.find_all(exp.Escape)):
+        _escape(escape)
     for order in list(tree.find_all(exp.Order)):
         _order_by_all(order)
     for fetch in list(tree.find_all(exp.Fetch)):
         _limit(fetch)
+    for array in list(tree.find_all(exp.Array)):
+        _collect(array)
     for comparison in list(tree.find_all(*_COMPARISONS)):
         _compare_rows(comparison)
     for join in tree.find_all(exp.Join):
+        _choose_elements(join)
         if join.kind in ("SEMI", "ANTI") and not join.side:
             join.set("side", "LEFT")
     for cast in tree.find_all(exp.Cast):
@@ -116,6 +137,98 @@ def _limit(fetch: exp.Fetch) -> None:
     if fetch.parent is not None and not special:
         count = fetch.args.get("count") or exp.Literal.number(1)
         fetch.parent.set("limit", exp.Limit(expression=count.copy()))
+
+
+def _choose_elements(join: exp.Join) -> None:
+    """`LEFT JOIN UNNEST(list) ON …` joins a query: it keeps rows of which no element counts."""
+    source, on = join.this, join.args.get("on")
+    unnest = source.this if isinstance(source, exp.Lateral) else source
+    if join.side != "LEFT" or on is None or on == exp.true() or not isinstance(unnest, exp.Unnest):
+        return
+    alias = source.args.get("alias") or unnest.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and unnest.find(exp.Column):
+        elements = unnest.copy()
+        elements.set("alias", alias.copy())
+        rows = exp.select("*").from_(elements)
+        if len(alias.columns) == 1:
+            rows = exp.select(exp.column(alias.columns[0].copy())).from_(elements)
+        name = exp.TableAlias(this=alias.this.copy())
+        join.set("this", exp.Lateral(this=exp.Subquery(this=rows), alias=name))
+
+
+def _escape(escape: exp.Escape) -> None:
+    """`LIKE … ESCAPE '!'` with the escape that the engine knows, a backslash."""
+    like, char = escape.this, escape.expression.name
+    pattern = like.expression
+    if char == "\\" or not isinstance(pattern, exp.Literal) or len(char) > 1:
+        return
+    written, place, text = [], 0, pattern.name
+    while place < len(text):
+        one = text[place]
+        if one == char and place + 1 < len(text):
+            place += 1
+            one = "\\" + text[place]
+        elif one == "\\":
+            one = "\\\\"
+        written.append(one)
+        place += 1
+    like.set("expression", exp.Literal.string("".join(written)))
+    escape.replace(like)
+
+
+def _unescaped(text: str) -> str:
+    """The text of `e'…'`."""
+
+    def meant(found: re.Match[str]) -> str:
+        code = found[1]
+        return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
+
+    return _ESCAPE.sub(meant, text)
+
+
+def _drop_collation(collated: exp.Collate) -> None:
+    """Texts are compared by their characters, which is the collation "C"."""
+    name = collated.expression.name
+    if name.casefold() not in _BINARY:
+        raise InvalidInput(
+            f"there is no collation {name!r}", hint='Use "C", or sort by lower(…) of the text.'
+        )
+    collated.replace(collated.this.copy())
+
+
+def _collect(array: exp.Array) -> None:
+    """`ARRAY(SELECT …)` is an aggregate: an empty list where there is no row."""
+    query = array.expressions[0] if len(array.expressions) == 1 else None
+    if not isinstance(query, exp.Query) or len(query.selects) != 1:
+        return
+    query = query.copy()
+    sorts: list[exp.Expr] = []
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    value = first.selects[0]
+    first.set("expressions", [exp.alias_(value.unalias(), "element")])
+    order = query.args.get("order")
+    for place, key in enumerate(order.expressions if order else []):
+        named = key.this.name.casefold() == value.alias_or_name.casefold()
+        if named or key.this in (value.unalias(), exp.Literal.number(1)):
+            name = "element"
+        elif query is not first or query.args.get("distinct"):
+            raise InvalidInput(
+                "an array is sorted by what it does not hold", hint="Sort by its elements."
+            )
+        else:
+            name = f"sort_{place}"
+            query.append("expressions", exp.alias_(key.this.copy(), name))
+        sorts.append(key.copy())
+        sorts[-1].set("this", exp.column(name))
+    if not query.args.get("limit") and not query.args.get("offset"):
+        query.set("order", None)
+    elements: exp.Expr = exp.column("element")
+    if sorts:
+        elements = exp.Order(this=elements, expressions=sorts)
+    found = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
+    array.replace(exp.Subquery(this=exp.select(found).from_(query.subquery("elements"))))
 
 
 def _is_text(expression: exp.Expr) -> bool:

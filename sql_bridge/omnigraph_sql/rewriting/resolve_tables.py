@@ -38,12 +38,40 @@ def _resolve(table: exp.Table, scope: Scope) -> None:
     else:
         relation = find_relation(scope.pins, scope.schema, parts)
     alias = _alias(table, relation.name)
-    replacement = _source(relation, alias.name, scope)
+    columns = alias.args.get("columns")
+    if columns and relation.schema is not None:
+        replacement: exp.Expr = _columns_called(relation, relation.schema, alias, scope)
+        alias.set("columns", None)
+    else:
+        replacement = _source(relation, alias.name, scope)
     replacement.set("alias", alias)
     for extra in ("joins", "pivots", "sample", "laterals"):
         if table.args.get(extra):
             replacement.set(extra, table.args[extra])
     table.replace(replacement)
+
+
+def _columns_called(
+    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, scope: Scope
+) -> exp.Subquery:
+    """`FROM t AS a(x, y)`: the first columns are called so, the others as they are."""
+    named = [column.name for column in alias.args["columns"]]
+    if len(named) > len(schema):
+        raise InvalidInput(
+            f"{relation.name} has {len(schema)} columns, {len(named)} are named",
+            hint="Name at most as many as there are.",
+        )
+    inner = f"{alias.name} as it is"
+    source = _source(relation, inner, scope)
+    source.set("alias", exp.TableAlias(this=quoted(inner)))
+    names = [*named, *schema.names[len(named) :]]
+    renamed = [field.with_name(name) for field, name in zip(schema, names, strict=True)]
+    scope.sources[alias.name.casefold()] = pa.schema(renamed)
+    columns = (
+        exp.alias_(exp.Column(this=quoted(field.name), table=quoted(inner)), quoted(name))
+        for field, name in zip(schema, names, strict=True)
+    )
+    return exp.Subquery(this=exp.select(*columns).from_(source))
 
 
 def _alias(table: exp.Table, name: str) -> exp.TableAlias:
@@ -143,16 +171,16 @@ def _is_cte(table: exp.Table) -> bool:
     if table.args.get("db") or not isinstance(table.this, exp.Identifier):
         return False
     wanted, node = table.name.casefold(), table.parent
-    inside: exp.Expr = table
     while node is not None:
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
+            own = _branch_below(table, with_)
             for cte in with_.expressions:
-                if cte is _branch_below(inside, with_) and not with_.args.get("recursive"):
+                if cte is own and not with_.args.get("recursive"):
                     break
                 if cte.alias.casefold() == wanted:
                     return True
-        inside, node = node, node.parent
+        node = node.parent
     return False
 
 

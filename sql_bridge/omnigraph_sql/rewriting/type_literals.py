@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 from sqlglot import exp
 
@@ -27,8 +29,9 @@ def type_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:
     """A column that is nothing but a number is INTEGER where the number fits.
 
     The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
-    so are the sides of a UNION, which must agree. A number with a fraction that is compared with a
-    DOUBLE is one itself: the engine would make a decimal of both, and cut digits off.
+    so is a recursion, whose first rows decide on the types of all. A number with a fraction that is
+    compared with a DOUBLE is one itself: the engine would make a decimal of both, and cut digits
+    off.
     """
     for node in tree.find_all(*_COMPARISONS):
         sides = list(node.iter_expressions())
@@ -36,13 +39,38 @@ def type_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:
             for side in sides:
                 _make_double(side)
     for select in tree.find_all(exp.Select):
-        if isinstance(select.parent, exp.SetOperation):
-            continue
-        for column in select.expressions:
-            value = column.unalias()
-            if _is_small(value):
-                value.replace(exp.cast(value.copy(), exp.DataType.Type.INT))
+        if not isinstance(select.parent, exp.SetOperation):
+            _make_integers([select])
+    for united in tree.find_all(exp.SetOperation):
+        if not isinstance(united.parent, exp.SetOperation) and not _is_recursive(united):
+            _make_integers(list(_sides(united)))
     return tree
+
+
+def _make_integers(selects: list[exp.Select]) -> None:
+    """Type the columns that are nothing but a small number in every one of the SELECTs."""
+    for columns in zip(*(select.expressions for select in selects), strict=False):
+        values = [column.unalias() for column in columns]
+        if all(_is_small(value) for value in values):
+            for value in values:
+                value.replace(exp.cast(value.copy(), exp.DataType.Type.INT))
+
+
+def _sides(query: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECTs whose rows are united."""
+    if isinstance(query, exp.SetOperation):
+        yield from _sides(query.this)
+        yield from _sides(query.expression)
+    elif isinstance(query, exp.Subquery):
+        yield from _sides(query.this)
+    elif isinstance(query, exp.Select):
+        yield query
+
+
+def _is_recursive(united: exp.SetOperation) -> bool:
+    """Whether a UNION is that of a WITH RECURSIVE."""
+    cte = united.parent
+    return isinstance(cte, exp.CTE) and bool(cte.parent and cte.parent.args.get("recursive"))
 
 
 def _is_small(value: exp.Expr) -> bool:

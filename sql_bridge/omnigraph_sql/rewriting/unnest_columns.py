@@ -22,11 +22,10 @@ def unnest_columns(tree: exp.Expr, scope: Scope) -> exp.Expr:
             values = _list_of(join.this)
             if values is not None and values.find(exp.Column):
                 on = join.args.get("on") or exp.true()
-                if join.side and (join.side != "LEFT" or on != exp.true()):
+                if join.side not in (None, "", "LEFT"):
                     raise InvalidInput(
-                        "an outer join with the elements of a list has no condition",
-                        hint="Write LEFT JOIN UNNEST(…) ON TRUE; join a subquery whose WHERE "
-                        "keeps the elements that count.",
+                        "the elements of a list are joined to the rows they are of",
+                        hint="Write JOIN or LEFT JOIN UNNEST(…).",
                     )
                 _move(select, join.this, values, join.side == "LEFT", scope)
                 join.pop()

@@ -18,3 +18,12 @@ def default_expressions(work: Change, target: Target) -> dict[str, exp.Expr]:
         return {}
     declared = work.txn.plain.table(target.full).declaration.properties.get(DEFAULTS, {})
     return {name: sqlglot.parse_one(text, read="postgres") for name, text in declared.items()}
+
+
+def is_default(value: exp.Expr) -> bool:
+    """Whether a value is the word DEFAULT."""
+    return (
+        isinstance(value, exp.Column | exp.Var | exp.Identifier)
+        and value.name.upper() == "DEFAULT"
+        and not value.args.get("table")
+    )

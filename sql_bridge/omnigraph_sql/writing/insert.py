@@ -13,7 +13,7 @@ from omnigraph_sql.scope import quoted
 from omnigraph_sql.sql_types import arrow_name
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import columns_of, picked, renamed
-from omnigraph_sql.writing.defaults import default_expressions
+from omnigraph_sql.writing.defaults import default_expressions, is_default
 from omnigraph_sql.writing.on_conflict import insert_or_update
 from omnigraph_sql.writing.sinks import sink_for
 from omnigraph_sql.writing.targets import Target, find_target, require, target_name
@@ -102,7 +102,7 @@ def _query(
             values = row.expressions if isinstance(row, exp.Tuple) else [row]
             for place, value in enumerate(values):
                 column = columns[place] if place < len(columns) else None
-                if _is_default(value):
+                if is_default(value):
                     name = column.name if column is not None else ""
                     value.replace(defaults.get(name, exp.Null()).copy())
                 elif column is not None:
@@ -130,14 +130,6 @@ def _type_literal(value: exp.Expr, type_: pa.DataType) -> None:
         return
     name = exp.Literal.string(arrow_name(wanted))
     value.replace(exp.func("arrow_cast", value.copy(), name))
-
-
-def _is_default(value: exp.Expr) -> bool:
-    return (
-        isinstance(value, exp.Column | exp.Var | exp.Identifier)
-        and value.name.upper() == "DEFAULT"
-        and not value.args.get("table")
-    )
 
 
 def _with_defaults(

@@ -6,8 +6,8 @@ has no partner), the number of the clause that applies and the values it sets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from omnigraph_sql.relations import Name
 from omnigraph_sql.sql_types import arrow_name
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked
+from omnigraph_sql.writing.defaults import default_expressions, is_default
 from omnigraph_sql.writing.delete_update import assignments
 from omnigraph_sql.writing.sinks import Sink, sink_for
 from omnigraph_sql.writing.targets import Target, find_target, require, target_name
@@ -68,8 +69,10 @@ def merge(work: Change, statement: exp.Merge) -> int:
     if not alias:
         raise InvalidInput("the source of a MERGE needs a name", hint="Write USING (…) AS s.")
     names = _source_columns(work, source, statement.args.get("with_"))
+    defaults = default_expressions(work, target)
     clauses = [
-        _clause(when, sink, target, alias, names) for when in statement.args["whens"].expressions
+        _with_defaults(_clause(when, sink, target, alias, names), defaults)
+        for when in statement.args["whens"].expressions
     ]
     merging = Merging(
         table, source, alias, statement.args["on"], clauses, statement.args.get("with_")
@@ -110,6 +113,14 @@ def _clause(
     raise InvalidInput(f"{then.sql()} is no action of a MERGE")
 
 
+def _with_defaults(clause: Clause, defaults: Mapping[str, exp.Expr]) -> Clause:
+    """What an INSERT does not say, or leaves to DEFAULT, is what the table declares."""
+    if clause.action != "insert":
+        return clause
+    said = {name: value for name, value in clause.values.items() if not is_default(value)}
+    return replace(clause, values={**defaults, **said})
+
+
 def _set(
     then: exp.Update, sink: Sink, target: Target, alias: str, source_columns: Sequence[str]
 ) -> dict[str, exp.Expr]:
@@ -128,7 +139,7 @@ def _inserted(
     if isinstance(then.this, exp.Star) or then.this is None and then.expression is None:
         return _same_names(sink.schema, alias, source_columns)
     given = then.expression.expressions if then.expression is not None else []
-    values = [_of_source(value, alias) for value in given]
+    values = [value if is_default(value) else _of_source(value, alias) for value in given]
     if isinstance(then.this, exp.Tuple):
         names = picked(
             (Name(c.name, bool(c.this.args.get("quoted"))) for c in then.this.expressions),
@@ -288,13 +299,13 @@ def _values(
                 said = True
             else:
                 value = column_of(alias, field.name)
-            case = case.when(_applies(clause, handle, present), _cast(value, field.type))
+            case = case.when(_applies(clause, handle, present), cast_to(value, field.type))
         kept = column_of(alias, field.name)
         found.append(called(case.else_(kept) if said else kept, field.name))
     return found
 
 
-def _cast(value: exp.Expr, type_: pa.DataType) -> exp.Expr:
+def cast_to(value: exp.Expr, type_: pa.DataType) -> exp.Expr:
     """A value in the type of its column, so that the branches of a CASE agree."""
     try:
         name = arrow_name(type_)

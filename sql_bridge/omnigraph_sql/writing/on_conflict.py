@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
@@ -13,7 +14,7 @@ from omnigraph_sql.scope import quoted
 from omnigraph_sql.writing.change import Change
 from omnigraph_sql.writing.columns import picked
 from omnigraph_sql.writing.delete_update import assignments
-from omnigraph_sql.writing.merge_rows import Clause, Merging, run_merge
+from omnigraph_sql.writing.merge_rows import Clause, Merging, cast_to, run_merge
 from omnigraph_sql.writing.sinks import Sink, sink_for
 from omnigraph_sql.writing.targets import Target
 from omnigraph_sql.writing.trees import called, column_of
@@ -33,10 +34,7 @@ def insert_or_update(
     table = exp.Table(this=quoted(target.name), db=quoted(target.schema))
     target_alias = alias or target.name
     table.set("alias", exp.TableAlias(this=quoted(target_alias)))
-    source = exp.Subquery(
-        this=query,
-        alias=exp.TableAlias(this=quoted("excluded"), columns=[quoted(c) for c in columns]),
-    )
+    source = _in_the_columns_types(query, columns, sink.schema)
     updates = bool(conflict.args.get("expressions"))
     if not updates:
         source = _one_per_key(source, key, columns)
@@ -58,6 +56,20 @@ def insert_or_update(
         values = assignments(conflict.expressions, sink.schema, target.full)
         clauses.append(Clause("matched", where.this if where else None, "update", values))
     return run_merge(work, sink, Merging(table, source, "excluded", on, clauses))
+
+
+def _in_the_columns_types(
+    query: exp.Query, columns: Sequence[str], schema: pa.Schema
+) -> exp.Subquery:
+    """The rows to insert as `excluded`: what is computed with them is computed in their types."""
+    given = exp.Subquery(
+        this=query,
+        alias=exp.TableAlias(this=quoted("given"), columns=[quoted(c) for c in columns]),
+    )
+    typed = (called(cast_to(column_of("given", c), schema.field(c).type), c) for c in columns)
+    return exp.Subquery(
+        this=exp.select(*typed).from_(given), alias=exp.TableAlias(this=quoted("excluded"))
+    )
 
 
 def _conflict_key(

@@ -67,6 +67,27 @@ def test_values_are_judged_by_themselves_and_not_by_their_type(session: Session)
             session.run(f"INSERT INTO t VALUES {row}")
 
 
+def test_what_was_to_be_inserted_has_the_types_of_the_columns(session: Session) -> None:
+    session.run("CREATE TABLE kv (k TEXT PRIMARY KEY, n BIGINT, m TEXT)")
+    values = "INSERT INTO kv (k, n) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET n = excluded.n + ?"
+    assert session.run(values, ["a", 1, 10]) == 1
+    assert session.run(values, ["a", 2, 10]) == 1
+    assert session.rows("SELECT * FROM kv") == [("a", 12, None)]
+    query = (
+        "INSERT INTO kv (k, n) SELECT $1, $2 ON CONFLICT (k) DO UPDATE SET n = kv.n + excluded.n"
+    )
+    assert session.run(query, ["a", 5]) == 1
+    assert session.run(query + ", m = $3 WHERE kv.n > $4", ["a", 5, "x", 0]) == 1
+    assert session.rows("SELECT * FROM kv") == [("a", 22, "x")]
+    merged = (
+        "MERGE INTO kv USING (VALUES (?, ?), (?, ?)) s(k, n) ON kv.k = s.k "
+        "WHEN MATCHED AND s.n > ? THEN UPDATE SET n = s.n + ? "
+        "WHEN NOT MATCHED THEN INSERT (k, n) VALUES (s.k, s.n + ?)"
+    )
+    assert session.run(merged, ["a", 3, "b", 4, 1, 100, 1000]) == 2
+    assert session.rows("SELECT k, n FROM kv ORDER BY k") == [("a", 103), ("b", 1004)]
+
+
 def test_conflicts_are_left_alone_or_update(session: Session) -> None:
     session.run("CREATE TABLE t (id INT PRIMARY KEY, v TEXT)")
     session.run("INSERT INTO t VALUES (1, 'a')")
@@ -280,3 +301,18 @@ def test_another_branch_is_written_by_its_name(shop: Session) -> None:
         shop.run('DELETE FROM "main@v2".nodes."Boat"')
     with pytest.raises(NotFound):
         shop.run("DELETE FROM nowhere.public.t")
+
+
+def test_a_merge_inserts_what_the_table_declares(session: Session) -> None:
+    session.run("CREATE TABLE d (id INT PRIMARY KEY, v TEXT DEFAULT 'x', n INT DEFAULT 7)")
+    merge = "MERGE INTO d USING (SELECT {} AS id) s ON s.id = d.id WHEN NOT MATCHED THEN INSERT "
+    assert session.run(merge.format(1) + "(id) VALUES (s.id)") == 1
+    assert session.run(merge.format(2) + "(id, v, n) VALUES (s.id, NULL, DEFAULT)") == 1
+    assert session.rows("SELECT * FROM d ORDER BY id") == [(1, "x", 7), (2, None, 7)]
+
+
+def test_decimals_are_rounded_away_from_zero(session: Session) -> None:
+    session.run("CREATE TABLE d (a DECIMAL(10, 2))")
+    session.run("INSERT INTO d VALUES (1.005), (-1.005), (2.665)")
+    found = [row[0] for row in session.rows("SELECT a FROM d ORDER BY a")]
+    assert found == [Decimal("-1.01"), Decimal("1.01"), Decimal("2.67")]

@@ -192,3 +192,21 @@ def test_a_transaction_has_one_branch(session: Session) -> None:
     session.run("ROLLBACK")
     with pytest.raises(InvalidInput, match="no transaction"):
         session.run("SAVEPOINT a")
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "START TRANSACTION",
+        "BEGIN TRANSACTION READ WRITE",
+        "begin isolation level serializable, read write",
+        "BEGIN WORK",
+    ],
+)
+def test_a_transaction_may_begin_in_many_words(session: Session, begin: str) -> None:
+    before = names(session)
+    session.run(begin)
+    assert session.connection.in_transaction
+    session.run("INSERT INTO Boat (name) VALUES ('Dot')")
+    session.run("ROLLBACK")
+    assert names(session) == before
