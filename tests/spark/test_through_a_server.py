@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import omnigraph
 import omnigraph_spark
 from omnigraph.bulk import Target, write_rows
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import MergeConflict
 from omnigraph.graph import Graph
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
@@ -183,7 +183,7 @@ def test_what_the_server_refuses_leaves_nothing(
 ) -> None:
     before = graph.snapshot().commit
     with (
-        pytest.raises(InvalidInput, match="orphan_edge"),
+        pytest.raises(MergeConflict, match="orphan_edge"),
         omnigraph_spark.graph_write(spark, server.uri) as w,
     ):
         w.node("Thing", spark.createDataFrame([("new",)], "key string"))
