@@ -48,7 +48,7 @@ class Place:
         """The graph, opened once in this process."""
         if self.served:
             raise InvalidInput(
-                "streams and pipelines work on the storage of a graph, not through a server",
+                "changes are read from the storage of a graph, not through a server",
                 hint="Give the path or s3://… of the graph as its uri.",
             )
         return _opened(self.uri, self.storage)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ import omnigraph
 from omnigraph.bulk import Target
 from omnigraph.errors import AlreadyApplied, InvalidInput, NotFound, OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.storage import collect
+from omnigraph.storage.values import now
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
 from omnigraph_spark.places import Place
@@ -171,13 +174,19 @@ def test_what_the_storage_refuses_a_server_refuses(case: str, graph: Graph, serv
 
 
 def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
-    graph: Graph, server: Server
+    graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    columns = arrow_schema(columns_of(PERSON))
-    begin(Place(server.uri), "main", [Target("node:Person", "append", columns)], Ending())
+    a_write(Place(server.uri))
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.owner == "spark"
-    assert left.expires is not None
+    before = contents(graph)
+    for hours, taken in ((23, ()), (25, (left.name,))):
+        later = now() + timedelta(hours=hours)
+        monkeypatch.setattr(collect, "now", lambda later=later: later)
+        assert graph.collect().expired_branches == taken
+    assert [branch.name for branch in graph.branches()] == ["main"]
+    assert contents(graph) == before
+    assert graph.verify().ok
 
 
 def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
