@@ -1,4 +1,5 @@
-"""Executors and drivers that are killed: the job ends right or nothing of it is visible."""
+"""Executors and drivers that are killed, and tasks that run twice: the job ends right, or nothing
+of it is visible."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from omnigraph.bulk import Target, write_rows
 from omnigraph.graph import Graph
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
+from spark.clusters import two_hosts
 from spark.jobs import ROWS
 from support.waiting import wait_until
 
@@ -88,6 +90,22 @@ def test_an_executor_killed_in_the_middle_of_a_write_doubles_and_loses_nothing(
     assert graph.collect().spared_transactions == 0
     assert graph.snapshot().count("Person") == ROWS
     assert [branch.name for branch in graph.branches()] == ["main"]
+
+
+def test_two_attempts_of_a_task_write_its_rows_once(graph: Graph, uri: str, tmp_path: Path) -> None:
+    attempts = tmp_path / "attempts"
+    with two_hosts(tmp_path / "work") as cluster:
+        assert answer("twice", uri, str(attempts), cluster) == {"rows": {"node:Person": ROWS}}
+    for write in ("written", "saved"):
+        ended = sorted(file.name for file in (attempts / write).iterdir())
+        assert ended == ["attempt-0", "attempt-1"]
+    names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
+    assert len(names) == len(names.unique()) == 2 * ROWS
+    assert graph.snapshot().version == 3
+    assert [branch.name for branch in graph.branches()] == ["main"]
+    assert graph.collect().spared_transactions == 0
+    assert graph.snapshot().count("Person") == 2 * ROWS
+    assert graph.verify().ok
 
 
 def filled(graph: Graph) -> None:
