@@ -33,7 +33,7 @@ def two_hosts(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _daemon(name: str, host: str, *arguments: str) -> Iterator[None]:
-    command = [HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{name}"]
+    command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
     with subprocess.Popen(
         [*command, "--host", host, "--webui-port", "0", *arguments],
         stdout=subprocess.DEVNULL,
