@@ -270,13 +270,16 @@ def _up_to_date(
 
 
 def _refusal(request: MergeRequest, prepared: Prepared) -> MergeConflict:
-    counts = prepared.conflicts.counts
+    counts, source, hint = prepared.conflicts.counts, request.source, None
+    if is_hidden(source):  # which is gone when its owner hears of it
+        source = "the transaction"
+        hint = f"Look at what {request.into} has now, and begin again."
     return MergeConflict(
-        request.source,
+        source,
         request.into,
         prepared.conflicts.to_json(),
         counts,
-        next_step(counts, request.source, request.into),
+        hint or next_step(counts, source, request.into),
     )
 
 

@@ -10,6 +10,7 @@ from omnigraph.errors import (
     Conflict,
     ConstraintViolation,
     InvalidInput,
+    MergeConflict,
     NotFound,
     OmniGraphError,
 )
@@ -92,6 +93,16 @@ def test_what_is_no_batch_is_refused(session: Session, text: str) -> None:
     session.run("BEGIN")
     with pytest.raises(InvalidInput, match="is no batch"):
         session.run(f"SET commit_once = '{text}'")
+
+
+def test_what_a_commit_meets_is_told_without_the_hidden_branch(session: Session) -> None:
+    session.run("BEGIN")
+    session.run("INSERT INTO Boat (name) VALUES ('Dot')")
+    session.graph.load(b'{"type":"Boat","data":{"name":"Dot","crew":9}}')
+    with pytest.raises(MergeConflict, match="^the transaction cannot be merged into main") as met:
+        session.run("COMMIT")
+    assert "__txn" not in str(met.value)
+    assert "begin again" in str(met.value.hint)
 
 
 def test_others_see_nothing_before_the_commit(session: Session) -> None:
