@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
-from lark import Token
+from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 
 from omnigraph.errors import ParseError
@@ -29,7 +30,7 @@ class SourceProblem(Exception):
         self.span = span
 
 
-def encode(source: str, file: str | None) -> bytes:
+def _encoded(source: str, file: str | None) -> bytes:
     """The text as UTF-8, which spans count in."""
     try:
         return source.encode()
@@ -71,7 +72,26 @@ def no_token(data: bytes, at: int) -> SourceProblem:
     )
 
 
-def explain(
+def parsed(
+    parser: Lark,
+    source: str,
+    file: str | None,
+    expected: Callable[[set[str]], str],
+    special: Callable[[Token, set[str]], str | None],
+) -> Any:  # noqa: ANN401
+    """What the parser's builder makes of a text, or a ParseError in the language's own words."""
+    data = _encoded(source, file)
+    try:
+        # The builder runs inside the parser, so this is already a tuple of typed trees.
+        return parser.parse(data)
+    except SourceProblem as problem:
+        raise ParseError(problem.problem, source=source, span=problem.span, file=file) from None
+    except UnexpectedToken as unexpected:
+        text, span = _explained(unexpected, data, expected, special)
+        raise ParseError(text, source=source, span=span, file=file) from None
+
+
+def _explained(
     unexpected: UnexpectedToken,
     data: bytes,
     expected: Callable[[set[str]], str],

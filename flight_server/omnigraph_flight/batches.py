@@ -38,6 +38,12 @@ def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
         yield from pieces(part, most_bytes)
 
 
+def require_size(size: int, most: int) -> None:
+    """Refuse a result of more bytes than results may have; 0 is no limit."""
+    if most and size > most:
+        raise ResourceLimit("the size of a result in bytes", most, size)
+
+
 Ended = Callable[[int, int, BaseException | None], Exception | None]
 """Told how many rows and bytes went out, and what went wrong; says why the stream was stopped."""
 
@@ -74,8 +80,7 @@ class Outgoing:
                 raise problem
             self._rows += piece.num_rows
             self._bytes += piece.nbytes
-            if self._most_in_all and self._bytes > self._most_in_all:
-                raise ResourceLimit("the size of a result in bytes", self._most_in_all, self._bytes)
+            require_size(self._bytes, self._most_in_all)
             return piece
         except StopIteration:
             self._end()

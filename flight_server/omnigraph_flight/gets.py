@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.batches import Outgoing
+from omnigraph_flight.batches import Outgoing, require_size
 from omnigraph_flight.commands import Command, decode_command
 from omnigraph_flight.infos import HOME
 from omnigraph_flight.keeping import Ready
@@ -50,7 +50,8 @@ def _metadata(service: Service, request: Request, command: Command) -> pa.Table:
 class _Source:
     """Where rows come from: how to begin, how to stop, and what to do at the end."""
 
-    begin: Callable[[], pa.RecordBatchReader]
+    begin: Callable[[], pa.Table | pa.RecordBatchReader]
+    """A table where all rows are there at once."""
     stop: Callable[[], None]
     done: Callable[[], None]
 
@@ -64,8 +65,11 @@ def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
     ready = _ready(service, request, ticket)
     place = ready.place
 
-    def begin() -> pa.RecordBatchReader:
+    def begin() -> pa.Table | pa.RecordBatchReader:
         with place.lock, place.pinned(ready.snapshot):
+            row = ready.statement.at_once(ticket.params) if ticket.of == 1 else None
+            if row is not None:
+                return row
             return ready.statement.read(ticket.params, ticket.index, ticket.of)
 
     return _Source(begin, place.connection.cancel, lambda: service.done(request, place))
@@ -106,19 +110,24 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         return call.error
 
     try:
-        reader = source.begin()
-        return fl.GeneratorStream(
-            reader.schema,
-            Outgoing(
-                reader,
-                stopped=lambda: call.error,
-                most_bytes=service.limits.batch_bytes,
-                most_in_all=service.limits.result_bytes,
-                ended=ended,
-            ),
-        )
+        rows = source.begin()
     except BaseException as error:  # noqa: BLE001 - raised again, after its place is given back
         raise ended(0, 0, error) or error from None
+    if isinstance(rows, pa.Table):
+        if (stopped := ended(rows.num_rows, rows.nbytes)) is not None:
+            raise stopped
+        require_size(rows.nbytes, service.limits.result_bytes)
+        return fl.RecordBatchStream(rows)
+    return fl.GeneratorStream(
+        rows.schema,
+        Outgoing(
+            rows,
+            stopped=lambda: call.error,
+            most_bytes=service.limits.batch_bytes,
+            most_in_all=service.limits.result_bytes,
+            ended=ended,
+        ),
+    )
 
 
 def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:

@@ -69,6 +69,9 @@ class Statement(Protocol):
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:
         """Into how many slices its result can be read in parallel."""
 
+    def at_once(self, params: pa.RecordBatch | None) -> pa.Table | None:
+        """Its one row, if it is certain that there is no more and that it is found quickly."""
+
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader: ...
     def update(self, params: pa.RecordBatch | None) -> int: ...
 
@@ -142,6 +145,9 @@ class SqlStatement:
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:
         return self._statement.slices(at_most, rows_each=rows_each)
 
+    def at_once(self, params: pa.RecordBatch | None) -> pa.Table | None:
+        return self._statement.at_once(params)
+
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
         if of > 1:
             return self._statement.read_slice(index, of, params)
@@ -209,6 +215,9 @@ class GqStatement:
 
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:  # noqa: ARG002
         return 1
+
+    def at_once(self, params: pa.RecordBatch | None) -> pa.Table | None:  # noqa: ARG002
+        return None
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:  # noqa: ARG002
         results = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +47,24 @@ class DirectScan:
     limit: exp.Expr | None
     offset: exp.Expr | None
     part: slice | None
+
+    @cached_property
+    def finds_one_row(self) -> bool:
+        """Whether it asks for the row of one id."""
+        if not self.table.identified or self.limit or self.offset or self.part:
+            return False
+        parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
+        return any(map(_is_of_one_id, (self.condition, *parts)))
+
+    def find(self, values: Values) -> pa.Table | None:
+        """The row it asks for, at once; none where it asks for more, or is more than plain."""
+        if not self.finds_one_row or self.condition is None:
+            return None
+        try:
+            condition = _condition(self.condition, self, values)
+        except _NotPlain:
+            return None
+        return self.table.find(self.columns, condition).select(list(self.columns))
 
     def open(self, values: Values) -> pa.RecordBatchReader | None:
         """The rows with these parameters; none where a value makes it more than plain."""
@@ -87,6 +106,12 @@ def direct_scan(tree: exp.Expr, scope: Scope) -> DirectScan | None:
         scope.part,
     )
     return found if _is_plain(found) else None
+
+
+def _is_of_one_id(node: exp.Expr | None) -> bool:
+    if not isinstance(node, exp.EQ):
+        return False
+    return any(isinstance(s, exp.Column) and s.name == "id" for s in (node.this, node.expression))
 
 
 def _columns(select: exp.Select, table: ReadableTable) -> tuple[str, ...] | None:

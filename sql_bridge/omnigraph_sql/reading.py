@@ -27,7 +27,7 @@ from omnigraph_sql.pins import Moments, Pins
 from omnigraph_sql.rewriting import rewrite
 from omnigraph_sql.rewriting.name_results import shown
 from omnigraph_sql.scope import Read, Scope, quoted
-from omnigraph_sql.streams import Running, plain_schema, reader
+from omnigraph_sql.streams import Running, plain_schema, reader, typed
 
 if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
@@ -70,17 +70,28 @@ class Planned:
     """The scan that answers it, where no engine is needed."""
 
     @cached_property
-    def constant(self) -> list[pa.RecordBatch] | None:
+    def constant(self) -> pa.Table | None:
         """The one row of a query that is nothing but literals; made once."""
         if not self.lasting or not is_constant(self.tree):
             return None
         with engine_failures():
-            return self.plan.collect()
+            return typed(self.schema, self.plan.to_arrow_table())
+
+    def at_once(self, params: Params) -> pa.Table | None:
+        """A row that takes no time worth streaming: one of literals, or the one with an id."""
+        if params is None and self.constant is not None:
+            return self.constant
+        if self.direct is None or (isinstance(params, pa.RecordBatch) and params.num_rows != 1):
+            return None
+        (values,) = bindings(self.parameters.names, params, self.parameters)
+        with engine_failures():
+            found = self.direct.find(values)
+        return None if found is None else typed(self.schema, found)
 
     def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
         """The rows, made while they are read; of each row of parameters, one after the other."""
-        if params is None and self.constant is not None:
-            return reader(self.schema, self.constant.__iter__)
+        if (row := self.at_once(params)) is not None:
+            return row.to_reader()
         bound = bindings(self.parameters.names, params, self.parameters)
 
         def batches() -> Iterator[pa.RecordBatch]:

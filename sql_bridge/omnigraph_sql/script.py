@@ -63,6 +63,9 @@ class Script:
         """Run them all as one publish."""
         return self.connection.execute(self.sql, params)
 
+    def at_once(self, params: Params = None) -> pa.Table | None:  # noqa: ARG002
+        return None
+
     def pinned(self) -> str:
         """The moment that the last statement reads."""
         return self._statements[-1].pinned()

@@ -108,6 +108,12 @@ class Statement:
         running = self.connection.start()
         return self._plan(newest=True).run(params, running)
 
+    def at_once(self, params: Params = None) -> pa.Table | None:
+        """Its one row, if it is certain that there is no more and that it is found quickly."""
+        if self.changes or self._prefix or isinstance(self._written, exp.Describe):
+            return None
+        return self._plan(newest=True).at_once(params)
+
     def pinned(self) -> str:
         """The moment of the session's catalog that its reads see."""
         if not self.is_update and not self._returns:

@@ -203,6 +203,11 @@ def reader(
     return pa.RecordBatchReader.from_batches(schema, _typed(schema, batches()))
 
 
+def typed(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    """The same rows under exactly that schema."""
+    return pa.Table.from_batches(_typed(schema, iter(table.to_batches())), schema)
+
+
 def _typed(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         arrays = [

@@ -29,7 +29,7 @@ from omnigraph.errors import (
     SchemaBoundary,
 )
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.moments import KEPT_FROM, PURGED, Moment, reclaimed
+from omnigraph.storage.moments import past
 from omnigraph.storage.snapshot import find_type
 from omnigraph.storage.values import MAIN, Commit, Head
 
@@ -166,24 +166,9 @@ class Feed:
                 return parked
         parent = self._store.commit(require_parent(commit))
         assert parent is not None
-        before, after = _moment(poll.head, parent), _moment(poll.head, commit)
+        before, after = past(poll.head, parent), past(poll.head, commit)
         changes = commit_changes(self._store, commit, before, after, poll.wanted)
         return Rows(_rows_of(changes, left))
-
-
-def _moment(head: Head, commit: Commit) -> Moment:
-    """A commit as its branch can still read it."""
-    if commit.version < head.properties.get(KEPT_FROM, 0):
-        raise reclaimed(commit.id)
-    return Moment(
-        branch=head.branch,
-        commit=commit.id,
-        version=commit.version,
-        schema=commit.schema,
-        reading_schema=head.schema,
-        tables=commit.tables,
-        purged=head.properties.get(PURGED, {}),
-    )
 
 
 def _rows_of(changes: CommitChanges, left: PageToken | None) -> Iterator[Row]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-from lark import Lark, Token, UnexpectedToken
+from lark import Lark, Token
 
-from omnigraph.errors import ParseError
 from omnigraph.grammar import load_parser
-from omnigraph.lexical import SourceProblem, encode, explain
+from omnigraph.lexical import parsed
 from omnigraph.query.build import TreeBuilder
 from omnigraph.query.lexer import QueryLexer
 from omnigraph.query.tree import QueryFile
@@ -63,15 +61,7 @@ _EXPRESSION = {"VAR", "STRING", "FLOAT", "INT", "BOOL", "LSQB", "NOW", "DATE"}
 
 def parse(source: str, file: str | None = None) -> QueryFile:
     """Parse a `.gq` text; `file` only names it in errors."""
-    data = encode(source, file)
-    try:
-        # The builder runs inside the parser, so this is already a tuple of typed trees.
-        queries: Any = _parser().parse(data)
-    except SourceProblem as problem:
-        raise ParseError(problem.problem, source=source, span=problem.span, file=file) from None
-    except UnexpectedToken as unexpected:
-        text, span = explain(unexpected, data, _expected, _special)
-        raise ParseError(text, source=source, span=span, file=file) from None
+    queries = parsed(_parser(), source, file, _expected, _special)
     return QueryFile(source, file, queries)
 
 

@@ -164,6 +164,12 @@ class TypeDeclaration:
             raise NotFound(f"{self.kind} {self.name} has no property {name!r}{close}") from None
 
     @cached_property
+    def text_key(self) -> str | None:
+        """The property whose text is the id: the key, if it is one text."""
+        members = self.key.members if self.key else ()
+        return members[0] if len(members) == 1 and self.by_name[members[0]].type.is_text else None
+
+    @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         """Every constraint but the key and the cardinality."""
         return (*self.uniques, *self.indexes, *self.ranges, *self.checks)

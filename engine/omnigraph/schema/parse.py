@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-from lark import Lark, Token, UnexpectedToken
+from lark import Lark, Token
 
-from omnigraph.errors import ParseError, did_you_mean
+from omnigraph.errors import did_you_mean
 from omnigraph.grammar import load_parser
-from omnigraph.lexical import SourceProblem, encode, explain
+from omnigraph.lexical import parsed
 from omnigraph.schema.build import TreeBuilder, unknown_type
 from omnigraph.schema.lexer import SchemaLexer
 from omnigraph.schema.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree
@@ -51,15 +50,7 @@ _CONSTRAINTS = {"AT_TUPLE", "AT_RANGE", "AT_CHECK"}
 
 def parse(source: str, file: str | None = None) -> SchemaTree:
     """Parse a `.pg` text; `file` only names it in errors."""
-    data = encode(source, file)
-    try:
-        # The builder runs inside the parser, so this is already a tuple of typed trees.
-        declarations: Any = _parser().parse(data)
-    except SourceProblem as problem:
-        raise ParseError(problem.problem, source=source, span=problem.span, file=file) from None
-    except UnexpectedToken as unexpected:
-        text, span = explain(unexpected, data, _expected, _special)
-        raise ParseError(text, source=source, span=span, file=file) from None
+    declarations = parsed(_parser(), source, file, _expected, _special)
     return SchemaTree(
         source,
         file,

@@ -141,7 +141,7 @@ def _at_commit(store: GraphStore, commit_id: str) -> Moment:
     holders = _holders(store, commit)
     kept_on = _keeper(holders, commit)
     if kept_on is not None:
-        return _past(kept_on, commit)
+        return past(kept_on, commit)
     for tag in read_tags(store.publisher.view):
         if tag.commit == commit_id:
             return _tagged(store, tag)
@@ -205,7 +205,8 @@ def present(head: Head) -> Moment:
     )
 
 
-def _past(head: Head, commit: Commit) -> Moment:
+def past(head: Head, commit: Commit) -> Moment:
+    """A commit as its branch can still read it."""
     if commit.version < head.properties.get(KEPT_FROM, 0):
         raise reclaimed(commit.id)
     return Moment(
@@ -244,7 +245,7 @@ def given_up_since(store: GraphStore, moment: Moment) -> bool:
 def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Moment:
     for commit in chain(store, head):
         if wanted(commit):
-            return _past(head, commit)
+            return past(head, commit)
     raise NotFound(
         f"{head.branch} has no moment {text!r}",
         hint=f"List its commits with `omnigraph commit list --branch {head.branch}`.",

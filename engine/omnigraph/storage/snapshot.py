@@ -230,6 +230,8 @@ class Snapshot:
             schema,
             {name: names[name] for name in schema.names},
             self.pointer(type_).rows,
+            identified=True,
+            key=type_.text_key,
         )
 
     def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002

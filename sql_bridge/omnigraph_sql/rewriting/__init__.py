@@ -10,6 +10,7 @@ from sqlglot import exp
 from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
+from omnigraph_sql.rewriting.find_by_key import find_by_key
 from omnigraph_sql.rewriting.fit_types import fit_types
 from omnigraph_sql.rewriting.name_results import name_results
 from omnigraph_sql.rewriting.number_parameters import number_parameters
@@ -34,6 +35,7 @@ PASSES = (
     name_results,
     type_literals,
     spell_names,
+    find_by_key,
 )
 
 
