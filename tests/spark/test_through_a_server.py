@@ -70,12 +70,22 @@ def test_a_table_is_read_in_partitions_of_one_snapshot(
     assert read(spark, server, table="nodes.Thing").count() == 501
 
 
-def test_sql_and_gq_are_answered_by_the_server(spark: SparkSession, server: Server) -> None:
+def test_sql_and_gq_are_answered_by_the_server(
+    spark: SparkSession, server: Server, graph: Graph
+) -> None:
     counted = read(spark, server, query="SELECT i, count(*) AS n FROM Thing GROUP BY i;")
     assert counted.dtypes == [("i", "int"), ("n", "bigint")]
     assert sorted(map(tuple, counted.where("i < 3").collect())) == [(0, 5), (1, 5), (2, 5)]
     text = "query q($i: I32) { match { $t: Thing  $t.i <= $i } return { $t.key as k, $t.i as i } }"
     assert read(spark, server, gq=text, params='{"i": 1}').count() == 10
+    several = f"{text} query all() {{ match {{ $t: Thing }} return {{ count($t) as n }} }}"
+    assert read(spark, server, gq=several, gq_name="q", params='{"i": 1}').count() == 10
+    (row,) = omnigraph_spark.query(spark, server.uri, several, name="all").collect()
+    assert row.n == 500
+    graph.register_queries(several)
+    assert read(spark, server, gq_name="q", params='{"i": 1}').count() == 10
+    with pytest.raises(Exception, match="no stored query 'q\\(\\)'"):
+        read(spark, server, gq_name="q()")
 
 
 class Counted:
