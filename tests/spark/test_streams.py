@@ -26,36 +26,46 @@ def graph(tmp_path: Path) -> Graph:
     return omnigraph.init(tmp_path / "graph", SCHEMA)
 
 
+@pytest.fixture(params=["storage", "server"])
+def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
+    """How a stream reaches the graph."""
+    if request.param == "storage":
+        yield graph.uri
+        return
+    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
+        yield server.uri
+
+
 def load(graph: Graph, **ages: int) -> None:
     rows = pa.table({"name": list(ages), "age": pa.array(ages.values(), pa.int32())})
     graph.load({"Person": rows})
 
 
-def changed(spark: SparkSession, graph: Graph, **options: str) -> list[tuple[Any, ...]]:
-    named = {"uri": graph.uri, "changes": "true", "from": "beginning", "node": "Person", **options}
+def changed(spark: SparkSession, uri: str, **options: str) -> list[tuple[Any, ...]]:
+    named = {"uri": uri, "changes": "true", "from": "beginning", "node": "Person", **options}
     frame = spark.read.format("omnigraph").options(**named).load()
     return sorted(map(tuple, frame.select("_version", "_change", "name", "age").collect()))
 
 
-def test_changes_are_a_table(spark: SparkSession, graph: Graph) -> None:
+def test_changes_are_a_table(spark: SparkSession, graph: Graph, uri: str) -> None:
     load(graph, ada=1, bob=2)
     load(graph, ada=5)
     with graph.transaction() as t:
         t.delete("Person", ["bob"])
     everything = [(2, "insert", "ada", 1), (2, "insert", "bob", 2)]
     everything += [(3, "update", "ada", 5), (4, "delete", "bob", 2)]
-    assert changed(spark, graph) == everything
-    assert changed(spark, graph, **{"from": "v2", "at": "main@v3"}) == everything[2:3]
-    generic = {"uri": graph.uri, "changes": "true", "from": "v3"}
+    assert changed(spark, uri) == everything
+    assert changed(spark, uri, **{"from": "v2", "at": "main@v3"}) == everything[2:3]
+    generic = {"uri": uri, "changes": "true", "from": "v3"}
     (row,) = spark.read.format("omnigraph").options(**generic).load().collect()
     assert (row.op, row.type_name, row.id, row.after) == ("delete", "Person", "bob", None)
     assert '"age":2' in row.before
 
 
-def follow(spark: SparkSession, graph: Graph, place: Path) -> list[tuple[Any, ...]]:
+def follow(spark: SparkSession, uri: str, place: Path) -> list[tuple[Any, ...]]:
     """The changes since the checkpoint."""
     seen: list[tuple[Any, ...]] = []
-    options = {"uri": graph.uri, "changes": "true", "from": "beginning", "node": "Person"}
+    options = {"uri": uri, "changes": "true", "from": "beginning", "node": "Person"}
     query = (
         spark.readStream.format("omnigraph")
         .options(**options)
@@ -71,15 +81,15 @@ def follow(spark: SparkSession, graph: Graph, place: Path) -> list[tuple[Any, ..
 
 
 def test_a_stream_goes_on_where_its_checkpoint_is(
-    spark: SparkSession, graph: Graph, tmp_path: Path
+    spark: SparkSession, graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     load(graph, ada=1)
     load(graph, bob=2)
     place = tmp_path / "checkpoint"
-    assert follow(spark, graph, place) == [("insert", "ada", 1), ("insert", "bob", 2)]
-    assert follow(spark, graph, place) == []
+    assert follow(spark, uri, place) == [("insert", "ada", 1), ("insert", "bob", 2)]
+    assert follow(spark, uri, place) == []
     load(graph, ada=9)
-    assert follow(spark, graph, place) == [("update", "ada", 9)]
+    assert follow(spark, uri, place) == [("update", "ada", 9)]
 
 
 def copy(spark: SparkSession, source: Path, uri: str, place: Path) -> StreamingQuery:
@@ -95,16 +105,6 @@ def copy(spark: SparkSession, source: Path, uri: str, place: Path) -> StreamingQ
     )
     query.awaitTermination()
     return query
-
-
-@pytest.fixture(params=["storage", "server"])
-def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
-    """How a sink reaches the graph."""
-    if request.param == "storage":
-        yield graph.uri
-        return
-    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
-        yield server.uri
 
 
 def test_a_batch_that_comes_again_is_committed_once(

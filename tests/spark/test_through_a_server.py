@@ -135,14 +135,6 @@ def test_columns_are_known_without_running_the_query(spark: SparkSession, server
     assert counted.sent()[1] <= 1  # the commit that it is pinned to
 
 
-@pytest.mark.parametrize("options", [{"changes": "true"}, {"changes": "true", "node": "Thing"}])
-def test_what_a_server_does_not_do_is_refused_clearly(
-    spark: SparkSession, server: Server, options: dict[str, str]
-) -> None:
-    with pytest.raises(Exception, match="not through a server"):
-        read(spark, server, **options)
-
-
 def test_filters_and_columns_reach_the_server(spark: SparkSession, server: Server) -> None:
     frame = read(spark, server, node="Thing", columns="key,i")
     assert frame.where("i = 7").count() == 5
