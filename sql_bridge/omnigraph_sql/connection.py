@@ -131,7 +131,10 @@ class Connection:
 
     def commit_once(self, stream: str, batch: int) -> None:
         """Say which batch of a stream the open transaction is; refused if it is there already."""
-        require_transaction(self._transaction).is_batch(stream, batch)
+        transaction = require_transaction(self._transaction)
+        # It leaves a commit also if nothing else is written.
+        self.pins().touch("write", transaction.catalog)
+        transaction.is_batch(stream, batch)
 
     def commit(self) -> Commit | None:
         """Make everything since `begin` true in one publish; none when nothing was written."""
