@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
 from adbc_driver_flightsql import DatabaseOptions, dbapi
 
 from omnigraph_spark.places import Place
@@ -60,9 +61,15 @@ def relation(table_key: str) -> str:
     return f"{kind}s.{quoted(name)}"
 
 
+def ask(place: Place, catalog: str, sql: str) -> pa.Table:
+    """The rows of a query, all at once."""
+    with connected(place, catalog) as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetch_arrow_table()
+
+
 def pinned_moment(place: Place, at: str) -> str:
     """A moment as one that stays, whatever is committed later."""
-    with connected(place, at) as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1")
-        (commit,) = cursor.fetchone()
+    newest = "SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1"
+    (commit,) = ask(place, at, newest).column(0).to_pylist()
     return f"{at.partition('@')[0]}@{commit}"

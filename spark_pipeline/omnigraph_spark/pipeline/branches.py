@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.graph import Graph
 from omnigraph_spark.pipeline.model import Check
 from omnigraph_spark.places import Place
-from omnigraph_spark.served import connected, quoted, text_literal
+from omnigraph_spark.served import ask, connected, quoted, text_literal
 
 KEPT = "7d"
 """How long the branch of a run stays that was killed: a collection takes it then."""
@@ -72,24 +72,19 @@ class ServedBranches:
 
     def answer(self, name: str, check: Check) -> pa.Table:
         asked = ", ".join(map(text_literal, (check.gq, json.dumps(dict(check.params)))))
-        return self._ask(name, f"SELECT * FROM gq({asked})")
+        return ask(self.place, name, f"SELECT * FROM gq({asked})")
 
     def publish(self, name: str, into: str, message: str, actor: str | None) -> str | None:  # noqa: ARG002
         named = f"SELECT commit_id FROM system.branches WHERE name = {text_literal(name)}"
-        (head,) = self._ask(into, named).column(0).to_pylist()
+        (head,) = ask(self.place, into, named).column(0).to_pylist()
         merge = f"MERGE BRANCH {quoted(name)} INTO {quoted(into)} DROP SOURCE"
         self._run(into, f"{merge} WITH MESSAGE {text_literal(message)}")
         merged = f"SELECT commit_id FROM system.commits WHERE merged_parent_id = '{head}'"
-        found: list[str] = self._ask(into, merged).column(0).to_pylist()
+        found: list[str] = ask(self.place, into, merged).column(0).to_pylist()
         return found[0] if found else None
 
     def drop(self, name: str) -> None:
         self._run("main", f"DROP BRANCH {quoted(name)}")
-
-    def _ask(self, catalog: str, sql: str) -> pa.Table:
-        with connected(self.place, catalog) as server, server.cursor() as cursor:
-            cursor.execute(sql)
-            return cursor.fetch_arrow_table()
 
     def _run(self, catalog: str, sql: str) -> None:
         with connected(self.place, catalog) as server, server.cursor() as cursor:

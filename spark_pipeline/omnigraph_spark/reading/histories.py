@@ -12,7 +12,7 @@ from pyspark.sql.datasource import InputPartition
 from omnigraph.branching.entries import ENTRY_SCHEMA
 from omnigraph.graph import Graph
 from omnigraph_spark.places import Place
-from omnigraph_spark.served import connected, pinned_moment, quoted, relation, text_literal
+from omnigraph_spark.served import ask, connected, pinned_moment, quoted, relation, text_literal
 
 KINDS = ("node", "edge")
 TIME = pa.timestamp("us", "UTC")
@@ -108,7 +108,7 @@ class ServedHistory:
             "SELECT commit_id, parent_id, version, created_at FROM system.commits "
             "ORDER BY version DESC"
         )
-        rows = self._ask(branch, sql)
+        rows = ask(self.place, branch, sql)
         micros = rows.column("created_at").cast(TIME).cast(pa.int64())
         columns = [*(rows.column(place).to_pylist() for place in range(3)), micros.to_pylist()]
         return [CommitPart(*values) for values in zip(*columns, strict=True)]
@@ -125,7 +125,7 @@ class ServedHistory:
         changes = _changes(before, after)
         for moment, ops in ((after, ("insert", "update")), (before, ("delete",))):
             for op in ops if self._has(moment, table_key) else ():
-                yield op, self._ask(moment, _entities(changes, op, table_key))
+                yield op, ask(self.place, moment, _entities(changes, op, table_key))
 
     def _has(self, moment: str, table_key: str) -> bool:
         """Whether a type is as old as a moment; what was renamed has its new name there, too."""
@@ -134,12 +134,7 @@ class ServedHistory:
             "SELECT 1 FROM information_schema.tables WHERE table_name = "
             f"{text_literal(name)} AND table_schema = {text_literal(f'{kind}s')}"
         )
-        return bool(self._ask(moment, sql).num_rows)
-
-    def _ask(self, catalog: str, sql: str) -> pa.Table:
-        with connected(self.place, catalog) as server, server.cursor() as cursor:
-            cursor.execute(sql)
-            return cursor.fetch_arrow_table()
+        return bool(ask(self.place, moment, sql).num_rows)
 
 
 def _changes(before: str, after: str) -> str:
