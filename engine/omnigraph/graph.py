@@ -132,13 +132,15 @@ class Graph(History, Bulk):
         *,
         actor: str | None = None,
         message: str | None = None,
+        once: tuple[str, int] | None = None,
     ) -> MergeResult:
         """Bring what a branch changed to another one, in one commit or not at all.
 
         Conflicts raise `MergeConflict`, which lists them; `on_conflict` decides those between
         entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
         `property`, changes to different properties of one entity go together. `plan_only` says
-        what would happen and writes nothing.
+        what would happen and writes nothing. `once` names a stream and the number of its batch: a
+        batch that is there already raises `AlreadyApplied`, one that changes nothing is noted.
         """
         request = merge_request(
             source,
@@ -148,6 +150,7 @@ class Graph(History, Bulk):
             delete_source=delete_source,
             actor=actor,
             message=message,
+            once=once,
         )
         return (plan_merge if plan_only else merge)(self._store, request)
 

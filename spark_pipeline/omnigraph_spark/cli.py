@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,9 @@ def run(
     from omnigraph_spark.submit import session
 
     found = read_pipeline(file, invocation.store)
+    if master is None or master.startswith("local"):
+        # Workers beside this process are to find what it has found, activated or not.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = session(found.name, master, dict(_setting(text) for text in settings))
     try:
         report = run_pipeline(spark, found, _tell(invocation))

@@ -45,12 +45,7 @@ class Place:
         return self.uri.startswith(SERVER_SCHEMES)
 
     def graph(self) -> Graph:
-        """The graph, opened once in this process."""
-        if self.served:
-            raise InvalidInput(
-                "streams and pipelines work on the storage of a graph, not through a server",
-                hint="Give the path or s3://… of the graph as its uri.",
-            )
+        """The graph at a storage URI, opened once in this process."""
         return _opened(self.uri, self.storage)
 
 

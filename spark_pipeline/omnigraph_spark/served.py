@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
 from adbc_driver_flightsql import DatabaseOptions, dbapi
-from adbc_driver_manager import Error
 
-from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place
+from omnigraph_spark.refusals import asking
 
 _HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
 
@@ -19,7 +19,7 @@ _HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
 def connected(
     place: Place, catalog: str, *, slices: int = 1, autocommit: bool = True
 ) -> Iterator[Any]:
-    """A connection whose current catalog is a branch or a moment of it."""
+    """A connection whose current catalog is a branch or a moment of it; refusals are ours."""
     headers = {"catalog": catalog, "slices": str(slices)}
     if place.graph_name:
         headers["graph"] = place.graph_name
@@ -35,17 +35,11 @@ def connected(
         options[DatabaseOptions.MTLS_PRIVATE_KEY.value] = place.tls_key
     if place.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
-    with dbapi.connect(place.uri, db_kwargs=options, autocommit=autocommit) as connection:
+    with (
+        asking(),
+        dbapi.connect(place.uri, db_kwargs=options, autocommit=autocommit) as connection,
+    ):
         yield connection
-
-
-@contextmanager
-def asking() -> Iterator[None]:
-    """The server's refusals as errors of this project; they carry its words and its hint."""
-    try:
-        yield
-    except Error as error:
-        raise InvalidInput(f"the server says: {error}") from error
 
 
 def quoted(name: str) -> str:
@@ -67,9 +61,15 @@ def relation(table_key: str) -> str:
     return f"{kind}s.{quoted(name)}"
 
 
+def ask(place: Place, catalog: str, sql: str) -> pa.Table:
+    """The rows of a query, all at once."""
+    with connected(place, catalog) as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetch_arrow_table()
+
+
 def pinned_moment(place: Place, at: str) -> str:
     """A moment as one that stays, whatever is committed later."""
-    with asking(), connected(place, at) as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1")
-        (commit,) = cursor.fetchone()
+    newest = "SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1"
+    (commit,) = ask(place, at, newest).column(0).to_pylist()
     return f"{at.partition('@')[0]}@{commit}"

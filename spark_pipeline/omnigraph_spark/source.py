@@ -148,9 +148,14 @@ def _relation(options: Mapping[str, str]) -> str:
 
     if "query" in options:
         return f"({options['query'].rstrip().rstrip(';')}) AS q"
+    params, name = options.get("params", "{}"), options.get("gq_name")
     if "gq" in options:
-        arguments = [options["gq"], options.get("params", "{}")]
-        return f"gq({', '.join(map(text_literal, arguments))})"
+        given = [options["gq"], params, *([name] if name is not None else [])]
+        return f"gq({', '.join(map(text_literal, given))})"
+    if name is not None:
+        if not name.isidentifier():
+            raise NotFound(f"there is no stored query {name!r}")
+        return f"{name}({text_literal(params)})"
     return relation(table_key(options))
 
 

@@ -141,6 +141,13 @@ class Connection:
         """Say what the commit of the open transaction has as its message."""
         require_transaction(self._transaction).message = message
 
+    def commit_once(self, stream: str, batch: int) -> None:
+        """Say which batch of a stream the open transaction is; refused if it is there already."""
+        transaction = require_transaction(self._transaction)
+        # It leaves a commit also if nothing else is written.
+        self.pins().touch("write", transaction.catalog)
+        transaction.is_batch(stream, batch)
+
     def commit(self) -> Commit | None:
         """Make everything since `begin` true in one publish; none when nothing was written."""
         transaction, self._transaction = self._transaction, None

@@ -98,7 +98,8 @@ def call_function(call: Call) -> ComputedRows:
 def _gq(call: Call) -> ComputedRows:
     text = call.text(0, "query")
     params = call.argument(1, "params", "{}")
-    return _query(call, text, None, _json_object(params))
+    named = len(call.places) > 2 or "name" in call.names
+    return _query(call, text, call.text(2, "name") if named else None, _json_object(params))
 
 
 def _stored(call: Call) -> ComputedRows:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from omnigraph.errors import NotFound, did_you_mean
+from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph_sql.information_schema import schema_names
 from omnigraph_sql.relations import Name
 
@@ -39,6 +39,18 @@ def _set(connection: Connection, option: str, value: str) -> None:
             connection.dialect = value
         case "commit_message":
             connection.explain_commit(value)
+        case "commit_once":
+            connection.commit_once(*_batch(value))
+
+
+def _batch(text: str) -> tuple[str, int]:
+    """`events@7`: a stream, and the number of a batch of it."""
+    stream, _, number = text.rpartition("@")
+    if not stream or not (number.isascii() and number.isdigit()):
+        raise InvalidInput(
+            f"{text!r} is no batch of a stream", hint="Write SET commit_once = 'events@7'."
+        )
+    return stream, int(number)
 
 
 def found_schema(connection: Connection, name: Name) -> str:

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph.bulk import Survey, Target, Texts, write_rows
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import ConstraintViolation, OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.storage import bulk
 from omnigraph.storage.addresses import Addresses
+from omnigraph.storage.part_survey import PartSurvey
 from omnigraph.storage.surveys import read_texts
 
 SCHEMA = """
@@ -148,15 +150,49 @@ def test_a_survey_and_the_engine_agree_on_every_outcome(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[Step]
 ) -> None:
     folder = tmp_path_factory.mktemp("surveyed")
-    ours, theirs = (omnigraph.init(folder / name, SCHEMA) for name in ("engine", "survey"))
-    for graph in (ours, theirs):
+    names = ("engine", "survey", "parts")
+    ours, theirs, parted = (omnigraph.init(folder / name, SCHEMA) for name in names)
+    for graph in (ours, theirs, parted):
         graph.load(
             {"Person": pa.table({"name": ["a", "b", "c"]}), "Thing": pa.table({"id": ["t1"]})}
         )
     survey = PlainSurvey(theirs)
+    store = parted._store
+    in_parts = PartSurvey(store.tables, store.root, store.options, part_rows=2)
     for step in jobs:
-        assert outcome(theirs, step, survey) == outcome(ours, step, None)
-    assert theirs.verify().ok
+        found = outcome(ours, step, None)
+        assert outcome(theirs, step, survey) == found
+        assert outcome(parted, step, in_parts) == found
+    assert theirs.verify().ok and parted.verify().ok
+
+
+def test_many_rows_with_rules_are_validated_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if whoever ends the job has nobody to ask."""
+    graph = omnigraph.init(tmp_path / "graph", SCHEMA)
+    graph.load({"Person": pa.table({"name": ["ada"], "mail": ["a@x"]})})
+    asked: list[tuple[str, ...]] = []
+    repeated = PartSurvey.least_repeated
+
+    def noted(survey: PartSurvey, texts: Texts) -> str | None:
+        asked.append(texts.members)
+        return repeated(survey, texts)
+
+    def write(**mails: str) -> None:
+        job = graph.begin_bulk([Target("node:Person")])
+        rows = pa.table({"name": list(mails), "mail": list(mails.values())})
+        graph.finish_bulk(job, [write_rows(job, "node:Person", rows.to_reader())])
+
+    monkeypatch.setattr(PartSurvey, "least_repeated", noted)
+    monkeypatch.setattr(bulk, "MANY_ROWS", 1)
+    write(bob="b@x")
+    assert asked == []
+    write(cy="c@x", dot="d@x")
+    assert sorted(asked) == [("mail",), ("mail", "n")]
+    with pytest.raises(ConstraintViolation, match="a@x"):
+        write(eve="e@x", fay="a@x")
+    assert graph.snapshot().count("Person") == 4
 
 
 def test_a_survey_is_asked_again_when_somebody_else_was_faster(tmp_path: Path) -> None:

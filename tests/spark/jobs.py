@@ -1,7 +1,8 @@
 """Spark jobs that are started as programs of their own, so that they can be killed.
 
-`python -m spark.jobs write|save|read|stall|stream <graph> <marker> [master]`; the marker is a file
-by which a task that kills its executor, or stalls, does so only once. A stream reads that folder.
+`python -m spark.jobs write|save|read|stall|stream|twice <graph> <marker> [master]`; the marker is a
+file by which a task that kills its executor, or stalls, does so only once. A stream reads that
+folder, and attempts of a task leave their number in it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 import omnigraph_spark
@@ -113,7 +115,52 @@ def stream(spark: SparkSession, graph: str, source: str) -> dict[str, object]:
     return {}
 
 
-JOBS = {"write": write, "save": save, "read": read, "stall": stalled, "stream": stream}
+def meeting(folder: Path) -> Callable[..., Iterator[pa.RecordBatch]]:
+    """Rows as they are; the first task ends when two attempts of it have given all of them."""
+
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        context = TaskContext.get()
+        if context is not None and context.partitionId() == 0:
+            (folder / f"attempt-{context.attemptNumber()}").touch()
+            over = time.monotonic() + 120
+            while len(list(folder.glob("attempt-*"))) < 2 and time.monotonic() < over:
+                time.sleep(0.05)
+
+    return each
+
+
+def twice(spark: SparkSession, graph: str, folder: str) -> dict[str, object]:
+    """Two writes with speculation: two attempts of a task write the same rows at once."""
+
+    def rows(prefix: str) -> DataFrame:
+        (Path(folder) / prefix).mkdir(parents=True)
+        numbers = spark.range(0, ROWS, 1, 4)
+        people = numbers.selectExpr(f"concat('{prefix}', id) AS name", "cast(id AS int) AS age")
+        return people.mapInArrow(meeting(Path(folder) / prefix), people.schema)
+
+    with omnigraph_spark.graph_write(spark, graph) as w:
+        w.node("Person", rows("written"))
+    saved = rows("saved").write.format("omnigraph").options(uri=graph, node="Person")
+    saved.mode("append").save()
+    return {"rows": w.rows}
+
+
+JOBS = {
+    "write": write,
+    "save": save,
+    "read": read,
+    "stall": stalled,
+    "stream": stream,
+    "twice": twice,
+}
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "1.1",
+    "spark.executor.memory": "512m",
+}
 
 
 def main(name: str, graph: str, marker: str, master: str = CLUSTER) -> None:
@@ -123,6 +170,7 @@ def main(name: str, graph: str, marker: str, master: str = CLUSTER) -> None:
             "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
             "spark.task.maxFailures": "4",
             "spark.excludeOnFailure.enabled": "false",
+            **(SPECULATION if name == "twice" else {}),
         },
     )
     sys.stdout.write(json.dumps(JOBS[name](spark, graph, marker)) + "\n")

@@ -21,6 +21,14 @@ COMMAND = "from omnigraph_spark.cli import pipeline; pipeline(prog_name='omnigra
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
+def plain_environment() -> dict[str, str]:
+    """That of somebody who has not activated the virtual environment of the command."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    path = os.pathsep.join(f for f in folders if not f.startswith(sys.prefix))
+    others = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "PYTHON"))}
+    return {**others, "PATH": path}
+
+
 def test_the_shop_is_cleaned_and_published_at_once(tmp_path: Path) -> None:
     generate = [sys.executable, str(EXAMPLE / "generate.py"), str(tmp_path / "raw"), "2000"]
     subprocess.run(generate, check=True, capture_output=True, timeout=60)
@@ -29,7 +37,7 @@ def test_the_shop_is_cleaned_and_published_at_once(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, "run", str(tmp_path / "shop.yaml"), "--json"]
         + ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=plain_environment(),
         capture_output=True,
         text=True,
         timeout=500,

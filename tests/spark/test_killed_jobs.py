@@ -1,4 +1,5 @@
-"""Executors and drivers that are killed: the job ends right or nothing of it is visible."""
+"""Executors and drivers that are killed, and tasks that run twice: the job ends right, or nothing
+of it is visible."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from omnigraph.bulk import Target, write_rows
 from omnigraph.graph import Graph
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
+from spark.clusters import two_hosts
 from spark.jobs import ROWS
 from support.waiting import wait_until
 
@@ -34,6 +36,16 @@ edge Knows: Person -> Person { since: I32? }
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     return omnigraph.init(tmp_path / "graph", SCHEMA)
+
+
+@pytest.fixture(params=["storage", "server"])
+def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
+    """How a job reaches the graph."""
+    if request.param == "storage":
+        yield graph.uri
+        return
+    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
+        yield server.uri
 
 
 @contextmanager
@@ -66,10 +78,10 @@ def answer(*arguments: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("job", ["write", "save"])
 def test_an_executor_killed_in_the_middle_of_a_write_doubles_and_loses_nothing(
-    job: str, graph: Graph, tmp_path: Path
+    job: str, graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     marker = tmp_path / "killed"
-    answer(job, graph.uri, str(marker))
+    answer(job, uri, str(marker))
     assert marker.exists()
     names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
     assert len(names) == len(names.unique()) == ROWS
@@ -77,19 +89,23 @@ def test_an_executor_killed_in_the_middle_of_a_write_doubles_and_loses_nothing(
     assert graph.verify().ok
     assert graph.collect().spared_transactions == 0
     assert graph.snapshot().count("Person") == ROWS
+    assert [branch.name for branch in graph.branches()] == ["main"]
 
 
-def test_an_executor_killed_in_the_middle_of_a_write_through_a_server(
-    graph: Graph, tmp_path: Path
-) -> None:
-    marker = tmp_path / "killed"
-    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
-        answer("write", server.uri, str(marker))
-    assert marker.exists()
+def test_two_attempts_of_a_task_write_its_rows_once(graph: Graph, uri: str, tmp_path: Path) -> None:
+    attempts = tmp_path / "attempts"
+    with two_hosts(tmp_path / "work") as cluster:
+        assert answer("twice", uri, str(attempts), cluster) == {"rows": {"node:Person": ROWS}}
+    for write in ("written", "saved"):
+        ended = sorted(file.name for file in (attempts / write).iterdir())
+        assert ended == ["attempt-0", "attempt-1"]
     names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
-    assert len(names) == len(names.unique()) == ROWS
-    assert graph.snapshot().version == 2
-    assert [b.name for b in graph.branches()] == ["main"]
+    assert len(names) == len(names.unique()) == 2 * ROWS
+    assert graph.snapshot().version == 3
+    assert [branch.name for branch in graph.branches()] == ["main"]
+    assert graph.collect().spared_transactions == 0
+    assert graph.snapshot().count("Person") == 2 * ROWS
+    assert graph.verify().ok
 
 
 def filled(graph: Graph) -> None:
@@ -102,24 +118,22 @@ def filled(graph: Graph) -> None:
     graph.finish_bulk(job, files)
 
 
-@pytest.mark.parametrize("way", ["storage", "server"])
 def test_an_executor_killed_in_the_middle_of_a_read_doubles_and_loses_nothing(
-    way: str, graph: Graph, tmp_path: Path
+    graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     filled(graph)
     marker = tmp_path / "killed"
-    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
-        found = answer("read", graph.uri if way == "storage" else server.uri, str(marker))
+    found = answer("read", uri, str(marker))
     assert marker.exists()
     assert found == {"partitions": 4, "found": [ROWS, ROWS, sum(range(ROWS))]}
 
 
 def test_a_driver_killed_in_the_middle_of_a_write_leaves_nothing_visible(
-    graph: Graph, tmp_path: Path
+    graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     marker = tmp_path / "stalled"
     before = graph.snapshot().commit
-    with started("stall", graph.uri, str(marker), "local[2]") as job:
+    with started("stall", uri, str(marker), "local[2]") as job:
         wait_until(marker.exists, seconds=300, what="the write is under way")
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
@@ -131,7 +145,7 @@ def test_a_driver_killed_in_the_middle_of_a_write_leaves_nothing_visible(
 
 
 def test_a_stream_that_is_killed_again_and_again_commits_each_batch_once(
-    graph: Graph, tmp_path: Path
+    graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     source, batches, kills = tmp_path / "in", 6, 3
     source.mkdir()
@@ -140,7 +154,7 @@ def test_a_stream_that_is_killed_again_and_again_commits_each_batch_once(
         (source / f"{number}.json").write_text("\n".join(rows))
     for _ in range(kills):
         before = graph.snapshot().version
-        with started("stream", graph.uri, str(source), "local[2]") as job:
+        with started("stream", uri, str(source), "local[2]") as job:
             # At once after a commit: its checkpoint may not say yet that the batch is done.
             wait_until(
                 lambda before=before: graph.snapshot().version > before,  # type: ignore[misc]
@@ -150,7 +164,7 @@ def test_a_stream_that_is_killed_again_and_again_commits_each_batch_once(
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
     assert graph.snapshot().version < 1 + batches
-    answer("stream", graph.uri, str(source), "local[2]")
+    answer("stream", uri, str(source), "local[2]")
     names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
     assert len(names) == len(names.unique()) == batches * 10
     assert graph.snapshot().version == 1 + batches

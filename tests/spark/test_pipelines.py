@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import omnigraph
-from omnigraph.errors import ConstraintViolation, InvalidInput
+from omnigraph.errors import ConstraintViolation, InvalidInput, MergeConflict
 from omnigraph.graph import Graph
+from omnigraph_flight.config import Config
+from omnigraph_flight.running import Server
 from omnigraph_spark.pipeline import PipelineFailed, run
 from omnigraph_spark.pipeline.files import from_document, read_pipeline
 
@@ -58,28 +61,42 @@ def graph(tmp_path: Path) -> Graph:
     return omnigraph.init(tmp_path / "graph", SCHEMA)
 
 
+@pytest.fixture(params=["storage", "server"])
+def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
+    """How a pipeline reaches the graph."""
+    if request.param == "storage":
+        yield "graph"
+        return
+    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
+        yield server.uri
+
+
 def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401
     return {**DOCUMENT, **changes}
 
 
 def test_everything_that_holds_is_published_at_once(
-    spark: SparkSession, graph: Graph, tmp_path: Path
+    spark: SparkSession, graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     graph.load(b'{"type":"Person","data":{"name":"bob","age":1}}')
     before = graph.snapshot().version
     check = {
         "name": "three people",
-        "gq": "query q() { match { $p: Person } return { count($p) as n } }",
+        "gq": "query q($n: String) { match { $p: Person  $p.name != $n } "
+        "return { count($p) as n } }",
+        "params": {"n": "Bob's"},
         "expect": "n = 3",
     }
     steps: list[str] = []
-    report = run(spark, from_document(document(checks=[check]), tmp_path, "people"), steps.append)
+    changed = document(graph=uri, checks=[check], message="Ada's people")
+    report = run(spark, from_document(changed, tmp_path, "people"), steps.append)
     assert graph.snapshot().version == before + 1
     assert report.rows["node:Person"] == 2
     assert report.rows["edge:Knows"] == 3
     assert report.dropped == {"node:Person": {"has a name": 1}}
     assert report.quarantined == {"node:Person": {"age >= 0": 1}}
     assert report.commit == graph.snapshot().commit
+    assert graph.commits()[0].message == "Ada's people"
     assert [b.name for b in graph.branches()] == ["main"]
     aside = graph.snapshot().plain_table("quarantine.person").scan().read_all().to_pylist()
     assert aside == [{"name": "bob", "age": -5, "_expectation": "age >= 0"}]
@@ -88,10 +105,10 @@ def test_everything_that_holds_is_published_at_once(
     assert graph.verify().ok
 
 
-def refused(spark: SparkSession, graph: Graph, tmp_path: Path, **changes: Any) -> Exception:  # noqa: ANN401
+def refused(spark: SparkSession, graph: Graph, tmp_path: Path, /, **changes: Any) -> Exception:  # noqa: ANN401
     """What a pipeline is refused with; nothing of it is there."""
     before = graph.snapshot().commit
-    with pytest.raises((PipelineFailed, ConstraintViolation)) as caught:
+    with pytest.raises((PipelineFailed, ConstraintViolation, MergeConflict)) as caught:
         run(spark, from_document(document(**changes), tmp_path, "people"))
     assert graph.snapshot().commit == before
     assert [b.name for b in graph.branches()] == ["main"]
@@ -107,7 +124,7 @@ def test_a_row_that_must_not_be_there_fails_all(
 
 
 def test_a_check_that_does_not_pass_publishes_nothing(
-    spark: SparkSession, graph: Graph, tmp_path: Path
+    spark: SparkSession, graph: Graph, uri: str, tmp_path: Path
 ) -> None:
     graph.load(b'{"type":"Person","data":{"name":"bob","age":1}}')
     check = {
@@ -115,13 +132,34 @@ def test_a_check_that_does_not_pass_publishes_nothing(
         "gq": 'query q() { match { $p: Person { name: "ada" } } return { count($p) as n } }',
         "expect": "n = 0",
     }
-    assert "nobody is ada" in str(refused(spark, graph, tmp_path, checks=[check]))
+    assert "nobody is ada" in str(refused(spark, graph, tmp_path, graph=uri, checks=[check]))
 
 
 def test_what_the_graph_refuses_publishes_nothing(
-    spark: SparkSession, graph: Graph, tmp_path: Path
+    spark: SparkSession, graph: Graph, uri: str, tmp_path: Path
 ) -> None:
-    assert "bob" in str(refused(spark, graph, tmp_path))  # an edge to somebody put aside
+    # An edge to somebody put aside.
+    assert "bob" in str(refused(spark, graph, tmp_path, graph=uri))
+
+
+def test_a_branch_that_cannot_be_deleted_does_not_hide_what_failed(
+    spark: SparkSession,
+    graph: Graph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def unreachable(*_: object) -> None:
+        raise OSError("no such store")
+
+    monkeypatch.setattr(Graph, "delete_branch", unreachable)
+    person = {"from": "people", "expect": [{"check": "name IS NOT NULL"}]}
+    changes = document(nodes={"Person": person}, edges={})
+    with pytest.raises(PipelineFailed, match="rows of node:Person break"):
+        run(spark, from_document(changes, tmp_path, "people"))
+    (left,) = [branch for branch in graph.branches() if branch.name != "main"]
+    assert left.expires is not None
+    assert f"branch {left.name} could not be removed" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,15 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import omnigraph
 from omnigraph.bulk import Target
-from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
+from omnigraph.errors import AlreadyApplied, InvalidInput, NotFound, OmniGraphError
 from omnigraph.graph import Graph
+from omnigraph.storage import collect
+from omnigraph.storage.values import now
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
 from omnigraph_spark.places import Place
 from omnigraph_spark.sparktypes import arrow_schema
 from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
-from omnigraph_spark.writing.writer import Destination, StreamWriter
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }
@@ -171,13 +174,19 @@ def test_what_the_storage_refuses_a_server_refuses(case: str, graph: Graph, serv
 
 
 def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
-    graph: Graph, server: Server
+    graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    columns = arrow_schema(columns_of(PERSON))
-    begin(Place(server.uri), "main", [Target("node:Person", "append", columns)], Ending())
+    a_write(Place(server.uri))
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.owner == "spark"
-    assert left.expires is not None
+    before = contents(graph)
+    for hours, taken in ((23, ()), (25, (left.name,))):
+        later = now() + timedelta(hours=hours)
+        monkeypatch.setattr(collect, "now", lambda later=later: later)
+        assert graph.collect().expired_branches == taken
+    assert [branch.name for branch in graph.branches()] == ["main"]
+    assert contents(graph) == before
+    assert graph.verify().ok
 
 
 def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
@@ -259,11 +268,35 @@ def test_an_actor_that_the_server_knows_as_another_is_refused(graph: Graph, serv
     assert [branch.name for branch in graph.branches()] == ["main"]
 
 
-def test_a_stream_is_refused_before_rows_are_sent(graph: Graph, server: Server) -> None:
-    with pytest.raises(InvalidInput, match="does not count batches"):
-        a_write(Place(server.uri), Ending(once=("s", 1)))
-    target = Target("node:Person", "append", arrow_schema(columns_of(PERSON)))
-    destination = Destination(Place(server.uri), "main", target, Ending())
-    with pytest.raises(InvalidInput, match="does not count batches"):
-        StreamWriter(destination, "s", columns_of(PERSON))
+@pytest.mark.parametrize("way", ["storage", "server"])
+def test_a_batch_of_a_stream_lands_once(way: str, graph: Graph, server: Server) -> None:
+    place = Place(graph.uri if way == "storage" else server.uri)
+    ending = Ending(once=("a@b's stream", 7))
+    job, parts = a_write(place, ending)
+    again, same = a_write(place, ending)
+    job.finish(parts, ending)
+    landed = omnigraph.open(graph.uri)
+    assert landed.last_batch("a@b's stream") == 7
+    with pytest.raises(AlreadyApplied, match="batch 7 of the stream"):
+        again.finish(same, ending)
+    assert landed.snapshot().version == graph.snapshot().version
+    assert landed.snapshot().count("Person") == 3
     assert [branch.name for branch in graph.branches()] == ["main"]
+    assert graph.collect().spared_transactions == 0
+
+
+@pytest.mark.parametrize("way", ["storage", "server"])
+def test_a_batch_without_rows_is_noted(way: str, graph: Graph, server: Server) -> None:
+    place = Place(graph.uri if way == "storage" else server.uri)
+    ending = Ending(once=("s", 0))
+    for rows in ([], [{"name": "cy", "age": 3}]):
+        schema = columns_of(PERSON)
+        target = Target("node:Person", "merge", arrow_schema(schema))
+        job = begin(place, "main", [target], ending)
+        batches = pa.Table.from_pylist(rows, arrow_schema(schema)).to_batches()
+        part = job.write("node:Person", batches, schema)
+        with pytest.raises(AlreadyApplied) if rows else nullcontext():
+            job.finish([part], ending)
+    assert omnigraph.open(graph.uri).last_batch("s") == 0
+    assert graph.snapshot().count("Person") == 2
+    assert graph.verify().ok

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import omnigraph
 import omnigraph_spark
 from omnigraph.bulk import Target, write_rows
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import MergeConflict
 from omnigraph.graph import Graph
 from omnigraph_flight.config import Config
 from omnigraph_flight.running import Server
@@ -70,12 +70,22 @@ def test_a_table_is_read_in_partitions_of_one_snapshot(
     assert read(spark, server, table="nodes.Thing").count() == 501
 
 
-def test_sql_and_gq_are_answered_by_the_server(spark: SparkSession, server: Server) -> None:
+def test_sql_and_gq_are_answered_by_the_server(
+    spark: SparkSession, server: Server, graph: Graph
+) -> None:
     counted = read(spark, server, query="SELECT i, count(*) AS n FROM Thing GROUP BY i;")
     assert counted.dtypes == [("i", "int"), ("n", "bigint")]
     assert sorted(map(tuple, counted.where("i < 3").collect())) == [(0, 5), (1, 5), (2, 5)]
     text = "query q($i: I32) { match { $t: Thing  $t.i <= $i } return { $t.key as k, $t.i as i } }"
     assert read(spark, server, gq=text, params='{"i": 1}').count() == 10
+    several = f"{text} query all() {{ match {{ $t: Thing }} return {{ count($t) as n }} }}"
+    assert read(spark, server, gq=several, gq_name="q", params='{"i": 1}').count() == 10
+    (row,) = omnigraph_spark.query(spark, server.uri, several, name="all").collect()
+    assert row.n == 500
+    graph.register_queries(several)
+    assert read(spark, server, gq_name="q", params='{"i": 1}').count() == 10
+    with pytest.raises(Exception, match="no stored query 'q\\(\\)'"):
+        read(spark, server, gq_name="q()")
 
 
 class Counted:
@@ -123,14 +133,6 @@ def test_columns_are_known_without_running_the_query(spark: SparkSession, server
     cubed = "SELECT a.key AS k, b.i + c.i AS n FROM Thing a, Thing b, Thing c ORDER BY n"
     assert read(spark, server, query=cubed).dtypes == [("k", "string"), ("n", "int")]
     assert counted.sent()[1] <= 1  # the commit that it is pinned to
-
-
-@pytest.mark.parametrize("options", [{"changes": "true"}, {"changes": "true", "node": "Thing"}])
-def test_what_a_server_does_not_do_is_refused_clearly(
-    spark: SparkSession, server: Server, options: dict[str, str]
-) -> None:
-    with pytest.raises(Exception, match="not through a server"):
-        read(spark, server, **options)
 
 
 def test_filters_and_columns_reach_the_server(spark: SparkSession, server: Server) -> None:
@@ -183,7 +185,7 @@ def test_what_the_server_refuses_leaves_nothing(
 ) -> None:
     before = graph.snapshot().commit
     with (
-        pytest.raises(InvalidInput, match="orphan_edge"),
+        pytest.raises(MergeConflict, match="orphan_edge"),
         omnigraph_spark.graph_write(spark, server.uri) as w,
     ):
         w.node("Thing", spark.createDataFrame([("new",)], "key string"))

@@ -20,6 +20,8 @@ QUERY = (
     "return { $m as id, $m.body as body } }"
 )
 
+SEVERAL = f"query all() {{ match {{ $n: Note }} return {{ $n.slug as slug }} }} {QUERY}"
+
 
 @pytest.fixture
 def notes(tmp_path: Path) -> omnigraph_sql.Connection:
@@ -53,6 +55,8 @@ def notes(tmp_path: Path) -> omnigraph_sql.Connection:
         ("of($1)", ["kite"]),
         (f"gq('{QUERY}', '{{\"slug\": \"kite\"}}')", None),
         (f"gq('{QUERY}', ?)", ['{"slug": "kite"}']),
+        (f"gq('{SEVERAL}', '{{\"slug\": \"kite\"}}', name => 'of')", None),
+        (f"gq('{SEVERAL}', '{{\"slug\": \"kite\"}}', 'of')", None),
         (f"gq('{QUERY}', ?)", [{"slug": "kite"}]),
     ],
 )

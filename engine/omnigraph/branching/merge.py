@@ -23,7 +23,7 @@ from omnigraph.storage.branches import delete_branch, is_hidden
 from omnigraph.storage.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.moments import branch_name, resolve
-from omnigraph.storage.plan import HeadMoved, PublishPlan, require_unprotected
+from omnigraph.storage.plan import HeadMoved, PublishPlan, require_new, require_unprotected
 from omnigraph.storage.publish import PAUSE_SECONDS
 from omnigraph.storage.values import MAIN, Commit, Head
 
@@ -38,6 +38,8 @@ class MergeRequest:
     delete_source: bool = False
     actor: str | None = None
     message: str | None = None
+    once: tuple[str, int] | None = None
+    """A stream and the number of its batch, which lands at most once, and leaves a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def merge_request(
     delete_source: bool = False,
     actor: str | None = None,
     message: str | None = None,
+    once: tuple[str, int] | None = None,
 ) -> MergeRequest:
     """A checked request."""
     for name, given, known in (
@@ -117,6 +120,7 @@ def merge_request(
         delete_source,
         actor,
         message,
+        once,
     )
 
 
@@ -170,8 +174,10 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
         require_unprotected(target)
     error = _delete_error(source) if request.delete_source else None
     deletes = source if request.delete_source and error is None else None
+    require_new(target, request.once)
     base = find_base(store, source, target)
-    if base == source.commit:
+    nothing_new = base == source.commit
+    if nothing_new and request.once is None:
         if deletes is not None:
             delete_branch(store, source.branch, only=source)
         return _up_to_date(request, deleted=deletes is not None, error=error)
@@ -191,7 +197,7 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
                 relies_on=frozenset(),
                 actor=request.actor,
                 message=request.message or f"merge {request.source}",
-                merged=source.commit,
+                merged=None if nothing_new else source.commit,
                 direct=is_hidden(source.branch),  # the work of one write, not a branch of users
                 schema=prepared.schema,
                 definitions={
@@ -202,6 +208,7 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
                 only_on_base=True,
                 deletes=deletes,
                 registration=stage.registration,
+                once=request.once,
             )
             published = store.publisher.publish(plan, first=first)
         finally:

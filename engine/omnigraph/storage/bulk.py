@@ -22,8 +22,11 @@ from omnigraph.errors import (
     ReadSetConflict,
     StorageError,
 )
+from omnigraph.schema import Catalog, EdgeType
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.part_survey import PartSurvey
 from omnigraph.storage.plain_tables import PREFIX
 from omnigraph.storage.plan import applied
 from omnigraph.storage.reading import TableVersion
@@ -38,6 +41,11 @@ _OPERATIONS: Mapping[BulkMode, Literal["insert", "upsert", "overwrite"]] = {
     "merge": "upsert",
     "overwrite": "overwrite",
 }
+
+
+MANY_ROWS = 16 << 20
+"""More rows than these of types with @unique or @card are validated in parts, unless somebody else
+is asked to survey them."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +211,11 @@ def finish(
     survey: Survey | None = None,
 ) -> Commit | None:
     """Validate what the files hold and publish all of it in one commit; none if it is nothing."""
+    by_table: dict[str, list[StagedFiles]] = {target.table_key: [] for target in job.targets}
+    for staged in files:
+        by_table[staged.table_key].append(staged)
+    if survey is None and _needs_parts(job, by_table):
+        survey = PartSurvey(store.tables, store.root, store.options)
     txn = WriteTxn(
         store,
         job.branch,
@@ -215,15 +228,28 @@ def finish(
     )
     try:
         _require_same(txn, job)
-        by_table: dict[str, list[StagedFiles]] = {target.table_key: [] for target in job.targets}
-        for staged in files:
-            by_table[staged.table_key].append(staged)
         for target in job.targets:
             _adopt(txn, target, by_table[target.table_key])
     except BaseException:
         txn.abort()
         raise
     return txn.commit()
+
+
+def _needs_parts(job: BulkJob, files: Mapping[str, Sequence[StagedFiles]]) -> bool:
+    """Whether there are rules for which `validation` would hold the values of too many rows."""
+    catalog = Catalog.from_json(dict(job.catalog))
+    ruled = (
+        target.table_key
+        for target in job.targets
+        if target.plain_name is None and _has_rules(catalog.type_for(target.table_key))
+    )
+    return sum(staged.rows for key in ruled for staged in files[key]) > MANY_ROWS
+
+
+def _has_rules(type_: GraphType) -> bool:
+    counted = isinstance(type_, EdgeType) and not type_.cardinality.is_free
+    return counted or bool(type_.uniques)
 
 
 def abandon(store: GraphStore, job: BulkJob) -> None:

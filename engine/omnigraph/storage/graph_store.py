@@ -64,13 +64,13 @@ class GraphStore:
         retry_budget: int,
     ) -> None:
         self.root = root
+        self.options = options
         self.manifest = manifest
         self.tables = tables
         self.raw = RawStore(root, options)
         self.publisher = Publisher(root, manifest, view, retry_budget)
         self.workers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-stage")
         self.writers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-write")
-        self._options = options
         self._schemas: BoundedCache[str, tuple[SchemaRecord, Catalog]] = BoundedCache(64)
         self._commits: BoundedCache[str, Commit] = BoundedCache(1024)
         self._ready_lock = threading.Lock()

@@ -38,6 +38,7 @@ def query(
     place = place_of(settings)
     if place.served:
         asked = {**settings, "gq": text, "params": json.dumps(dict(params or {})), "at": at}
+        asked |= {"gq_name": name} if name is not None else {}
         return spark.read.format("omnigraph").options(**asked).load()
     moment = pinned(place, at)
     compiled = compile_query(text, _catalog(settings, moment), name)

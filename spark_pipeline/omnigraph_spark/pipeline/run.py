@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.graph import Graph
+from omnigraph_spark.pipeline.branches import branches_of
 from omnigraph_spark.pipeline.expectations import Judged, judge
 from omnigraph_spark.pipeline.model import Check, Pipeline, Source
 from omnigraph_spark.places import place_of
 from omnigraph_spark.sparktypes import for_spark, spark_schema
 from omnigraph_spark.writing.graph_write import graph_write
+from omnigraph_spark.writing.jobs import cleaning
 
-KEPT = "7d"
 Progress = Callable[[str], None]
 
 
@@ -58,33 +59,27 @@ def run(
 ) -> PipelineReport:
     """Run a pipeline; raises `PipelineFailed`, or what the graph refuses, and publishes nothing."""
     session = spark.newSession()
-    graph = place_of({"uri": pipeline.graph, **pipeline.options}).graph()
+    branches = branches_of(place_of({"uri": pipeline.graph, **pipeline.options}))
     judged = _judged(session, pipeline, on_progress)
     working = f"pipeline/{pipeline.name}-{uuid.uuid4().hex[:8]}"
-    # The branch of a run that was killed goes with a later collection.
-    graph.create_branch(working, pipeline.branch, ttl=KEPT, owner="pipeline")
+    message = pipeline.message or f"pipeline {pipeline.name}"
+    branches.create(working, pipeline.branch)
     try:
-        rows = _write(session, pipeline, judged, working, on_progress)
+        rows = _write(session, pipeline, judged, working, message, on_progress)
         _refuse_broken(judged)
         for check in pipeline.checks:
             on_progress(f"checking {check.name}")
-            _require(session, graph, check, working)
+            _require(session, check, branches.answer(working, check))
         on_progress(f"publishing to {pipeline.branch}")
-        merged = graph.merge(
-            working,
-            pipeline.branch,
-            delete_source=True,
-            actor=pipeline.actor,
-            message=pipeline.message or f"pipeline {pipeline.name}",
-        )
+        commit = branches.publish(working, pipeline.branch, message, pipeline.actor)
     except BaseException:
-        graph.delete_branch(working)
+        with cleaning(f"branch {working}"):
+            branches.drop(working)
         raise
-    commit = merged.commit
     return PipelineReport(
         pipeline.name,
         pipeline.branch,
-        commit.id if commit is not None else None,
+        commit,
         rows,
         _counts(judged, "drop"),
         _counts(judged, "quarantine"),
@@ -125,13 +120,14 @@ def _write(
     pipeline: Pipeline,
     judged: list[Judged],
     branch: str,
+    message: str,
     on_progress: Progress,
 ) -> dict[str, int]:
     writing = graph_write(
         spark,
         pipeline.graph,
         branch,
-        message=pipeline.message or f"pipeline {pipeline.name}",
+        message=message,
         actor=pipeline.actor,
         options=pipeline.options,
         on_progress=on_progress,
@@ -171,10 +167,8 @@ def _counts(judged: list[Judged], otherwise: str) -> dict[str, dict[str, int]]:
 # --------------------------------------------------------------------------- checks
 
 
-def _require(spark: SparkSession, graph: Graph, check: Check, branch: str) -> None:
-    result = graph.query(check.gq, params=dict(check.params), at=branch)
-    schema = spark_schema(result.schema)
-    answer = result.to_arrow()
+def _require(spark: SparkSession, check: Check, answer: pa.Table) -> None:
+    schema = spark_schema(answer.schema)
     rows = [
         tuple(row.values())
         for batch in for_spark(answer.to_batches(), schema)

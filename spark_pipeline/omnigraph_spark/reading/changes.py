@@ -14,11 +14,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-import omnigraph
-from omnigraph.branching.differences import Changes
 from omnigraph.branching.entries import ENTRY_SCHEMA
 from omnigraph.errors import InvalidInput, Reclaimed
 from omnigraph_spark.places import Place
+from omnigraph_spark.reading.histories import CommitPart, History, history_of
 from omnigraph_spark.sparktypes import for_spark
 
 COMMIT_COLUMNS = pa.schema(
@@ -29,16 +28,6 @@ COMMIT_COLUMNS = pa.schema(
     ]
 )
 CHANGE = pa.field("_change", pa.string())
-
-
-@dataclass
-class CommitPart(InputPartition):
-    """What one commit changed."""
-
-    commit: str
-    parent: str
-    version: int
-    micros: int
 
 
 @dataclass(frozen=True)
@@ -55,27 +44,31 @@ class ChangeReading:
 
     # ------------------------------------------------------------------ what there is
 
+    @property
+    def history(self) -> History:
+        return history_of(self.place)
+
     def schema(self) -> pa.Schema:
         """Of one type: its columns after the change, or before it if the entity is gone."""
         if self.table_key is None:
             return pa.schema([*COMMIT_COLUMNS, *(f for f in ENTRY_SCHEMA if f.name != "type_id")])
-        columns = self.place.graph().snapshot(self.branch).schema(self.table_key)
+        columns = self.history.columns(self.branch, self.table_key)
         return pa.schema([*COMMIT_COLUMNS, CHANGE, *columns])
 
     def head(self) -> str:
         """The newest commit of the branch."""
-        return self.place.graph().snapshot(self.branch).commit
+        return self.history.commit(self.branch)
 
     def between(self, since: str, until: str) -> list[CommitPart]:
         """The commits after one up to another, oldest first."""
         found: list[CommitPart] = []
         wanted = False
-        for commit in self.place.graph().commits(self.branch):
-            wanted = wanted or commit.id == until
-            if commit.id == since:
+        for part in self.history.commits(self.branch):
+            wanted = wanted or part.commit == until
+            if part.commit == since:
                 return found[::-1]
-            if wanted and commit.parent is not None:
-                found.append(_part(commit))
+            if wanted and part.parent is not None:
+                found.append(part)
         raise Reclaimed(
             f"{self.branch} has no commit {since} any more",
             hint="Start the stream anew, with another checkpoint.",
@@ -95,17 +88,15 @@ class ChangeReading:
 
     def rows(self, part: CommitPart) -> Iterator[pa.RecordBatch]:
         """What a commit changed."""
-        graph, key = self.place.graph(), self.table_key
+        history, key = self.history, self.table_key
         before, after = f"{self.branch}@{part.parent}", f"{self.branch}@{part.commit}"
-        types = None if key is None else [key]
-        diff = graph.diff(before, after, types=types, kinds=("node", "edge"))
         if key is None:
-            for batch in diff.batches():
+            for batch in history.entries(before, after):
                 yield _with_commit(batch.drop_columns(["type_id"]), part)
             return
-        target = pa.schema([CHANGE, *graph.snapshot(self.branch).schema(key)])
-        for changes in diff.changes():
-            for batch in _typed(changes, target):
+        target = pa.schema([CHANGE, *history.columns(self.branch, key)])
+        for op, rows in history.changed(before, after, key):
+            for batch in _typed(op, rows, target):
                 yield _with_commit(batch, part)
 
 
@@ -115,12 +106,6 @@ class CommitPartOf(InputPartition):
 
     part: CommitPart
     columns: tuple[str, ...]
-
-
-def _part(commit: omnigraph.Commit) -> CommitPart:
-    assert commit.parent is not None
-    micros = pa.scalar(commit.time, pa.timestamp("us", "UTC")).value
-    return CommitPart(commit.id, commit.parent, commit.version, micros)
 
 
 def _with_commit(batch: pa.RecordBatch, part: CommitPart) -> pa.RecordBatch:
@@ -133,20 +118,14 @@ def _with_commit(batch: pa.RecordBatch, part: CommitPart) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*columns, *batch.columns], schema=schema)
 
 
-def _typed(changes: Changes, target: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _typed(op: str, rows: pa.Table, target: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Changed entities in the columns that the type has today."""
-    kinds = (
-        ("insert", changes.inserted),
-        ("update", changes.updated_after),
-        ("delete", changes.deleted),
-    )
-    for name, rows in kinds:
-        arrays = [pa.repeat(pa.scalar(name), rows.num_rows)]
-        for field in list(target)[1:]:
-            known = field.name in rows.schema.names
-            column = rows.column(field.name) if known else pa.nulls(rows.num_rows, field.type)
-            arrays.append(column.cast(field.type))
-        yield from pa.Table.from_arrays(arrays, schema=_nullable(target)).to_batches()
+    arrays = [pa.repeat(pa.scalar(op), rows.num_rows)]
+    for field in list(target)[1:]:
+        known = field.name in rows.schema.names
+        column = rows.column(field.name) if known else pa.nulls(rows.num_rows, field.type)
+        arrays.append(column.cast(field.type))
+    yield from pa.Table.from_arrays(arrays, schema=_nullable(target)).to_batches()
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -181,16 +160,16 @@ class ChangeStream(DataSourceStreamReader):
 
 def change_reading(place: Place, options: Any, table_key: str | None) -> ChangeReading:  # noqa: ANN401
     """What the options `from`, `at` and `branch` ask for."""
-    graph = place.graph()
+    history = history_of(place)
     branch = options.get("branch") or options.get("at", "main").partition("@")[0]
     at, start = options.get("at"), options.get("from", "now")
     if start == "now":
-        since = graph.snapshot(branch).commit
+        since = history.commit(branch)
     elif start == "beginning":
-        since = graph.commits(branch)[-1].id
+        since = history.commits(branch)[-1].commit
     else:
-        since = graph.snapshot(start if "@" in start else f"{branch}@{start}").commit
+        since = history.commit(start if "@" in start else f"{branch}@{start}")
     if at is not None and "@" not in at and at != branch:
         raise InvalidInput(f"{at!r} is no moment of {branch}", hint="Leave `branch` out.")
-    until = graph.snapshot(at).commit if at is not None and "@" in at else None
+    until = history.commit(at) if at is not None and "@" in at else None
     return ChangeReading(place, branch, since, until, table_key)

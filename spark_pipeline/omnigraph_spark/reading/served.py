@@ -10,7 +10,7 @@ from pyspark.sql.datasource import Filter, InputPartition
 
 from omnigraph_spark.places import Place
 from omnigraph_spark.reading.filters import condition_of
-from omnigraph_spark.served import asking, connected, quoted
+from omnigraph_spark.served import connected, quoted
 
 DEFAULT_PARTITIONS = 16
 """How many partitions are asked for; a server gives fewer when a table has fewer fragments."""
@@ -34,7 +34,7 @@ class ServedQuery:
 
     def schema(self) -> pa.Schema:
         place, moment = self.place, self.moment
-        with asking(), connected(place, moment) as server, server.cursor() as cursor:
+        with connected(place, moment) as server, server.cursor() as cursor:
             return cursor.adbc_execute_schema(f"SELECT * FROM {self.relation}")
 
     def parts(self, columns: Sequence[str], filters: Iterable[Filter]) -> list[InputPartition]:
@@ -46,7 +46,7 @@ class ServedQuery:
         if condition is not None:
             sql += f" WHERE {condition}"
         at = connected(self.place, self.moment, slices=wanted)
-        with asking(), at as server, server.cursor() as cursor:
+        with at as server, server.cursor() as cursor:
             descriptors, _ = cursor.adbc_execute_partitions(sql)
         return [ServedPartition(descriptor) for descriptor in descriptors]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from omnigraph.errors import InvalidInput, TransactionExpired
+from omnigraph.errors import TransactionExpired
 from omnigraph_spark.places import Place
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Job(Protocol):
         """On an executor: put rows where nobody sees them."""
 
     def finish(self, parts: Iterable[Part], ending: Ending) -> Commit | None:
-        """On the driver: make exactly these parts visible, at once."""
+        """On the driver: make exactly these parts visible, at once. The job is over then, or if it
+        is refused."""
 
     def abandon(self) -> None:
         """Give everything up. Never fails: collections take what could not be removed."""
@@ -102,16 +103,5 @@ def begin(place: Place, branch: str, targets: Sequence[Target], ending: Ending) 
     if place.served:
         from omnigraph_spark.writing.served import begin_served
 
-        if ending.once is not None:
-            refuse_stream(place)
         return begin_served(place, branch, targets, ending.actor)
     return StorageJob(place, place.graph().begin_bulk(targets, branch=branch, actor=ending.actor))
-
-
-def refuse_stream(place: Place) -> None:
-    """Refuse batches that are to land once where nobody counts them."""
-    if place.served:
-        raise InvalidInput(
-            "a stream cannot be written through a server: it does not count batches",
-            hint="Use the storage uri of the graph.",
-        )

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from omnigraph.bulk import Target, refuse_merge
 from omnigraph.errors import InvalidInput
 from omnigraph_spark.places import Place
-from omnigraph_spark.served import asking, connected, quoted, relation, text_literal
+from omnigraph_spark.served import connected, quoted, relation, text_literal
 from omnigraph_spark.sparktypes import arrow_schema
 from omnigraph_spark.writing.jobs import Ending, Part, cleaning
 
@@ -89,6 +89,12 @@ class ServedJob:
 
     def finish(self, parts: Iterable[Part], ending: Ending) -> None:
         """Take over the tables of finished tasks in one transaction."""
+        try:
+            self._take_over(parts, ending)
+        finally:
+            self.abandon()
+
+    def _take_over(self, parts: Iterable[Part], ending: Ending) -> None:
         found = [part for part in parts if part.rows]
         named = {
             goal.target.table_key: [
@@ -102,7 +108,10 @@ class ServedJob:
             for goal in self.goals
             if goal.target.plain_name is not None
         }
-        with asking(), connected(self.place, self.branch, autocommit=False) as connection:
+        with connected(self.place, self.branch, autocommit=False) as connection:
+            if ending.once is not None:
+                stream, batch = ending.once
+                _run(connection, f"SET commit_once = {text_literal(f'{stream}@{batch}')}")
             if ending.message is not None:
                 _run(connection, f"SET commit_message = {text_literal(ending.message)}")
             for goal in sorted(self.goals, key=_place):
@@ -110,7 +119,6 @@ class ServedJob:
                 for sql in statements(self.staging, goal, named[key], examples.get(key)):
                     _run(connection, sql)
             connection.commit()
-        self.abandon()
 
     def _example(self, target: Target) -> str:
         """A table that says which columns there are, where no task had rows.
@@ -121,7 +129,7 @@ class ServedJob:
         nulls = [pa.nulls(1, field.type) for field in target.columns]
         rows = pa.Table.from_arrays(nulls, names=target.columns.names)
         name = f"t{uuid.uuid4().hex}"
-        with asking(), connected(self.place, self.staging) as server, server.cursor() as cursor:
+        with connected(self.place, self.staging) as server, server.cursor() as cursor:
             cursor.adbc_ingest(name, rows, mode="create", db_schema_name=STAGING)
         return name
 
@@ -136,7 +144,7 @@ def begin_served(
 ) -> ServedJob:
     """Make the branch of a job, once everything that it asks for is known to be there."""
     staging = f"spark/{uuid.uuid4().hex}"
-    with asking(), connected(place, branch) as connection:
+    with connected(place, branch) as connection:
         _require_actor(connection, actor)
         goals = tuple(_goal(connection, target) for target in targets)
         made = f"CREATE BRANCH {quoted(staging)} FROM {quoted(branch)}"

@@ -20,7 +20,7 @@ from omnigraph.errors import AlreadyApplied, InvalidInput
 from omnigraph_spark.places import Place, place_of
 from omnigraph_spark.sparktypes import arrow_schema
 from omnigraph_spark.writing.graph_write import MODES
-from omnigraph_spark.writing.jobs import Ending, Job, Part, begin, refuse_stream
+from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
 
 Messages = list[WriterCommitMessage | None]
 
@@ -97,7 +97,6 @@ class StreamWriter(DataSourceStreamArrowWriter):
     """
 
     def __init__(self, destination: Destination, stream: str, schema: StructType) -> None:
-        refuse_stream(destination.place)
         self._destination = destination
         self._stream = stream
         self._schema = schema

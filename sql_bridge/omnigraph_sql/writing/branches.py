@@ -108,8 +108,9 @@ def drop_branch(connection: Connection, body: str) -> int:
 
 
 def merge_branch(connection: Connection, body: str) -> int:
-    """MERGE BRANCH a [INTO b] [ON CONFLICT ours|theirs] [DROP SOURCE]"""
-    said = split(body, [("INTO",), ("ON", "CONFLICT"), ("DROP", "SOURCE")], connection.dialect)
+    """MERGE BRANCH a [INTO b] [ON CONFLICT ours|theirs] [DROP SOURCE] [WITH MESSAGE 'text']"""
+    clauses = [("INTO",), ("ON", "CONFLICT"), ("DROP", "SOURCE"), ("WITH", "MESSAGE")]
+    said = split(body, clauses, connection.dialect)
     source = _required(said[""], "MERGE BRANCH a INTO b")
     connection.pins().touch("branch", source)
     connection.pins().touch("branch", said.get("INTO", connection.catalog))
@@ -119,6 +120,7 @@ def merge_branch(connection: Connection, body: str) -> int:
         on_conflict=_policy(said.get("ON CONFLICT", "fail")),
         delete_source="DROP SOURCE" in said,
         actor=connection.user,
+        message=said.get("WITH MESSAGE"),
     )
     return 0
 

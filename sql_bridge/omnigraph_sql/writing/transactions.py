@@ -6,7 +6,7 @@ one publish on the target and takes the branch away. A savepoint is a commit of 
 
 from __future__ import annotations
 
-from omnigraph.errors import InvalidInput, MergeConflict, NotFound
+from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound
 from omnigraph.graph import Graph
 from omnigraph.schema.keys import new_ulid
 from omnigraph.storage.snapshot import Snapshot
@@ -50,6 +50,7 @@ class SessionTransaction:
         self.branch: str | None = None
         self.message: str | None = None
         """Of the commit; the statements, if none is given."""
+        self._once: tuple[str, int] | None = None
 
     def writable(self) -> str:
         """The hidden branch; forked now if this is the first write."""
@@ -66,6 +67,15 @@ class SessionTransaction:
     def note(self, text: str) -> None:
         """Remember a statement for the message of the commit."""
         self._texts.append(text)
+
+    def is_batch(self, stream: str, batch: int) -> None:
+        """Let the commit land once, as a batch of a stream; refused if it has landed already.
+
+        Now, not at the end: rows that are there would be refused as such before.
+        """
+        if self._graph.last_batch(stream, branch=self.catalog) >= batch:
+            raise AlreadyApplied(self.catalog, stream, batch)
+        self._once = (stream, batch)
 
     def _fork(self, moment: str) -> str:
         name = PREFIX + new_ulid()
@@ -109,10 +119,16 @@ class SessionTransaction:
     # ------------------------------------------------------------------ ending
 
     def commit(self) -> Commit | None:
-        """Merge the branch into its target, in one publish; none when nothing was written."""
+        """Merge the branch into its target, in one publish; none when nothing was written.
+
+        A batch of a stream is noted on the target in any case.
+        """
+        if self._once is not None:
+            self.writable()
         if self.branch is None:
             return None
-        if self._graph.snapshot(self.branch).commit == self.base.commit:
+        unchanged = self._graph.snapshot(self.branch).commit == self.base.commit
+        if unchanged and self._once is None:
             self._drop()
             return None
         try:
@@ -121,7 +137,8 @@ class SessionTransaction:
                 self.catalog,
                 delete_source=True,
                 actor=self._user,
-                message="; ".join(self._texts) if self.message is None else self.message,
+                message=self._told(),
+                once=self._once,
             )
         except BaseException as error:
             self._drop()
@@ -130,6 +147,13 @@ class SessionTransaction:
             raise
         self.branch = None
         return merged.commit
+
+    def _told(self) -> str:
+        """The message of the commit."""
+        if self.message is not None:
+            return self.message
+        unsaid = [f"batch {self._once[1]} of {self._once[0]}"] if self._once is not None else []
+        return "; ".join(self._texts or unsaid)
 
     def rollback(self) -> None:
         """Forget everything."""

@@ -82,6 +82,7 @@ def test_no_way_leads_to_a_type_that_may_not_be_read(guarded: Server, sql: str) 
         "CREATE BRANCH b",
         "DROP BRANCH bobs",
         "MERGE BRANCH bobs INTO main",
+        "BEGIN; SET commit_once = 'stream@1'; COMMIT",
         'query add() { insert Person { name: "Dee" } }',
         "INSERT INTO bobs.edges.Knows (src, dst) VALUES ('Ann', 'Cid')",
     ],

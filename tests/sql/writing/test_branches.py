@@ -57,7 +57,8 @@ def test_a_replaced_table_merges(session: Session) -> None:
     assert session.rows("SELECT * FROM fresh") == [(3,)]
     assert session.rows("SELECT count(*) FROM u") == [(2,)]
     session.run("USE dev; CREATE OR REPLACE TABLE t AS SELECT 9 AS z; USE main")
-    session.run("MERGE BRANCH dev INTO main DROP SOURCE")
+    session.run("MERGE BRANCH dev INTO main DROP SOURCE WITH MESSAGE 'Ada''s merge'")
+    assert session.graph.commits()[0].message == "Ada's merge"
     assert session.rows("SELECT * FROM t") == [(9,)]
     assert session.graph.verify().ok
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 import omnigraph_sql
-from omnigraph.errors import Conflict, ConstraintViolation, InvalidInput, NotFound, OmniGraphError
+from omnigraph.errors import (
+    AlreadyApplied,
+    Conflict,
+    ConstraintViolation,
+    InvalidInput,
+    MergeConflict,
+    NotFound,
+    OmniGraphError,
+)
 from sql.writing.session import Session
 
 
@@ -48,6 +56,53 @@ def test_a_transaction_may_say_the_message_of_its_commit(session: Session) -> No
     assert (session.graph.commits()[0].message or "").startswith("INSERT INTO Boat")
     with pytest.raises(InvalidInput, match="no transaction is open"):
         session.run("SET commit_message = 'of nothing'")
+
+
+def test_a_transaction_may_be_a_batch_that_lands_once(session: Session) -> None:
+    other = omnigraph_sql.connect(session.graph)
+    for connection, boat in ((session.connection, "Dot"), (other, "Eve")):
+        connection.begin()
+        connection.execute("SET commit_once = 'ada@harbour@7'")
+        connection.execute(f"INSERT INTO Boat (name) VALUES ('{boat}')")
+    assert session.connection.commit() is not None
+    assert session.graph.last_batch("ada@harbour") == 7
+    with pytest.raises(AlreadyApplied):  # found when it was published
+        other.commit()
+    other.begin()
+    with pytest.raises(AlreadyApplied):  # found before its rows are
+        other.execute("SET commit_once = 'ada@harbour@7'")
+    other.rollback()
+    assert names(session) == ["Ada", "Bly", "Cap", "Dot"]
+    assert hidden(session) == []
+
+
+def test_a_batch_that_changes_nothing_is_noted(session: Session) -> None:
+    before = session.graph.snapshot()
+    session.run("BEGIN; SET commit_once = 'harbour@0'; COMMIT")
+    session.run("BEGIN; SET commit_once = 'harbour@1'; DELETE FROM Boat WHERE name = 'Z'; COMMIT")
+    assert session.graph.last_batch("harbour") == 1
+    assert session.commits() == before.version + 2
+    assert session.graph.commits()[1].message == "batch 0 of harbour"
+    assert session.graph.commits()[0].parents == (session.graph.commits()[1].id,)
+    assert hidden(session) == []
+    assert session.graph.verify().ok
+
+
+@pytest.mark.parametrize("text", ["7", "@7", "harbour@", "harbour@-1", "harbour@x", "harbour"])
+def test_what_is_no_batch_is_refused(session: Session, text: str) -> None:
+    session.run("BEGIN")
+    with pytest.raises(InvalidInput, match="is no batch"):
+        session.run(f"SET commit_once = '{text}'")
+
+
+def test_what_a_commit_meets_is_told_without_the_hidden_branch(session: Session) -> None:
+    session.run("BEGIN")
+    session.run("INSERT INTO Boat (name) VALUES ('Dot')")
+    session.graph.load(b'{"type":"Boat","data":{"name":"Dot","crew":9}}')
+    with pytest.raises(MergeConflict, match="^the transaction cannot be committed to main") as met:
+        session.run("COMMIT")
+    assert "__txn" not in str(met.value)
+    assert "Begin a new transaction" in str(met.value.hint)
 
 
 def test_others_see_nothing_before_the_commit(session: Session) -> None:
