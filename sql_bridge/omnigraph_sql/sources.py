@@ -59,19 +59,27 @@ def _results(query: exp.Expr | None, scope: Scope) -> list[str] | None:
                 return None
             found.append(one.alias_or_name)
             continue
-        star = one.this if isinstance(one, exp.Column) else one
-        if any(star.args.get(k) for k in ("except_", "replace", "rename")):
+        names = star_names(one, query, scope)
+        if names is None:
             return None
-        for source in sources_of(query):
-            if (
-                isinstance(one, exp.Column)
-                and source.alias_or_name.casefold() != one.table.casefold()
-            ):
-                continue
+        found += names
+    return found
+
+
+def star_names(star: exp.Expr, select: exp.Select, scope: Scope) -> list[str] | None:
+    """What `*` or `t.*` of a SELECT stands for; none where only the engine knows."""
+    table = star.table.casefold() if isinstance(star, exp.Column) else None
+    said = star.this if isinstance(star, exp.Column) else star
+    if said.args.get("rename"):
+        return None
+    hidden = {column.name.casefold() for column in said.args.get("except_") or []}
+    found: list[str] = []
+    for source in sources_of(select):
+        if table is None or source.alias_or_name.casefold() == table:
             names = names_of(source, scope)
             if names is None:
                 return None
-            found += names
+            found += [name for name in names if name.casefold() not in hidden]
     return found
 
 

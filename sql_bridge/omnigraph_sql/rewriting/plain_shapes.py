@@ -7,7 +7,6 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.rewriting.all_rows import all_rows
 from omnigraph_sql.rewriting.keep_recursive_columns import keep_recursive_columns
 from omnigraph_sql.scope import Scope
 
@@ -26,11 +25,6 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
         keep_recursive_columns(cte)
-    for operation in list(tree.find_all(exp.Except, exp.Intersect)):
-        counted = all_rows(operation)
-        tree = counted if operation is tree else tree
-        if operation.parent is not None:
-            operation.replace(counted)
     for text in list(tree.find_all(exp.ByteString)) if scope.dialect == "postgres" else []:
         text.replace(exp.Literal.string(_unescaped(str(text.this))))
     for collated in list(tree.find_all(exp.Collate)):
