@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import duckdb
+import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.engine_sql import dialect
 from sql.conftest import rows, table
 
 
@@ -86,7 +89,7 @@ def test_rows_that_are_there_more_than_once_are_counted(
         found = table(shared_connection, sql).column(0).to_pylist()
     finally:
         shared_connection.dialect = "postgres"
-    assert sorted(found) == sorted(row[0] for row in duckdb.sql(sql).fetchall())
+    assert sorted(found) == sorted(row[0] for row in duckdb.execute(sql).fetchall())
 
 
 def test_rows_that_are_kept_or_seen_through_a_view_are_counted_too(
@@ -106,3 +109,42 @@ def test_sides_of_different_widths_are_told(shared_connection: omnigraph_sql.Con
     with pytest.raises(InvalidInput, match="1 columns stands beside one of 2") as failure:
         shared_connection.execute("SELECT 1 EXCEPT ALL SELECT 1, 2")
     assert failure.value.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "elements"),
+    [
+        ("SELECT a + 0 FROM {} ORDER BY -b", [2, 1, 3]),
+        ("SELECT b AS a FROM {} ORDER BY t.a", [2, 3, 1]),
+        ("SELECT b AS a FROM {} ORDER BY a", [1, 2, 3]),
+        ("SELECT a FROM {} ORDER BY t.a DESC", [3, 2, 1]),
+        ("SELECT a FROM {} ORDER BY b", [3, 1, 2]),
+        ("SELECT -a FROM {} ORDER BY -a", [-3, -2, -1]),
+        ("SELECT DISTINCT a FROM {} ORDER BY 1 DESC", [3, 2, 1]),
+    ],
+)
+def test_an_array_is_sorted_by_what_it_says(
+    shared_connection: omnigraph_sql.Connection, query: str, elements: list[int]
+) -> None:
+    array = f"ARRAY({query.format('(VALUES (1, 2), (2, 3), (3, 1)) t(a, b)')})"
+    assert table(shared_connection, f"SELECT {array} AS v").to_pydict() == {"v": [elements]}
+
+
+def test_a_select_is_looked_through_once_for_all_its_casts(
+    shared_connection: omnigraph_sql.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    look = dialect._computes_groups  # noqa: SLF001
+
+    def counted(select: exp.Select) -> bool:
+        looks.append(select)
+        return look(select)
+
+    monkeypatch.setattr(dialect, "_computes_groups", counted)
+    casts = ", ".join(f"CAST(age AS BIGINT) AS c{place}" for place in range(50))
+    shared_connection.prepare(f"SELECT {casts} FROM person").result_schema  # noqa: B018
+    assert len(looks) == 1
+    found = table(
+        shared_connection, "SELECT age, CAST(age AS BIGINT) AS a FROM person GROUP BY 1, 2"
+    )
+    assert found.schema.types == [pa.int32(), pa.int64()]

@@ -204,8 +204,7 @@ def _collect(array: exp.Array) -> None:
     first.set("expressions", [exp.alias_(value.unalias(), "element")])
     order = query.args.get("order")
     for place, key in enumerate(order.expressions if order else []):
-        named = key.this.name.casefold() == value.alias_or_name.casefold()
-        if named or key.this in (value.unalias(), exp.Literal.number(1)):
+        if _names(key.this, value) or key.this in (value.unalias(), exp.Literal.number(1)):
             name = "element"
         elif query is not first or query.args.get("distinct"):
             raise InvalidInput(
@@ -223,6 +222,12 @@ def _collect(array: exp.Array) -> None:
         elements = exp.Order(this=elements, expressions=sorts)
     found = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
     array.replace(exp.Subquery(this=exp.select(found).from_(query.subquery("elements"))))
+
+
+def _names(key: exp.Expr, value: exp.Expr) -> bool:
+    """Whether rows are sorted by the name of a result, which has no table."""
+    plain = isinstance(key, exp.Column) and not key.table
+    return plain and key.name.casefold() == value.alias_or_name.casefold()
 
 
 def _is_text(expression: exp.Expr) -> bool:
