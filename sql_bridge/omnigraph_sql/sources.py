@@ -27,7 +27,7 @@ def columns_of(source: exp.Expr, scope: Scope) -> frozenset[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return frozenset(name.casefold() for name in registered.names)
-        return _given(_cte(source))
+        return _given(cte_of(source))
     return _given(source.this) if isinstance(source, exp.Subquery) else None
 
 
@@ -43,7 +43,7 @@ def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return list(registered.names)
-        return _results(_cte(source), scope)
+        return _results(cte_of(source), scope)
     return _results(source.this, scope) if isinstance(source, exp.Subquery) else None
 
 
@@ -165,7 +165,7 @@ def _given(query: exp.Expr | None) -> frozenset[str] | None:
     return frozenset(select.alias_or_name.casefold() for select in query.selects)
 
 
-def _cte(table: exp.Table) -> exp.Expr | None:
+def cte_of(table: exp.Table) -> exp.Expr | None:
     """The query of the WITH that a table names."""
     node = table.parent
     while node is not None:
