@@ -37,8 +37,8 @@ def refusal(error: Error) -> OmniGraphError:
     """The error that a server's answer stands for, with its code, its words and its hint.
 
     Classes that share a code come as the one they have in common, a `ConstraintViolation` as
-    `InvalidInput`. Facts do not travel: there are no `details`, nor attributes that only a constructor of the class
-    sets.
+    `InvalidInput`. Facts do not travel: there are no `details`, nor attributes that only a
+    constructor of the class sets.
     """
     words = _words(error)
     coded = _CODED.match(words)
