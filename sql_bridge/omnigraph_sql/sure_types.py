@@ -23,7 +23,11 @@ _TELLING = (
     exp.Date,
 )
 """What has a type of its own, whatever it is made of."""
-_KEEPING = (exp.Paren, exp.Neg, exp.Alias, exp.Abs, exp.Min, exp.Max, exp.Nullif)
+_KEEPING = (
+    *(exp.Paren, exp.Neg, exp.Alias, exp.Abs, exp.Nullif),
+    *(exp.Min, exp.Max, exp.Filter, exp.Window, exp.IgnoreNulls, exp.RespectNulls),
+    *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue),
+)
 """What has the type of its first part."""
 
 
@@ -54,16 +58,19 @@ class SureTypes:
                 return self._column(select, table, name) if select is not None else None
             case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod() | exp.Div():
                 return self._computed(expression)
-            case exp.Coalesce():
-                return _agreed([self.of(e) for e in (expression.this, *expression.expressions)])
+            case exp.Coalesce() | exp.Greatest() | exp.Least():
+                return self._agreed([expression.this, *expression.expressions])
             case exp.Case():
-                values = [*(one.args.get("true") for one in expression.args["ifs"])]
-                default = expression.args.get("default")
-                parts = [*values, *([default] if default is not None else [])]
-                return _agreed([self.of(part) for part in parts])
+                results = [one.args["true"] for one in expression.args["ifs"]]
+                return self._agreed([*results, expression.args.get("default") or exp.null()])
+            case exp.Subquery():
+                return self._at(expression, 0)
         if isinstance(expression, _KEEPING):
             return self.of(expression.this)
         return type_of(expression, self._scope) if isinstance(expression, _TELLING) else None
+
+    def _agreed(self, parts: Sequence[exp.Expr]) -> pa.DataType | None:
+        return _agreed([self.of(part) for part in parts if not isinstance(part, exp.Null)])
 
     def _computed(self, expression: exp.Binary) -> pa.DataType | None:
         left, right = self.of(expression.this), self.of(expression.expression)
@@ -147,6 +154,6 @@ class SureTypes:
 
 def _agreed(types: Sequence[pa.DataType | None]) -> pa.DataType | None:
     """What the engine makes of several types: one that all have, or the widest integer."""
-    if all(type_ in INTEGERS for type_ in types):
+    if types and all(type_ in INTEGERS for type_ in types):
         return max(types, key=INTEGERS.index)
-    return types[0] if all(type_ == types[0] for type_ in types) else None
+    return types[0] if len(set(types)) == 1 else None

@@ -104,6 +104,12 @@ BIG = "(SELECT CAST(2147483647 AS INT) AS i, CAST(5 AS INT) AS j)"
         f"SELECT i / j * j * j FROM {BIG} q",
         f"SELECT i % j + i FROM {BIG} q",
         f"SELECT x + y FROM (SELECT j, i AS x FROM {BIG} r) q(x, y)",
+        f"SELECT lag(j) OVER (ORDER BY n) + i FROM {BIG} q, (VALUES (1), (2)) m(n)",
+        f"SELECT max(i) OVER () + j FROM {BIG} q",
+        f"SELECT max(i) FILTER (WHERE j > 1) + max(j) FROM {BIG} q",
+        f"SELECT (SELECT max(i) FROM {BIG} r) + j FROM {BIG} q",
+        f"SELECT greatest(i, j) + j, CASE WHEN j > 9 THEN j WHEN j > 4 THEN NULL END FROM {BIG} q",
+        f"SELECT CASE WHEN j > 4 THEN i ELSE NULL END + j FROM {BIG} q",
     ],
 )
 def test_an_integer_that_overflows_is_told(
@@ -112,6 +118,19 @@ def test_an_integer_that_overflows_is_told(
     with pytest.raises(InvalidInput, match="does not fit INTEGER") as failure:
         table(shared_connection, sql)
     assert failure.value.hint is not None and "BIGINT" in failure.value.hint
+
+
+def test_an_integer_that_overflows_by_a_parameter_is_told(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    statement = shared_connection.prepare(f"SELECT i - ? + ? AS v FROM {BIG} q")
+    assert statement.parameter_schema.types == [pa.int32()] * 2
+    assert statement.result_schema == pa.schema([("v", pa.int32())])
+    found = statement.execute([5, 4])
+    assert isinstance(found, pa.RecordBatchReader)
+    assert found.read_all().to_pydict() == {"v": [2147483646]}
+    with pytest.raises(InvalidInput, match="does not fit INTEGER"):
+        table(shared_connection, f"SELECT i - ? + ? AS v FROM {BIG} q", [4, 5])
 
 
 def test_a_sum_of_integers_fits_by_what_it_comes_to(

@@ -43,7 +43,10 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
         for cast in list(tree.find_all(exp.Cast)):
             _round(cast, scope)
     types = SureTypes(scope)
-    for node in reversed(list(tree.find_all(exp.Add, exp.Sub, exp.Mul))):
+    computed = list(tree.find_all(exp.Add, exp.Sub, exp.Mul))
+    for node in reversed(computed):
+        _type_parameters(node, types)
+    for node in reversed(computed):
         _give_room(node, types)
     return tree
 
@@ -53,6 +56,13 @@ def _round(cast: exp.Cast, scope: Scope) -> None:
         found = type_of(cast.this, scope)
         if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
             cast.set("this", exp.Round(this=cast.this.copy()))
+
+
+def _type_parameters(node: exp.Expr, types: SureTypes) -> None:
+    """A parameter beside a small integer is one itself, so that the result is looked at."""
+    for side, other in (("this", node.expression), ("expression", node.this)):
+        if isinstance(node.args[side], exp.Parameter) and types.of(other) in _SMALL:
+            _cast(node, side, _SMALL[types.of(other)])
 
 
 def _give_room(node: exp.Expr, types: SureTypes) -> None:
