@@ -8,7 +8,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph_sql.scope import Scope
-from omnigraph_sql.sources import columns_of, sources_of
 from omnigraph_sql.sql_types import arrow_type
 
 
@@ -48,44 +47,6 @@ def type_of(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
             return pa.date32()
         case exp.CurrentTimestamp():
             return pa.timestamp("us", "UTC")
-    return None
-
-
-def sure_type(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
-    """The type of an expression, if it is that of the sources its columns are of."""
-    if isinstance(expression, exp.Column):
-        return _type_in_source(expression, scope)
-    inner = [
-        column
-        for column in expression.find_all(exp.Column)
-        if not isinstance(column.find_ancestor(exp.Cast, exp.Select), exp.Cast)
-    ]
-    if any(_type_in_source(column, scope) != type_of(column, scope) for column in inner):
-        return None
-    return type_of(expression, scope)
-
-
-def _type_in_source(column: exp.Column, scope: Scope) -> pa.DataType | None:
-    """The type that the one source of a column says, through derived tables."""
-    select = column.find_ancestor(exp.Select)
-    sources = sources_of(select) if select is not None else []
-    if column.table:
-        owners = [s for s in sources if s.alias_or_name.casefold() == column.table.casefold()]
-    else:
-        owners = [s for s in sources if column.name.casefold() in (columns_of(s, scope) or ())]
-        if any(columns_of(source, scope) is None for source in sources):
-            return None
-    if len(owners) != 1:
-        return None
-    (owner,) = owners
-    if isinstance(owner, exp.Table):
-        schema = scope.registered.get(owner.name)
-        found = [f.type for f in schema or () if f.name.casefold() == column.name.casefold()]
-        return found[0] if len(found) == 1 else None
-    if isinstance(owner, exp.Subquery) and isinstance(owner.this, exp.Select):
-        for one in owner.this.expressions:
-            if one.alias_or_name.casefold() == column.name.casefold():
-                return sure_type(one.unalias(), scope)
     return None
 
 

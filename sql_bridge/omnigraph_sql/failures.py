@@ -21,6 +21,9 @@ _CORRELATED = re.compile(
 )
 _NO_FIELD = re.compile(r"No field named (?P<name>.+?)\.(?: Did you mean| Valid fields|\s*$)", re.S)
 
+_INTEGERS = {"Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INTEGER", "Int64": "BIGINT"}
+_NO_ROOM = re.compile(r"Can't cast value (?P<value>\S+) to type (?P<type>U?Int\d+)\b")
+
 
 @contextmanager
 def engine_failures() -> Iterator[None]:
@@ -58,6 +61,12 @@ def explained(error: BaseException) -> OmniGraphError:
         name = missing["name"].replace('"', "")
         hint = message[missing.end("name") + 1 :].strip().replace('"', "") or None
         return NotFound(f"there is no column {name}", hint=_shortened(hint))
+    no_room = _NO_ROOM.search(message)
+    if no_room:
+        return InvalidInput(
+            f"{no_room['value']} does not fit {_INTEGERS.get(no_room['type'], no_room['type'])}",
+            hint="Cast to a type that has room for it first, such as BIGINT or DECIMAL(38, 0).",
+        )
     if _CORRELATED.search(text):
         return InvalidInput(
             "a subquery uses a column of the query around it in a way that cannot be run",

@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from omnigraph.errors import InvalidInput, ParseError, ResourceLimit
+from omnigraph_sql.tokens import tokens_of
 
 DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery")
 MAX_TEXT = 4 << 20
@@ -112,7 +113,7 @@ def only(found: Sequence[Parsed]) -> Parsed:
 
 def _tokens(text: str, dialect: str) -> list[Token]:
     try:
-        return list(sqlglot.tokenize(text, read=dialect))
+        return tokens_of(text, dialect)
     except TokenError as error:
         raise _pointing(text, f"cannot read this text: {error}", len(text), len(text)) from None
 

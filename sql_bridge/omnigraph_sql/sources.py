@@ -27,7 +27,7 @@ def columns_of(source: exp.Expr, scope: Scope) -> frozenset[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return frozenset(name.casefold() for name in registered.names)
-        return _given(_cte(source))
+        return _given(cte_of(source))
     return _given(source.this) if isinstance(source, exp.Subquery) else None
 
 
@@ -43,7 +43,7 @@ def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return list(registered.names)
-        return _results(_cte(source), scope)
+        return _results(cte_of(source), scope)
     return _results(source.this, scope) if isinstance(source, exp.Subquery) else None
 
 
@@ -59,19 +59,27 @@ def _results(query: exp.Expr | None, scope: Scope) -> list[str] | None:
                 return None
             found.append(one.alias_or_name)
             continue
-        star = one.this if isinstance(one, exp.Column) else one
-        if any(star.args.get(k) for k in ("except_", "replace", "rename")):
+        names = star_names(one, query, scope)
+        if names is None:
             return None
-        for source in sources_of(query):
-            if (
-                isinstance(one, exp.Column)
-                and source.alias_or_name.casefold() != one.table.casefold()
-            ):
-                continue
+        found += names
+    return found
+
+
+def star_names(star: exp.Expr, select: exp.Select, scope: Scope) -> list[str] | None:
+    """What `*` or `t.*` of a SELECT stands for; none where only the engine knows."""
+    table = star.table.casefold() if isinstance(star, exp.Column) else None
+    said = star.this if isinstance(star, exp.Column) else star
+    if said.args.get("rename"):
+        return None
+    hidden = {column.name.casefold() for column in said.args.get("except_") or []}
+    found: list[str] = []
+    for source in sources_of(select):
+        if table is None or source.alias_or_name.casefold() == table:
             names = names_of(source, scope)
             if names is None:
                 return None
-            found += names
+            found += [name for name in names if name.casefold() not in hidden]
     return found
 
 
@@ -157,7 +165,7 @@ def _given(query: exp.Expr | None) -> frozenset[str] | None:
     return frozenset(select.alias_or_name.casefold() for select in query.selects)
 
 
-def _cte(table: exp.Table) -> exp.Expr | None:
+def cte_of(table: exp.Table) -> exp.Expr | None:
     """The query of the WITH that a table names."""
     node = table.parent
     while node is not None:

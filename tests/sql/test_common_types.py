@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pyarrow as pa
 import pytest
 
@@ -29,6 +31,13 @@ AGREED = [
     ("SELECT coalesce(rank() OVER (ORDER BY name), -1) FROM person", pa.int64()),
     ("SELECT cardinality(tags) FROM person", pa.int64()),
     ("SELECT 1e3", pa.float64()),
+    ("SELECT age + age FROM person", pa.int32()),
+    ("SELECT age * age - age FROM (SELECT * FROM person) p", pa.int32()),
+    ("SELECT CAST(age AS SMALLINT) * CAST(age AS SMALLINT) FROM person", pa.int16()),
+    ("SELECT CAST(age AS SMALLINT) + age FROM person", pa.int32()),
+    ("SELECT age + 1 FROM person", pa.int64()),
+    ("SELECT sum(age) + sum(age) FROM person", pa.int64()),
+    ("SELECT coalesce(age, 3000000000) + age FROM person", pa.int64()),
 ]  # fmt: skip
 
 
@@ -78,3 +87,74 @@ def test_nulls_that_are_the_same_join_beside_other_joins(
         ("bob", "eve"),
         ("eve", "bob"),
     }
+
+
+BIG = "(SELECT CAST(2147483647 AS INT) AS i, CAST(5 AS INT) AS j)"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT i + j FROM {BIG} q",
+        f"SELECT i * j FROM (SELECT * FROM {BIG} q) r",
+        f"SELECT -i - j FROM {BIG} q",
+        f"WITH w AS (SELECT i, j FROM {BIG} q) SELECT i + j FROM w",
+        f"SELECT a + a FROM (SELECT i FROM {BIG} q UNION ALL SELECT j FROM {BIG} r) u(a)",
+        f"SELECT max(i) + max(j) FROM {BIG} q",
+        f"SELECT i / j * j * j FROM {BIG} q",
+        f"SELECT i % j + i FROM {BIG} q",
+        f"SELECT x + y FROM (SELECT j, i AS x FROM {BIG} r) q(x, y)",
+        f"SELECT lag(j) OVER (ORDER BY n) + i FROM {BIG} q, (VALUES (1), (2)) m(n)",
+        f"SELECT max(i) OVER () + j FROM {BIG} q",
+        f"SELECT max(i) FILTER (WHERE j > 1) + max(j) FROM {BIG} q",
+        f"SELECT (SELECT max(i) FROM {BIG} r) + j FROM {BIG} q",
+        f"SELECT greatest(i, j) + j, CASE WHEN j > 9 THEN j WHEN j > 4 THEN NULL END FROM {BIG} q",
+        f"SELECT CASE WHEN j > 4 THEN i ELSE NULL END + j FROM {BIG} q",
+    ],
+)
+def test_an_integer_that_overflows_is_told(
+    shared_connection: omnigraph_sql.Connection, sql: str
+) -> None:
+    with pytest.raises(InvalidInput, match="does not fit INTEGER") as failure:
+        table(shared_connection, sql)
+    assert failure.value.hint is not None and "BIGINT" in failure.value.hint
+
+
+def test_an_integer_that_overflows_by_a_parameter_is_told(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    statement = shared_connection.prepare(f"SELECT i - ? + ? AS v FROM {BIG} q")
+    assert statement.parameter_schema.types == [pa.int32()] * 2
+    assert statement.result_schema == pa.schema([("v", pa.int32())])
+    found = statement.execute([5, 4])
+    assert isinstance(found, pa.RecordBatchReader)
+    assert found.read_all().to_pydict() == {"v": [2147483646]}
+    with pytest.raises(InvalidInput, match="does not fit INTEGER"):
+        table(shared_connection, f"SELECT i - ? + ? AS v FROM {BIG} q", [4, 5])
+
+
+def test_a_sum_of_integers_fits_by_what_it_comes_to(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    found = table(shared_connection, f"SELECT i + j - (j + i) + j AS v FROM {BIG} q")
+    assert found.to_pydict() == {"v": [5]}
+    assert found.schema.types == [pa.int32()]
+
+
+def test_dates_apart_are_days_whatever_made_them(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    sql = "SELECT d - CAST(ts - INTERVAL '1 hour' AS DATE) AS v, d + (INTERVAL '1 hour') AS t FROM "
+    given = "(SELECT DATE '2024-01-05' AS d, TIMESTAMP '2024-01-03 00:30:00' AS ts) q"
+    found = table(shared_connection, sql + given)
+    assert found.to_pydict() == {"v": [3], "t": [datetime(2024, 1, 5, 1)]}
+
+
+def test_types_are_told_once_however_deep_the_query_is(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    depth = 40  # by halves, this would take a trillion looks
+    deep = "SELECT " + "a + a AS a FROM (SELECT " * depth + "age AS a FROM person" + ") q" * depth
+    assert shared_connection.prepare(deep).result_schema == pa.schema([("a", pa.int32())])
+    long = f"SELECT {' + '.join(['age'] * 900)} AS a FROM person"
+    assert shared_connection.prepare(long).result_schema == pa.schema([("a", pa.int32())])

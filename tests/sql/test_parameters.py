@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph_sql
-from omnigraph.errors import InvalidInput
+from omnigraph.errors import InvalidInput, ParseError
 from omnigraph_sql.parameters import Params
 from sql.conftest import rows, table
 
@@ -33,6 +33,45 @@ def test_every_spelling_of_a_parameter_works(
     connection: omnigraph_sql.Connection, sql: str, params: Params
 ) -> None:
     assert rows(connection, sql, params) == [{"name": "eve"}]
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
+@pytest.mark.parametrize(
+    ("sql", "params", "found"),
+    [
+        ("SELECT $1,$2", [1, "x"], (1, "x")),
+        ("SELECT $1+$2 AS a,$1*$2", [3, 4], (7, 12)),
+        ("SELECT a, b FROM (VALUES ($1,$2)) v(a, b)", [1, 2], (1, 2)),
+        ("SELECT $1::int,'$1,$2',$$a $1,$2$$,$t$,$1,$t$", [1], (1, "$1,$2", "a $1,$2", ",$1,")),
+        ("SELECT $2,/* it's $1,$2 */$1 -- $1,$2", [1, 2], (2, 1)),
+        ("SELECT $a,$b", {"a": 1, "b": 2}, (1, 2)),
+    ],
+)
+def test_numbered_parameters_need_no_blanks(
+    shared_connection: omnigraph_sql.Connection,
+    dialect: str,
+    sql: str,
+    params: Params,
+    found: tuple[object, ...],
+) -> None:
+    shared_connection.dialect = dialect
+    try:
+        (row,) = table(shared_connection, sql, params).to_batches()
+        assert tuple(column[0].as_py() for column in row.columns) == found
+    finally:
+        shared_connection.dialect = "postgres"
+
+
+def test_an_error_behind_a_parameter_points_at_its_place(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    with pytest.raises(ParseError) as failure:
+        shared_connection.execute("SELECT $1,$2,\n$3,$4 FRM person x y", [1, 2, 3, 4])
+    spaced = "SELECT $1, $2,\n$3, $4 FRM person x y"
+    with pytest.raises(ParseError) as other:
+        shared_connection.execute(spaced, [1, 2, 3, 4])
+    assert failure.value.line == other.value.line == 2
+    assert failure.value.column == (other.value.column or 0) - 1
 
 
 def test_question_marks_count_in_the_order_of_the_text(

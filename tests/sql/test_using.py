@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pytest
 
 import omnigraph_sql
@@ -59,3 +60,36 @@ def test_stars_may_leave_columns_out(shared_connection: omnigraph_sql.Connection
         assert table(shared_connection, sql).schema.names == ["k", "w"]
     finally:
         shared_connection.dialect = "postgres"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT k FROM {l} FULL JOIN {r} USING (k) ORDER BY k",
+        "SELECT DISTINCT k, v FROM {l} FULL JOIN {r} USING (k) ORDER BY k DESC, v",
+        "SELECT sum(k) OVER (ORDER BY k) AS q, k + 1 AS k FROM {l} FULL JOIN {r} USING (k) "
+        "ORDER BY k",
+        "SELECT -k AS k FROM {l} FULL JOIN {r} USING (k) ORDER BY k",
+        "SELECT k, w FROM {l} FULL JOIN {r} USING (k) ORDER BY k % 3, k",
+        "SELECT v FROM {l} FULL JOIN {r} USING (k) ORDER BY k",
+        "SELECT k, count(*) AS n FROM {l} FULL JOIN {r} USING (k) GROUP BY k ORDER BY k",
+    ],
+)
+def test_rows_are_sorted_by_a_joined_column(
+    shared_connection: omnigraph_sql.Connection, sql: str
+) -> None:
+    sql = sql.format(l=LEFT, r=RIGHT)
+    found = table(shared_connection, sql)
+    rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    assert rows == duckdb.execute(sql).fetchall()
+
+
+@pytest.mark.parametrize("side", ["", "INNER", "LEFT", "RIGHT", "FULL"])
+def test_a_natural_join_without_a_common_column_pairs_all_rows(
+    shared_connection: omnigraph_sql.Connection, side: str
+) -> None:
+    other = "(VALUES (7), (8)) o(z)"
+    paired = table(shared_connection, f"SELECT * FROM {LEFT} NATURAL {side} JOIN {other}")
+    assert (paired.schema.names, paired.num_rows) == (["k", "v", "z"], 6)
+    none = f"SELECT * FROM {LEFT} NATURAL {side} JOIN (SELECT z FROM {other} WHERE z > 9) p"
+    assert table(shared_connection, none).num_rows == (3 if side in ("LEFT", "FULL") else 0)

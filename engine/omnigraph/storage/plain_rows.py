@@ -46,10 +46,8 @@ def cast_column(column: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_run_end_encoded(column.type):
-        return _cast(pc.run_end_decode(column), target)
-    if pa.types.is_list_view(column.type) or pa.types.is_large_list_view(column.type):
-        return _cast(pa.chunked_array([_lists(each) for each in column.chunks]), target)
+    if _is_packed(column.type):
+        return _cast(pa.chunked_array([_unpacked(each) for each in column.chunks]), target)
     # Arrow turns numbers into integers only when nothing is cut off; SQL rounds decimals.
     if pa.types.is_decimal(target) and pa.types.is_decimal(column.type):
         if column.type.scale > target.scale:
@@ -66,10 +64,47 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     return column.cast(target)
 
 
+def _is_packed(kind: pa.DataType) -> bool:
+    """Whether values are laid out, at some depth, in a way that Arrow does not cast from."""
+    if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind) or _is_view(kind):
+        return True
+    if _is_list(kind):
+        return _is_packed(kind.value_type)
+    return pa.types.is_struct(kind) and any(_is_packed(member.type) for member in kind)
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(lists or pa.types.is_fixed_size_list(kind))
+
+
+def _unpacked(values: pa.Array) -> pa.Array:
+    """The same values as plain lists, structs and numbers."""
+    kind = values.type
+    if not _is_packed(kind):
+        return values
+    if pa.types.is_run_end_encoded(kind):
+        return _unpacked(pc.run_end_decode(values))
+    if pa.types.is_dictionary(kind):
+        return _unpacked(values.dictionary_decode())
+    if not pa.types.is_struct(kind):
+        return _lists(values)
+    members = [_unpacked(values.field(place)) for place in range(kind.num_fields)]
+    fields = [
+        pa.field(field.name, member.type, field.nullable)
+        for field, member in zip(kind, members, strict=True)
+    ]
+    return pa.StructArray.from_arrays(members, fields=fields, mask=values.is_null())
+
+
 def _lists(views: pa.Array) -> pa.Array:
     """Lists for views of them; not by a cast, which in pyarrow 26 gives too few offsets."""
     lengths = pc.list_value_length(views).fill_null(0).to_numpy()
-    large = pa.types.is_large_list_view(views.type)
+    large = pa.types.is_large_list_view(views.type) or pa.types.is_large_list(views.type)
     kind, offset = (pa.LargeListArray, np.int64) if large else (pa.ListArray, np.int32)
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(offset)
-    return kind.from_arrays(offsets, views.flatten(), mask=views.is_null())
+    return kind.from_arrays(offsets, _unpacked(views.flatten()), mask=views.is_null())

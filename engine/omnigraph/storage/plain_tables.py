@@ -225,6 +225,8 @@ def _storable(kind: pa.DataType, column: str) -> pa.DataType:
         return pa.list_(_storable_field(kind.value_field, column))  # Lance has them of numbers only
     if pa.types.is_struct(kind):
         return pa.struct([_storable_field(member, column) for member in kind])
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return pa.decimal128(kind.precision, kind.scale)
     if pa.types.is_interval(kind):
         raise InvalidInput(
             f"the column {column!r} holds intervals, which tables do not keep",

@@ -25,15 +25,8 @@ def _has_fraction(node: exp.Expr) -> bool:
     return False
 
 
-def _is_among_groups(node: exp.Expr) -> bool:
-    """Whether a SELECT that groups rows or has windows computes an expression.
-
-    The engine calls an expression and its cast by one name, and refuses both there; a function has
-    another.
-    """
-    select = node.find_ancestor(exp.Select)
-    if select is None:
-        return False
+def _computes_groups(select: exp.Select) -> bool:
+    """Whether a SELECT groups rows or has windows."""
     return bool(select.args.get("group")) or any(
         one.find(exp.AggFunc, exp.Window) for one in select.expressions
     )
@@ -60,6 +53,24 @@ class DataFusion(Dialect):
             **TEXTS,
         }
 
+        _grouping: dict[int, tuple[exp.Select, bool]] | None = None
+        """Which SELECTs compute groups, by id; each is looked through once."""
+
+        def _is_among_groups(self, node: exp.Expr) -> bool:
+            """Whether a SELECT that groups rows or has windows computes an expression.
+
+            The engine calls an expression and its cast by one name, and refuses both there; a
+            function has another.
+            """
+            select = node.find_ancestor(exp.Select)
+            if select is None:
+                return False
+            if self._grouping is None:
+                self._grouping = {}
+            if id(select) not in self._grouping:
+                self._grouping[id(select)] = select, _computes_groups(select)
+            return self._grouping[id(select)][1]
+
         def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
             declared = expression.args["to"]
             type_ = arrow_type(declared)
@@ -71,7 +82,7 @@ class DataFusion(Dialect):
             value = self.sql(inner)
             safe = safe_prefix or ("TRY_" if isinstance(expression, exp.TryCast) else "")
             interval = pa.types.is_interval(type_)
-            if name is not None and (interval or not _is_among_groups(expression)):
+            if name is not None and (interval or not self._is_among_groups(expression)):
                 return f"{safe}CAST({value} AS {name})"
             arrow = self.sql(exp.Literal.string(arrow_name(type_)))
             return f"arrow_{'try_' if safe else ''}cast({value}, {arrow})"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from omnigraph_sql.rewriting.all_rows import all_rows
 from omnigraph_sql.rewriting.answer_session import answer_session
 from omnigraph_sql.rewriting.call_functions import call_functions
 from omnigraph_sql.rewriting.decide_memberships import decide_memberships
@@ -35,6 +36,7 @@ PASSES = (
     call_functions,
     resolve_tables,
     join_using,
+    all_rows,
     decorrelate,
     unnest_columns,
     decide_memberships,

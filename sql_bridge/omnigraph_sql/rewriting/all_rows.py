@@ -6,23 +6,39 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.rewriting.name_results import result_name
-from omnigraph_sql.scope import quoted
+from omnigraph_sql.scope import Scope, quoted
+from omnigraph_sql.sources import star_names
 
 _AGAIN = "number of the row"
 
 
-def all_rows(operation: exp.SetOperation) -> exp.Expr:
-    """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; others as they are.
+def all_rows(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; innermost first.
 
     The engine drops, or keeps, every row that has an equal one.
     """
-    if operation.args.get("distinct") is not False:
-        return operation
-    outputs = operation.this.selects
-    if any(one.is_star for side in (operation.this, operation.expression) for one in side.selects):
+    for operation in reversed(list(tree.find_all(exp.Except, exp.Intersect))):
+        if operation.args.get("distinct") is False:
+            above, counted = operation.parent, _counted(operation, scope)
+            if above is None:
+                tree = counted
+            else:
+                operation.replace(counted)
+    return tree
+
+
+def _counted(operation: exp.SetOperation, scope: Scope) -> exp.Select:
+    outputs = _outputs(operation.this, scope)
+    if outputs is None:
         raise InvalidInput(
-            "EXCEPT ALL and INTERSECT ALL compare columns that are named",
+            "EXCEPT ALL and INTERSECT ALL compare columns that are known",
             hint="Write the columns instead of *.",
+        )
+    others = _outputs(operation.expression, scope)
+    if others is not None and len(others) != len(outputs):
+        raise InvalidInput(
+            f"a query of {len(outputs)} columns stands beside one of {len(others)}",
+            hint="Give both as many columns.",
         )
     columns = [f"column {place}" for place in range(len(outputs))]
     sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]
@@ -30,10 +46,7 @@ def all_rows(operation: exp.SetOperation) -> exp.Expr:
     rows = exp.Subquery(this=distinct, alias=exp.TableAlias(this=quoted("rows")))
     found = exp.Select(
         expressions=[
-            exp.Alias(
-                this=exp.Column(this=quoted(column)),
-                alias=quoted(output.alias_or_name or result_name(output)),
-            )
+            exp.Alias(this=exp.Column(this=quoted(column)), alias=quoted(output))
             for column, output in zip(columns, outputs, strict=True)
         ]
     ).from_(rows)
@@ -42,8 +55,28 @@ def all_rows(operation: exp.SetOperation) -> exp.Expr:
     return found
 
 
+def _outputs(query: exp.Expr, scope: Scope) -> list[str] | None:
+    """The names of a query's columns, stars written out; none where only the engine knows."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        return None
+    found: list[str] = []
+    for one in query.expressions:
+        names = [one.alias_or_name or result_name(one)]
+        written = star_names(one, query, scope) if one.is_star else names
+        if written is None:
+            return None
+        found += written
+    return found
+
+
 def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:
-    query = side.this if isinstance(side, exp.Subquery) and not side.alias else side
+    query = side
+    while isinstance(query, exp.Subquery) and not any(
+        v for k, v in query.args.items() if k != "this"
+    ):
+        query = query.this
     alias = exp.TableAlias(this=quoted("side"), columns=[quoted(column) for column in columns])
     number = exp.Window(
         this=exp.RowNumber(),
@@ -55,4 +88,4 @@ def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:
             *(exp.Column(this=quoted(column)) for column in columns),
             exp.Alias(this=number, alias=quoted(_AGAIN)),
         ]
-    ).from_(exp.Subquery(this=query.copy(), alias=alias))
+    ).from_(exp.Subquery(this=query, alias=alias))

@@ -5,16 +5,23 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.expression_types import sure_type, type_of
+from omnigraph_sql.expression_types import type_of
 from omnigraph_sql.scope import Scope
 from omnigraph_sql.sql_types import arrow_type
+from omnigraph_sql.sure_types import SureTypes
 
 _CUTTING_DIALECTS = ("spark", "tsql")
 """Here a cast to an integer cuts the fraction off, as the engine's does; elsewhere it rounds."""
 _SUNDAY_IS_ONE = ("mysql", "spark", "bigquery", "tsql")
 """Here days of the week are counted from 1, elsewhere from 0; both begin with Sunday."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
-_SMALL = (pa.int8(), pa.int16(), pa.int32())
+_SMALL = {
+    pa.int8(): exp.DataType.Type.TINYINT,
+    pa.int16(): exp.DataType.Type.SMALLINT,
+    pa.int32(): exp.DataType.Type.INT,
+}
+_SUMS = (exp.Add, exp.Sub)
+_PARTS = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
 _SMALL_UNITS = ("hour", "minute", "second", "milli", "micro", "nano", ":")
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 
@@ -28,44 +35,81 @@ def fit_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
     for united in tree.find_all(exp.SetOperation):
         for pair in zip(united.this.selects, united.expression.selects, strict=False):
             _dates_as_times([column.unalias() for column in pair], scope)
-    for node in list(tree.find_all(exp.Add, exp.Sub, exp.Mul)):
-        _give_room(node, scope)
     for length in list(tree.find_all(exp.Length)):
         found = type_of(length.this, scope)
         if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
             length.replace(exp.ArraySize(this=length.this.copy()))
-    if scope.dialect in _CUTTING_DIALECTS:
-        return tree
-    for cast in list(tree.find_all(exp.Cast)):
-        if pa.types.is_integer(arrow_type(cast.args["to"])):
-            found = type_of(cast.this, scope)
-            if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
-                cast.set("this", exp.Round(this=cast.this.copy()))
+    if scope.dialect not in _CUTTING_DIALECTS:
+        for cast in list(tree.find_all(exp.Cast)):
+            _round(cast, scope)
+    types = SureTypes(scope)
+    computed = list(tree.find_all(exp.Add, exp.Sub, exp.Mul))
+    for node in reversed(computed):
+        _type_parameters(node, types)
+    for node in reversed(computed):
+        _give_room(node, types)
     return tree
 
 
-def _give_room(node: exp.Expr, scope: Scope) -> None:
-    """Integers are computed as BIGINT, and hours are added to a time of the day.
+def _round(cast: exp.Cast, scope: Scope) -> None:
+    if pa.types.is_integer(arrow_type(cast.args["to"])):
+        found = type_of(cast.this, scope)
+        if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
+            cast.set("this", exp.Round(this=cast.this.copy()))
 
-    The engine lets small integers overflow unseen, and drops hours from a date.
+
+def _type_parameters(node: exp.Expr, types: SureTypes) -> None:
+    """A parameter beside a small integer is one itself, so that the result is looked at."""
+    for side, other in (("this", node.expression), ("expression", node.this)):
+        if isinstance(node.args[side], exp.Parameter) and types.of(other) in _SMALL:
+            _cast(node, side, _SMALL[types.of(other)])
+
+
+def _give_room(node: exp.Expr, types: SureTypes) -> None:
+    """Small integers are computed as BIGINT and cast back, and hours are added to a time.
+
+    The engine lets small integers overflow unseen, but casts none that does not fit; and it drops
+    hours from a date. What is part of a sum is not cast back, but the sum is.
     """
-    left, right = node.this, node.expression
-    types = [sure_type(side, scope) for side in (left, right)]
-    if all(type_ in _SMALL for type_ in types):
-        left.replace(exp.cast(exp.paren(left.copy()), exp.DataType.Type.BIGINT))
-    elif types[0] == pa.date32() and _has_hours(right):
-        left.replace(exp.cast(left.copy(), exp.DataType.Type.TIMESTAMP))
-    elif types[1] == pa.date32() and _has_hours(left):
-        right.replace(exp.cast(right.copy(), exp.DataType.Type.TIMESTAMP))
+    found = types.of(node)  # told before the node is changed
+    left, right = types.of(node.this), types.of(node.expression)
+    if left in _SMALL and right in _SMALL:
+        if not isinstance(node.this.unnest(), _SUMS):
+            _cast(node, "this", exp.DataType.Type.BIGINT)
+        if not _is_part_of_sum(node, types):
+            fitting = exp.Cast(to=exp.DataType(this=_SMALL[found]))
+            node.replace(fitting)
+            fitting.set("this", node)
+    elif left == pa.date32() and _has_hours(node.expression):
+        _cast(node, "this", exp.DataType.Type.TIMESTAMP)
+    elif right == pa.date32() and _has_hours(node.this):
+        _cast(node, "expression", exp.DataType.Type.TIMESTAMP)
+
+
+def _is_part_of_sum(node: exp.Expr, types: SureTypes) -> bool:
+    """Whether a sum of small integers is added to another one."""
+    above = node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    return (
+        isinstance(node, _SUMS)
+        and isinstance(above, _SUMS)
+        and types.of(above.this) in _SMALL
+        and types.of(above.expression) in _SMALL
+    )
+
+
+def _cast(node: exp.Expr, side: str, type_: exp.DType) -> None:
+    """Cast a side of a node; without a copy, so that its type need not be told again."""
+    node.set(side, exp.Cast(this=node.args[side], to=exp.DataType(this=type_)))
 
 
 def _has_hours(node: exp.Expr) -> bool:
-    """Whether an interval is written with units smaller than a day."""
-    return any(
-        unit in f"{interval.text('this')} {interval.text('unit')}".lower()
-        for interval in node.find_all(exp.Interval)
-        for unit in _SMALL_UNITS
-    )
+    """Whether an interval that is added has units smaller than a day."""
+    if isinstance(node, exp.Interval):
+        text = f"{node.text('this')} {node.text('unit')}".lower()
+        return any(unit in text for unit in _SMALL_UNITS)
+    return isinstance(node, _PARTS) and any(_has_hours(one) for one in node.iter_expressions())
 
 
 def _sides(node: exp.Expr) -> list[exp.Expr]:

@@ -58,6 +58,8 @@ def _settle(select: exp.Select, scope: Scope) -> None:
         if condition is not None:
             join.set("using", None)
             join.set("on", condition)
+        elif join.method == "NATURAL" and (join.side or join.kind in ("SEMI", "ANTI")):
+            join.set("on", exp.true())
         elif join.method == "NATURAL":
             join.set("kind", "CROSS")
         join.set("method", None)
@@ -107,21 +109,30 @@ def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) ->
 
 
 def _mean(select: exp.Select, merged: list[_Visible], scope: Scope) -> None:
-    """Put what a joined name means in its place."""
-    called = {one.alias.casefold() for one in select.expressions if isinstance(one, exp.Alias)}
+    """Put what a joined name means in its place; what is sorted by a result's name stays so."""
+    order = select.args.get("order")
+    results = {one.alias_or_name.casefold() for one in select.expressions if _is_named(one)}
+    if any(isinstance(one, exp.Star) for one in select.expressions):
+        results |= {one.name.casefold() for one in merged}
     for column in list(select.find_all(exp.Column)):
         if column.table or column.is_star:
             continue
         meant = next((one for one in merged if one.is_called(column.name)), None)
         if meant is None or not belongs_to(column, select, scope):
             continue
-        sorting = isinstance(column.find_ancestor(exp.Order, exp.Select, exp.Window), exp.Order)
-        if sorting and column.name.casefold() in called:
+        key = column.parent
+        sorting = order is not None and isinstance(key, exp.Ordered) and key.parent is order
+        if sorting and column.name.casefold() in results:
             continue
         value = meant.value.copy()
         if column.parent is select and column.arg_key == "expressions":
             value = exp.Alias(this=value, alias=quoted(column.name))
         column.replace(value)
+
+
+def _is_named(result: exp.Expr) -> bool:
+    """Whether a result can be sorted by its name: it has an alias, or is a column by itself."""
+    return isinstance(result, exp.Alias) or (isinstance(result, exp.Column) and not result.table)
 
 
 def _write_out(select: exp.Select, visible: list[_Visible]) -> None:

@@ -7,7 +7,6 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.rewriting.all_rows import all_rows
 from omnigraph_sql.rewriting.keep_recursive_columns import keep_recursive_columns
 from omnigraph_sql.scope import Scope
 
@@ -26,11 +25,6 @@ def plain_shapes(tree: exp.Expr, scope: Scope) -> exp.Expr:
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
         keep_recursive_columns(cte)
-    for operation in list(tree.find_all(exp.Except, exp.Intersect)):
-        counted = all_rows(operation)
-        tree = counted if operation is tree else tree
-        if operation.parent is not None:
-            operation.replace(counted)
     for text in list(tree.find_all(exp.ByteString)) if scope.dialect == "postgres" else []:
         text.replace(exp.Literal.string(_unescaped(str(text.this))))
     for collated in list(tree.find_all(exp.Collate)):
@@ -210,8 +204,7 @@ def _collect(array: exp.Array) -> None:
     first.set("expressions", [exp.alias_(value.unalias(), "element")])
     order = query.args.get("order")
     for place, key in enumerate(order.expressions if order else []):
-        named = key.this.name.casefold() == value.alias_or_name.casefold()
-        if named or key.this in (value.unalias(), exp.Literal.number(1)):
+        if _names(key.this, value) or key.this in (value.unalias(), exp.Literal.number(1)):
             name = "element"
         elif query is not first or query.args.get("distinct"):
             raise InvalidInput(
@@ -229,6 +222,12 @@ def _collect(array: exp.Array) -> None:
         elements = exp.Order(this=elements, expressions=sorts)
     found = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
     array.replace(exp.Subquery(this=exp.select(found).from_(query.subquery("elements"))))
+
+
+def _names(key: exp.Expr, value: exp.Expr) -> bool:
+    """Whether rows are sorted by the name of a result, which has no table."""
+    plain = isinstance(key, exp.Column) and not key.table
+    return plain and key.name.casefold() == value.alias_or_name.casefold()
 
 
 def _is_text(expression: exp.Expr) -> bool:

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from omnigraph_sql.connection import Connection
 
 
-def split(body: str, keywords: Iterable[tuple[str, ...]], dialect: str) -> dict[str, str]:
+def split(
+    body: str, keywords: Iterable[tuple[str, ...]], dialect: str, *, alone: str | None = None
+) -> dict[str, str]:
     """The text of a statement by clause: what follows each keyword, quotes taken off.
 
-    The first clause, which has no keyword, is under the empty text.
+    The first clause, which has no keyword, is under the empty text. Something follows every keyword
+    but the one that stands `alone`.
     """
     tokens = list(sqlglot.tokenize(body, read=dialect))
     found: dict[str, str] = {}
@@ -30,6 +33,13 @@ def split(body: str, keywords: Iterable[tuple[str, ...]], dialect: str) -> dict[
 
     def close(end: int) -> None:
         inside = tokens[first:end]
+        if current and bool(inside) == (current == alone):
+            raise InvalidInput(
+                f"something is missing after {current}"
+                if not inside
+                else f"{inside[0].text!r} cannot follow {current}",
+                hint="Complete the clause or leave it out; docs/writing-sql.md shows how.",
+            )
         if len(inside) == 1 and inside[0].token_type in (TokenType.IDENTIFIER, TokenType.STRING):
             found[current] = inside[0].text
         else:
@@ -110,7 +120,7 @@ def drop_branch(connection: Connection, body: str) -> int:
 def merge_branch(connection: Connection, body: str) -> int:
     """MERGE BRANCH a [INTO b] [ON CONFLICT ours|theirs] [DROP SOURCE] [WITH MESSAGE 'text']"""
     clauses = [("INTO",), ("ON", "CONFLICT"), ("DROP", "SOURCE"), ("WITH", "MESSAGE")]
-    said = split(body, clauses, connection.dialect)
+    said = split(body, clauses, connection.dialect, alone="DROP SOURCE")
     source = _required(said[""], "MERGE BRANCH a INTO b")
     connection.pins().touch("branch", source)
     connection.pins().touch("branch", said.get("INTO", connection.catalog))

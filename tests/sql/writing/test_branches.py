@@ -77,6 +77,28 @@ def test_a_table_that_both_sides_changed_is_a_conflict(session: Session) -> None
         session.run("MERGE BRANCH dev INTO main ON CONFLICT both")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MERGE BRANCH dev INTO main WITH MESSAGE",
+        "MERGE BRANCH dev INTO",
+        "MERGE BRANCH dev INTO main ON CONFLICT DROP SOURCE",
+        "MERGE BRANCH dev INTO main DROP SOURCE now",
+        "CREATE BRANCH b FROM",
+        "CREATE BRANCH b WITH",
+        "DROP BRANCH IF EXISTS",
+        "CREATE TAG t FROM",
+    ],
+)
+def test_a_statement_that_stops_short_changes_nothing(session: Session, statement: str) -> None:
+    session.run("CREATE BRANCH dev; USE dev; CREATE TABLE t AS SELECT 1 AS a; USE main")
+    before = session.graph.branches(), session.commits()
+    with pytest.raises(InvalidInput, match="missing after|cannot follow") as failure:
+        session.run(statement)
+    assert failure.value.hint
+    assert (session.graph.branches(), session.commits()) == before
+
+
 def test_a_session_uses_a_branch_and_a_schema(session: Session) -> None:
     session.run("CREATE BRANCH dev; CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a")
     session.run("USE SCHEMA s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -43,6 +44,35 @@ def test_each_mode_does_what_it_says(session: Session) -> None:
         (pa.array([[1, 2], None, [3]], pa.list_view(pa.int64())), pa.list_(pa.int64())),
         (pa.array([[1, 2], None, []], pa.large_list_view(pa.int8())), pa.large_list(pa.int8())),
         (pa.array(["a", "b", "a"]).dictionary_encode(), pa.string()),
+        (
+            pa.array([[[1], None], None, [[], [2, 3]]], pa.list_(pa.list_view(pa.int64()))),
+            pa.list_(pa.list_(pa.int64())),
+        ),
+        (
+            pa.array([[[1], [2]], [[3], None]], pa.list_view(pa.list_view(pa.int64()))).slice(1),
+            pa.list_(pa.list_(pa.int64())),
+        ),
+        (
+            pa.array([[[9]], None, [[1, 2]]], pa.list_(pa.list_view(pa.int64()), 1)),
+            pa.list_(pa.list_(pa.int64())),
+        ),
+        (
+            pa.array(
+                [{"x": [9]}, {"x": [1]}, None, {"x": None}],
+                pa.struct([("x", pa.list_view(pa.int64()))]),
+            ).slice(1),
+            pa.struct([("x", pa.list_(pa.int64()))]),
+        ),
+        (
+            pa.ListArray.from_arrays([0, 2, 3], pa.array(["a", "b", "a"]).dictionary_encode()),
+            pa.list_(pa.string()),
+        ),
+        (pa.array([Decimal("1.25"), None], pa.decimal32(5, 2)), pa.decimal128(5, 2)),
+        (pa.array([Decimal("-1.5")], pa.decimal64(12, 1)), pa.decimal128(12, 1)),
+        (
+            pa.array([[Decimal("1.25")], None], pa.list_(pa.decimal32(5, 2))),
+            pa.list_(pa.decimal128(5, 2)),
+        ),
         (pa.array([["a"], None], pa.list_(pa.string_view(), 1)), pa.list_(pa.string())),
     ],
 )
