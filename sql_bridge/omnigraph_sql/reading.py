@@ -104,7 +104,8 @@ class Planned:
         return reader(self.schema, batches)
 
     def _batches(self, values: Bound, running: Running) -> Iterator[pa.RecordBatch]:
-        scanned = self.direct.open(values) if self.direct is not None else None
+        with engine_failures():
+            scanned = self.direct.open(values) if self.direct is not None else None
         if scanned is not None and self.direct is not None:
             return running.scanned(scanned, self.direct.columns)
         return running.batches(self._bound(values))

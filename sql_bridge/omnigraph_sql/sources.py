@@ -157,15 +157,21 @@ def _given(query: exp.Expr | None) -> frozenset[str] | None:
     return frozenset(select.alias_or_name.casefold() for select in query.selects)
 
 
-def _cte(table: exp.Table) -> exp.Expr | None:
-    """The query of the WITH that a table names."""
+def cte_of(table: exp.Table) -> exp.CTE | None:
+    """The part of a WITH that a table names."""
     node = table.parent
     while node is not None:
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
             for cte in with_.expressions:
                 if cte.alias.casefold() == table.name.casefold():
-                    columns = cte.args["alias"].args.get("columns")
-                    return None if columns else cte.this
+                    found: exp.CTE = cte
+                    return found
         node = node.parent
     return None
+
+
+def _cte(table: exp.Table) -> exp.Expr | None:
+    """Its query, where that names the columns."""
+    cte = cte_of(table)
+    return None if cte is None or cte.args["alias"].args.get("columns") else cte.this
