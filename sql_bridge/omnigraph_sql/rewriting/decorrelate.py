@@ -33,7 +33,7 @@ from omnigraph_sql.rewriting.spread import (
     lift_having,
     spread,
 )
-from omnigraph_sql.rewriting.varying import varies
+from omnigraph_sql.rewriting.varies import varies
 from omnigraph_sql.scope import Scope, quoted
 from omnigraph_sql.sources import qualified
 
@@ -66,10 +66,6 @@ def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.
         for asked in asked_sources(select, scope)
         for found in _join(asked, select, scope, numbers)
     ]
-    for asked in asked_queries(select, scope):
-        if asked.kind == "exists" and has_always_a_row(asked.query):
-            _name_holder(asked.holder, select)
-            asked.holder.replace(exp.true())
     hard = _hard(select, scope)
     if not hard:
         return made
@@ -85,8 +81,15 @@ def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.
 
 
 def _hard(select: exp.Select, scope: Scope) -> list[Asked]:
-    found = asked_queries(select, scope)
-    return [asked for asked in found if not is_easy(asked, select)]
+    """The queries that the engine does not run; an EXISTS that is always true is told at once."""
+    found: list[Asked] = []
+    for asked in asked_queries(select, scope):
+        if asked.kind == "exists" and has_always_a_row(asked.query):
+            _name_holder(asked.holder, select)
+            asked.holder.replace(exp.true())
+        elif not is_easy(asked, select):
+            found.append(asked)
+    return found
 
 
 def _is_above(asked: Asked, select: exp.Select) -> bool:
