@@ -93,8 +93,7 @@ def _end_transaction(service: Service, request: Request, body: bytes) -> list[by
     transaction = service.sessions.transaction(asked.transaction_id, request.caller)
     if asked.action not in (_COMMIT, _ROLL_BACK):
         raise InvalidInput("a transaction ends with a commit or a rollback", hint="Say which.")
-    place = transaction.place
-    with place.lock:
+    with transaction.held() as place:
         try:
             if asked.action == _COMMIT:
                 place.connection.commit()
@@ -102,6 +101,7 @@ def _end_transaction(service: Service, request: Request, body: bytes) -> list[by
                 place.connection.rollback()
         finally:
             if not place.connection.in_transaction:
+                transaction.over = True
                 service.sessions.ended(transaction)
                 service.prepared.outlive(asked.transaction_id)
     return []
@@ -111,10 +111,11 @@ def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[by
     asked = decode_command(body).body
     transaction = service.sessions.transaction(asked.transaction_id, request.caller)
     id_ = f"{transaction.id}/{secrets.token_hex(8)}"
-    with transaction.place.lock:
-        # One name may be given twice, but an id means one savepoint.
-        name = id_ if asked.name in transaction.savepoints.values() else asked.name
-        transaction.place.connection.savepoint(name)
+    with transaction.held() as place:
+        # One name, in any case, may be given twice, but an id means one savepoint.
+        taken = {name.casefold() for name in transaction.savepoints.values()}
+        name = id_ if asked.name.casefold() in taken else asked.name
+        place.connection.savepoint(name)
         transaction.savepoints[id_] = name
     return [wrapped("ActionBeginSavepointResult", savepoint_id=id_.encode())]
 
@@ -122,15 +123,15 @@ def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[by
 def _end_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
     asked = decode_command(body).body
     transaction, id_ = service.sessions.savepoint(asked.savepoint_id, request.caller)
-    name, connection = transaction.savepoints[id_], transaction.place.connection
+    name = transaction.savepoints[id_]
     if asked.action not in (_RELEASE, _ROLL_BACK_TO):
         raise InvalidInput("a savepoint is released or rolled back to", hint="Say which.")
-    with transaction.place.lock:
+    with transaction.held() as place:
         if asked.action == _RELEASE:
-            connection.release(name)
+            place.connection.release(name)
             del transaction.savepoints[id_]
         else:
-            connection.rollback_to(name)
+            place.connection.rollback_to(name)
             later = list(transaction.savepoints)
             for each in later[later.index(id_) + 1 :]:
                 del transaction.savepoints[each]

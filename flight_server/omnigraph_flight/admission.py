@@ -20,9 +20,9 @@ class Limits:
     statements: int = 64
     """Statements that run at once."""
     statements_per_user: int = 32
-    streams: int = 1024
+    streams: int = 4096
     """Slices that the statements which run have together; each takes a thread while it is read."""
-    streams_per_user: int = 256
+    streams_per_user: int = 1024
     waiting_per_user: int = 256
     """Calls that wait for their turn, each of them in a thread; what is more is refused at once."""
     wait_seconds: float = 30.0

@@ -62,6 +62,13 @@ class Config:
             raise InvalidInput(
                 "client certificates need TLS", hint="Give --tls-cert and --tls-key, too."
             )
+        roles: dict[str, tuple[str, ...]] = {}
+        for user in self.users:
+            if roles.setdefault(user.name, user.roles) != user.roles:
+                raise InvalidInput(
+                    f"the user {user.name} has different roles with different tokens",
+                    hint="Give both tokens the same roles, or call one of the users otherwise.",
+                )
         if self.log not in ("text", "json"):
             raise InvalidInput(f"there is no log format {self.log!r}", hint="Use text or json.")
         missing = [

@@ -15,6 +15,7 @@ from omnigraph_flight.keeping import Ready
 from omnigraph_flight.metadata import answer, fixed_answer, is_metadata, needs_connection
 from omnigraph_flight.policies import Resource
 from omnigraph_flight.service import Request, Service
+from omnigraph_flight.sessions import no_such_transaction
 from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import counted, prepare
 from omnigraph_flight.statuses import Unsupported
@@ -70,6 +71,8 @@ def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
 
     def begin() -> pa.Table | pa.RecordBatchReader:
         with place.lock, place.pinned(ready.snapshot):
+            if ready.snapshot is None and not place.connection.in_transaction:
+                raise no_such_transaction()
             row = ready.statement.at_once(ticket.params) if ticket.of == 1 else None
             if row is not None:
                 return row

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph.errors import ResourceLimit
+from omnigraph_flight.batches import require_size
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.keeping import Ready
 from omnigraph_flight.messages import wrapped
@@ -16,7 +15,7 @@ from omnigraph_flight.metadata import is_metadata, schema_of
 from omnigraph_flight.puts import run_update
 from omnigraph_flight.results import KeptResult, few_or_all
 from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import Transaction
+from omnigraph_flight.sessions import Transaction, no_such_transaction
 from omnigraph_flight.settings import Settings
 from omnigraph_flight.statements import Statement, prepare
 from omnigraph_flight.statuses import Unsupported
@@ -58,6 +57,8 @@ def flight_info(
     asked = _asked(service, request, command)
     place = service.place_of(request, asked.transaction, asked.settings)
     with place.lock, place.pinned() as snapshot:
+        if asked.transaction is not None and asked.transaction.over:
+            raise no_such_transaction()
         statement = prepare(place.connection, asked.text)
         schema = statement.result_schema
         ready = Ready(place, statement, snapshot)
@@ -203,7 +204,7 @@ def _change_once(service: Service, request: Request, asked: Asked, wanted: int) 
         service.measured("update", settings.graph, user),
         service.calls.running(first.call, user, request.context, place.connection.cancel),
     ):
-        statement, drop = prepare(place.connection, asked.text), None
+        statement, kept = prepare(place.connection, asked.text), None
         try:
             with place.connection.one_publish(statement.target):
                 few, rows = few_or_all(statement.read(asked.params, 0, 1), TICKET_BYTES)
@@ -211,23 +212,20 @@ def _change_once(service: Service, request: Request, asked: Asked, wanted: int) 
                     answer = _carried(service, first, few)
                 else:
                     kept = _keep(service, asked, first, rows, wanted)
-                    drop = partial(service.graphs.results(settings.graph).drop, kept.name)
                     answer = _kept(first, kept, wanted)
         except BaseException:
-            if drop is not None:
-                drop()
+            if kept is not None:
+                service.graphs.results(settings.graph).drop(kept.name)
             raise
-    if drop is not None and wanted == 1:
-        request.session.at_end.append(drop)  # slices may be for others, who read them later
+    if kept is not None and wanted == 1:  # slices may be for others, who read them later
+        request.session.keep(settings.graph, kept)
     service.metrics.changed(answer.rows)
     return answer
 
 
 def _carried(service: Service, first: Ticket, few: pa.RecordBatch) -> _Answer:
     """A ticket that carries its rows."""
-    most = service.limits.result_bytes
-    if most and few.nbytes > most:
-        raise ResourceLimit("the size of a result in bytes", most, few.nbytes)
+    require_size(few.nbytes, service.limits.result_bytes)
     ticket = replace(first, language="rows", params=few)
     return _Answer([ticket], few.num_rows, few.nbytes, ordered=True)
 
@@ -237,7 +235,7 @@ def _count_once(service: Service, request: Request, asked: Asked) -> _Answer:
     count = run_update(
         service, request, asked.transaction, asked.settings, asked.text, asked.params
     )
-    return _Answer([_ticket(request, asked, "count", str(count))])
+    return _Answer([_ticket(request, replace(asked, params=None), "count", str(count))])
 
 
 def _keep(

@@ -28,8 +28,8 @@ class Prepared:
     settings: Settings
     transaction: bytes | None
     """The transaction it was prepared in."""
-    outlived: bool = False
-    """Whether that has ended since: clients run it again in the transaction that follows."""
+    outlived: float | None = None
+    """When that has ended, if it has: clients run it again in the transaction that follows."""
     params: pa.RecordBatch | None = None
     session: str = ""
 
@@ -67,10 +67,18 @@ class Kept:
 
     def outlive(self, transaction: bytes) -> None:
         """A transaction has ended, and its statements go on without it."""
+        now = time.monotonic()
         with self._lock:
             for each in self._things.values():
                 if each.transaction == transaction:
-                    each.transaction, each.outlived = None, True
+                    each.transaction, each.outlived = None, now
+
+    def forget_parameters(self, session: str) -> None:
+        """Let go of what was bound in a session that is over; its statements stay prepared."""
+        with self._lock:
+            for each in self._things.values():
+                if each.session == session:
+                    each.params = None
 
     def drop_session(self, key: str) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ import pyarrow.flight as fl
 
 from omnigraph.errors import InvalidInput, ResourceLimit
 from omnigraph_flight.batches import aligned
+from omnigraph_flight.calls import cancelled
 from omnigraph_flight.commands import Command, decode_command, optional
 from omnigraph_flight.messages import encoded
 from omnigraph_flight.service import Request, Service
@@ -46,7 +47,7 @@ def do_put(
             count = run_update(service, request, transaction, request.settings, text, None)
         case "CommandPreparedStatementUpdate":
             prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
-            params = _parameters(service, reader)
+            params = _parameters(service, request, reader)
             count = run_update(
                 service,
                 request,
@@ -57,7 +58,7 @@ def do_put(
             )
         case "CommandPreparedStatementQuery":
             prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
-            prepared.params = _parameters(service, reader)
+            prepared.params = _parameters(service, request, reader)
             writer.write(
                 encoded(
                     "DoPutPreparedStatementResult",
@@ -121,7 +122,7 @@ def _ingest(
     ):
         count: int = place.connection.ingest(
             body.table,
-            _incoming(service, reader, service.limits.ingest_bytes, "an upload"),
+            _incoming(service, request, reader, service.limits.ingest_bytes, "an upload"),
             mode,
             schema=schema,
             catalog=catalog,
@@ -132,7 +133,11 @@ def _ingest(
 
 
 def _incoming(
-    service: Service, reader: fl.MetadataRecordBatchReader, most: int, what: str
+    service: Service,
+    request: Request,
+    reader: fl.MetadataRecordBatchReader,
+    most: int,
+    what: str,
 ) -> pa.RecordBatchReader:
     """What a client sends as it arrives, up to so many bytes; 0 is no limit."""
 
@@ -146,20 +151,30 @@ def _incoming(
             if most and size > most:
                 raise ResourceLimit(f"the size of {what} in bytes", most, size)
             yield aligned(chunk.data)
+        _require_whole(request)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
-def _parameters(service: Service, reader: fl.MetadataRecordBatchReader) -> pa.RecordBatch | None:
+def _require_whole(request: Request) -> None:
+    """Refuse what a client has broken off: it looks as if it had come to its end."""
+    if request.context.is_cancelled():
+        raise cancelled()
+
+
+def _parameters(
+    service: Service, request: Request, reader: fl.MetadataRecordBatchReader
+) -> pa.RecordBatch | None:
     """The bound parameters, one set per row; none if the client sent none."""
     try:
         schema = reader.schema
     except pa.ArrowException:
+        _require_whole(request)
         return None  # a client that has nothing to bind sends no schema at all
     if not schema.names:
         return None
     most = service.limits.parameter_bytes
-    table = _incoming(service, reader, most, "parameters").read_all().combine_chunks()
+    table = _incoming(service, request, reader, most, "parameters").read_all().combine_chunks()
     if not table.num_rows:
         return pa.RecordBatch.from_pylist([], schema)
     return pa.RecordBatch.from_arrays(

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.errors import NotFound, ResourceLimit
 from omnigraph.storage.store import RawStore
+from omnigraph_flight.batches import require_size
 
 FOLDER = "__results"
 FILE_BYTES = 4 * 1024 * 1024
@@ -76,8 +77,7 @@ class Results:
                     others = self._live(besides=name)
                 count += sum(batch.num_rows for batch in part)
                 size += sum(batch.nbytes for batch in part)
-                if most_bytes and size > most_bytes:
-                    raise ResourceLimit("the size of a result in bytes", most_bytes, size)
+                require_size(size, most_bytes)
                 if most_in_all and others + size > most_in_all:
                     raise ResourceLimit(
                         "the size of all kept results in bytes (limits.kept_bytes_per_graph)",
@@ -103,9 +103,9 @@ class Results:
 
         return pa.RecordBatchReader.from_batches(opened.schema, batches())
 
-    def drop(self, name: str) -> None:
-        """Delete a kept result."""
-        ours = f"{FOLDER}/{name}-"
+    def drop(self, *names: str) -> None:
+        """Delete kept results."""
+        ours = tuple(f"{FOLDER}/{name}-" for name in names)
         files = self._raw.list(FOLDER)
         self._raw.delete([file.path for file in files if file.path.startswith(ours)])
 

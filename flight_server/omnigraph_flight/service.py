@@ -65,10 +65,10 @@ class Service:
 
     def __post_init__(self) -> None:
         self.access = Access(self.graphs, self.policies)
-        self.sessions = Sessions(self.access, self.idle_seconds)
+        self.prepared = Kept(PREPARED_KEPT)
+        self.sessions = Sessions(self.access, self.idle_seconds, self.prepared.forget_parameters)
         self.admission = Admission(self.limits)
         self.calls = Calls(self.limits.statement_seconds)
-        self.prepared = Kept(PREPARED_KEPT)
         self.waiting = Waiting()
         self.idle = Idle()
 
@@ -104,8 +104,8 @@ class Service:
 
     def transaction_of(self, request: Request, prepared: Prepared) -> Transaction | None:
         """Where a prepared statement runs: its own transaction, or the one after that."""
-        if prepared.outlived:
-            return request.session.newest_transaction()
+        if prepared.outlived is not None:
+            return request.session.transaction_after(prepared.outlived)
         return self.transaction(request, prepared.transaction)
 
     def settings_of(self, request: Request, prepared: Prepared) -> Settings:
@@ -131,16 +131,27 @@ class Service:
     ) -> Iterator[Place]:
         """Where a statement that changes something runs, held for the length of the block."""
         if transaction is not None:
-            with transaction.place.lock:
+            with transaction.held() as place:
                 try:
-                    yield transaction.place
+                    with self._adopted(request, place):
+                        yield place
                 finally:
                     transaction.go_on()
-                request.session.adopt(transaction.place)
             return
         wanted = settings or request.settings
         home = request.session.home(wanted)
         with home.lock:
             home.move(wanted)
-            yield home
-            request.session.adopt(home)
+            with self._adopted(request, home):
+                yield home
+
+    @contextmanager
+    def _adopted(self, request: Request, place: Place) -> Iterator[None]:
+        """A block whose USE and SET hold for the session from then on, unless it fails."""
+        try:
+            yield
+        except BaseException:
+            place.go_back()
+            raise
+        finally:
+            request.session.adopt(place)

@@ -11,14 +11,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import omnigraph_sql
-from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph_flight.access import Access
 from omnigraph_flight.authentication import Caller
+from omnigraph_flight.results import KeptResult
 from omnigraph_flight.settings import DEFAULT_BRANCH, DEFAULT_SCHEMA, Settings
 from omnigraph_sql.relations import Name
 from omnigraph_sql.session_options import found_schema
@@ -65,12 +66,22 @@ class Place:
     def follow(self, settings: Settings) -> None:
         """Go where the settings say, also inside a transaction."""
         connection = self.connection
-        if connection.catalog != settings.catalog:
-            connection.check_out(settings.catalog)
+        dialect = connection.dialect
+        connection.dialect = settings.dialect
+        try:
+            if connection.catalog != settings.catalog:
+                connection.check_out(settings.catalog)
+        except BaseException:
+            connection.dialect = dialect
+            raise
         connection.schema = settings.schema or DEFAULT_SCHEMA
-        if connection.dialect != settings.dialect:
-            connection.dialect = settings.dialect
         self.settings = settings
+
+    def go_back(self) -> None:
+        """Go where it was before a text that failed, unless its transaction writes elsewhere."""
+        if not self.connection.has_written:
+            with suppress(OmniGraphError):  # its branch may be gone; then it stays where it is
+                self.follow(self.settings)
 
 
 @dataclass
@@ -82,12 +93,34 @@ class Transaction:
     place: Place
     savepoints: dict[str, str] = field(default_factory=dict)
     """Names by the ids that were given out."""
+    began: float = field(default_factory=time.monotonic)
+    over: bool = False
+    """Whether it was ended; whoever waited for its connection comes too late."""
+
+    @contextmanager
+    def held(self) -> Iterator[Place]:
+        """A block in which nobody else uses its connection; refused if it is over."""
+        while True:
+            place = self.place
+            with place.lock:
+                if self.over:
+                    raise no_such_transaction()
+                if place is self.place:  # which may have gone to another graph meanwhile
+                    yield place
+                    return
 
     def go_on(self) -> None:
         """Begin again, if a statement such as COMMIT has ended it: its client still names it."""
         if not self.place.connection.in_transaction:
             self.savepoints.clear()
             self.place.connection.begin()
+
+
+def no_such_transaction() -> NotFound:
+    return NotFound(
+        "there is no such open transaction",
+        hint="It has ended, or its session was idle for too long: begin a new one.",
+    )
 
 
 class Session:
@@ -98,8 +131,8 @@ class Session:
         self.caller = caller
         self.options: dict[str, str] = {}
         self.transactions: dict[str, Transaction] = {}
-        self.at_end: list[Callable[[], None]] = []
-        """What else to do when the session ends."""
+        self._kept: list[tuple[str, KeptResult]] = []
+        """Results that nobody else knows of, and their graphs."""
         self.cookies: deque[str] = deque(maxlen=_COOKIES_KEPT)
         self._used = time.monotonic()
         self._calls = 0
@@ -229,9 +262,10 @@ class Session:
             self.options["schema"] = connection.schema
         if connection.dialect != settings.dialect:
             self.options["dialect"] = connection.dialect
-        place.settings = Settings(
-            settings.graph, connection.catalog, connection.schema, connection.dialect
-        )
+        schema = settings.schema
+        if connection.schema != (schema or DEFAULT_SCHEMA):
+            schema = connection.schema
+        place.settings = Settings(settings.graph, connection.catalog, schema, connection.dialect)
 
     def begin(self, settings: Settings) -> Transaction:
         """Open a transaction on a connection of its own."""
@@ -245,6 +279,23 @@ class Session:
         """The transaction of what does not say to which it belongs."""
         with self._lock:
             return next(reversed(self.transactions.values()), None)
+
+    def transaction_after(self, moment: float) -> Transaction | None:
+        """The one that followed a transaction that ended then; none if none is open."""
+        with self._lock:
+            open_ = list(self.transactions.values())
+        if not open_:
+            return None
+        if len(open_) > 1 or open_[0].began < moment:
+            raise no_such_transaction()
+        return open_[0]
+
+    def keep(self, graph: str, result: KeptResult) -> None:
+        """Delete a result when the session ends, if it is not over by then."""
+        now = time.time()
+        with self._lock:
+            self._kept = [each for each in self._kept if each[1].until >= now]
+            self._kept.append((graph, result))
 
     def ended(self, transaction: Transaction) -> None:
         with self._lock:
@@ -260,24 +311,34 @@ class Session:
     def close(self) -> None:
         """Roll back what is open and let go of the connections."""
         with self._lock:
-            places = [t.place for t in self.transactions.values()] + list(self._homes.values())
+            transactions = list(self.transactions.values())
+            places = [t.place for t in transactions] + list(self._homes.values())
             self.transactions.clear()
             self._homes.clear()
-            at_end, self.at_end = self.at_end, []
+            kept, self._kept = self._kept, []
+        for transaction in transactions:
+            transaction.over = True
         for place in places:
             place.connection.cancel()
             with place.lock:
                 place.connection.close()
-        for do in at_end:
-            do()
+        for graph in {graph for graph, _ in kept}:
+            names = [result.name for of, result in kept if of == graph]
+            self._access.graphs.results(graph).drop(*names)
 
 
 class Sessions:
     """All sessions of a server. The lock protects the maps."""
 
-    def __init__(self, access: Access, idle_seconds: float = 1800.0) -> None:
+    def __init__(
+        self,
+        access: Access,
+        idle_seconds: float = 1800.0,
+        on_end: Callable[[str], None] = lambda key: None,
+    ) -> None:
         self._access = access
         self._idle = idle_seconds
+        self._on_end = on_end
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._by_cookie: dict[str, Session] = {}
@@ -311,10 +372,7 @@ class Sessions:
                 if found is not None and found.user == caller.name:
                     session.touch()
                     return found
-        raise NotFound(
-            "there is no such open transaction",
-            hint="It has ended, or its session was idle for too long: begin a new one.",
-        )
+        raise no_such_transaction()
 
     def ended(self, transaction: Transaction) -> None:
         """Forget a transaction that was committed or rolled back."""
@@ -345,6 +403,8 @@ class Sessions:
             for session in idle:
                 self._forget(session)
         _close(idle, on_error)
+        for session in idle:
+            self._on_end(session.key)
         return len(idle)
 
     def close_all(self, on_error: Callable[[Exception], None]) -> None:

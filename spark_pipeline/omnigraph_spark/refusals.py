@@ -26,7 +26,7 @@ class ServerError(OmniGraphError):
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """A block in which a server's refusals are the errors that the same graph would raise here."""
+    """A block in which a server's refusals are our errors, as `refusal` makes them."""
     try:
         yield
     except Error as error:
@@ -36,8 +36,9 @@ def asking() -> Iterator[None]:
 def refusal(error: Error) -> OmniGraphError:
     """The error that a server's answer stands for, with its code, its words and its hint.
 
-    Facts do not travel: there are no `details`, nor attributes that only a constructor of the class
-    sets.
+    Classes that share a code come as the one they have in common, a `ConstraintViolation` as
+    `InvalidInput`. Facts do not travel: there are no `details`, nor attributes that only a
+    constructor of the class sets.
     """
     words = _words(error)
     coded = _CODED.match(words)

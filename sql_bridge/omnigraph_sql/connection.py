@@ -121,8 +121,8 @@ class Connection:
 
     @property
     def has_written(self) -> bool:
-        """Whether the open transaction has written anything."""
-        return self._transaction is not None and self._transaction.branch is not None
+        """Whether the open transaction leaves a commit."""
+        return self._transaction is not None and not self._transaction.is_untouched
 
     def begin(self, catalog: str | None = None) -> None:
         """Open a transaction on a branch, the current one unless told, as it is now."""

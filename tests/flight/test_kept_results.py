@@ -12,7 +12,7 @@ import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import dbapi
 
-from flight.clients import action, begin, header, update
+from flight.clients import action, begin, header, prepared, update
 from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph.storage.store import RawStore
@@ -381,3 +381,25 @@ def test_a_change_of_another_branch_gives_its_rows(serve: Serve, graph: Graph) -
         assert read(client, ask(client, sql, 1))["name"].to_pylist() == ["Dee"]
     assert graph.snapshot("other").count("Person") == 4
     assert (graph.snapshot().count("Person"), branches(graph)) == (3, ["main", "other"])
+
+
+def test_the_ticket_of_a_count_carries_no_parameters(serve: Serve) -> None:
+    server = serve()
+    names = pa.record_batch({"1": [f"person {n}" for n in range(1000)]})
+    with fl.connect(server.uri) as client:
+        command = prepared(client, "INSERT INTO Person (name) VALUES ($1)", names)
+        info = client.get_flight_info(fl.FlightDescriptor.for_command(command))
+        assert len(info.endpoints[0].ticket.ticket) < 1000
+        assert read(client, info).to_pydict() == {"count": [1000]}
+
+
+def test_a_session_forgets_results_that_are_over(serve: Serve, graph: Graph) -> None:
+    server = serve(ticket_seconds=0.01)
+    with fl.connect(server.uri) as client:
+        for name in ("Dee", "Eli", "Fay"):
+            ask(client, LARGE.replace("Dee", name), 1)
+            time.sleep(0.1)
+        (session,) = server.service.sessions._sessions.values()
+        assert len(session._kept) == 1
+        action(client, "CloseSession", b"")
+    assert len(files(graph)) == 2, "the last one is deleted, those that are over are swept"

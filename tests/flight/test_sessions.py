@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 
+import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
 from adbc_driver_flightsql import DatabaseOptions, dbapi
 from adbc_driver_manager import Error
 
-from flight.clients import action, header, query, rows
+from flight.clients import action, header, prepared, query, rows, update
 from flight.conftest import Connect, Serve
 from omnigraph import Graph
 from omnigraph_flight.messages import encoded, message, wrapped
@@ -219,3 +220,50 @@ def test_a_prepared_statement_runs_where_its_session_is_now(
         cursor.execute("INSERT INTO Person (name) VALUES ('Eli')")
     assert branched.snapshot().count("Person") == 4
     assert branched.snapshot("draft").count("Person") == 5
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+@pytest.mark.parametrize("use", ["USE draft", "SET branch = 'draft'"])
+def test_a_text_that_fails_leaves_the_session_where_it_was(
+    connect: Connect, branched: Graph, use: str, autocommit: bool
+) -> None:
+    client = connect(autocommit=autocommit)
+    with client.cursor() as cursor:
+        with pytest.raises(Error):
+            cursor.execute(f"{use}; INSERT INTO nowhere VALUES (1)")
+        assert client.adbc_current_catalog == "main"
+        cursor.execute("INSERT INTO Person (name) VALUES ('Fay')")
+        if not autocommit:
+            client.commit()
+    assert branched.snapshot().get("Person", "Fay") is not None
+    assert branched.snapshot("draft").get("Person", "Fay") is None
+
+
+def test_headers_that_are_refused_move_nothing(server: Server, branched: Graph) -> None:
+    with fl.connect(server.uri) as client:
+        update(client, "INSERT INTO Person (name) VALUES ('Eli')")
+        wrong = [(b"x-omnigraph-branch", b"draft"), (b"x-omnigraph-dialect", b"bogus")]
+        command = wrapped("CommandStatementUpdate", query="DELETE FROM Person")
+        writer, reader = client.do_put(
+            fl.FlightDescriptor.for_command(command),
+            pa.schema([]),
+            fl.FlightCallOptions(headers=wrong),
+        )
+        with pytest.raises(Exception, match="bogus"), writer:
+            writer.done_writing()
+            reader.read()
+        update(client, "INSERT INTO Person (name) VALUES ('Fay')")
+    assert branched.snapshot().get("Person", "Fay") is not None
+    assert branched.snapshot("draft").get("Person", "Fay") is None
+
+
+def test_parameters_do_not_outlive_an_idle_session(serve: Serve) -> None:
+    server = serve(session_seconds=0.1)
+    with fl.connect(server.uri) as client:
+        prepared(client, "SELECT $1 AS n", pa.record_batch({"1": ["x"]}))
+        (held,) = server.service.prepared._things.values()
+        assert held.params is not None
+        time.sleep(0.2)
+        server.service.sessions.expire(lambda error: pytest.fail(str(error)))
+        assert held.params is None
+        assert len(server.service.prepared) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -202,6 +204,20 @@ def test_savepoints_of_one_name_are_not_mixed_up(server: Server, graph: Graph) -
     assert found["name"].to_pylist() == ["Fay"]
 
 
+def test_savepoints_whose_names_differ_in_case_are_not_mixed_up(
+    server: Server, graph: Graph
+) -> None:
+    with fl.connect(server.uri) as client:
+        transaction = begin(client)
+        first = savepoint(client, transaction, "A")
+        insert(client, "Dee", transaction)
+        savepoint(client, transaction, "a")
+        insert(client, "Eli", transaction)
+        back_to(client, first)
+        end(client, transaction, COMMIT)
+    assert people(graph) == 3
+
+
 def test_a_savepoint_of_a_call_is_known_to_statements(server: Server, graph: Graph) -> None:
     with fl.connect(server.uri) as client:
         transaction = begin(client)
@@ -252,3 +268,61 @@ def test_a_ticket_of_a_transaction_ends_with_it(server: Server) -> None:
         end(client, transaction, ROLL_BACK)
         with pytest.raises(KeyError, match="no such open transaction"):
             client.do_get(info.endpoints[0].ticket).read_all()
+
+
+def test_what_waits_while_its_transaction_ends_is_refused(server: Server, graph: Graph) -> None:
+    refused: list[Exception] = []
+    with fl.connect(server.uri) as client:
+        transaction = begin(client)
+        insert(client, "Dee", transaction)
+        (held,) = [
+            found
+            for session in server.service.sessions._sessions.values()
+            for found in session.transactions.values()
+        ]
+
+        def write() -> None:
+            try:
+                insert(client, "Eli", transaction)
+            except Exception as error:  # noqa: BLE001 - looked at below
+                refused.append(error)
+
+        with held.place.lock:
+            waiting = threading.Thread(target=write)
+            waiting.start()
+            until = time.monotonic() + 10
+            while not server.service.admission.running:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            # As another call would, which had the connection before.
+            held.place.connection.rollback()
+            held.over = True
+        waiting.join()
+    assert "no such open transaction" in str(refused)
+    assert not held.place.connection.in_transaction
+    assert people(graph) == 3
+
+
+def test_a_statement_does_not_go_on_in_a_transaction_that_is_not_its_own(
+    server: Server, graph: Graph
+) -> None:
+    with fl.connect(server.uri) as client:
+        other, own = begin(client), begin(client)
+        request = wrapped(
+            "ActionCreatePreparedStatementRequest",
+            query="INSERT INTO Person (name) VALUES ('Dee')",
+            transaction_id=own,
+        )
+        made = decode_command(action(client, "CreatePreparedStatement", request)).body
+        end(client, own, COMMIT)
+        command = wrapped(
+            "CommandPreparedStatementUpdate",
+            prepared_statement_handle=made.prepared_statement_handle,
+        )
+        descriptor = fl.FlightDescriptor.for_command(command)
+        writer, reader = client.do_put(descriptor, pa.schema([]))
+        with pytest.raises(Exception, match="no such open transaction"), writer:
+            writer.done_writing()
+            reader.read()
+        end(client, other, ROLL_BACK)
+    assert people(graph) == 3

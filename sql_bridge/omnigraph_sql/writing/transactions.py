@@ -6,6 +6,8 @@ one publish on the target and takes the branch away. A savepoint is a commit of 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound
 from omnigraph.graph import Graph
 from omnigraph.schema.keys import new_ulid
@@ -35,6 +37,14 @@ class CommitConflict(MergeConflict):
         )
 
 
+class _State(NamedTuple):
+    """What a savepoint stands for."""
+
+    commit: str | None
+    """Of the branch; none before the first write."""
+    once: tuple[str, int] | None
+
+
 class SessionTransaction:
     """What a session does between BEGIN and COMMIT or ROLLBACK, on one branch."""
 
@@ -42,8 +52,7 @@ class SessionTransaction:
         self._graph = graph
         self._user = user
         self._texts: list[str] = []
-        self._savepoints: list[tuple[str, str | None]] = []
-        """Names, and the commits of the branch they stand for; none before the first write."""
+        self._savepoints: list[tuple[str, _State]] = []
         self.catalog = catalog
         self.base: Snapshot = graph.snapshot(catalog)
         """The branch as it was at BEGIN, which is read until something is written."""
@@ -58,9 +67,24 @@ class SessionTransaction:
             self.branch = self._fork(f"{self.base.branch}@{self.base.commit}")
         return self.branch
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was written, and nothing will be unless that is asked for."""
+        return self._once is None and self._is_unchanged()
+
+    def _is_unchanged(self) -> bool:
+        """Whether nothing was written; a statement that failed may have left its branch."""
+        return self.branch is None or self._graph.snapshot(self.branch).commit == self.base.commit
+
     def move(self, catalog: str) -> None:
         """Go on with another branch as it is now, if nothing was written yet."""
-        if self.branch is None and catalog != self.catalog:
+        if self._once is not None and catalog != self.catalog:
+            raise InvalidInput(
+                f"the transaction is batch {self._once[1]} of {self._once[0]} on {self.catalog}",
+                hint="Choose the branch before you say which batch it is.",
+            )
+        if catalog != self.catalog and self._is_unchanged():
+            self._drop()
             self.base = self._graph.snapshot(catalog)
             self.catalog = catalog
 
@@ -87,13 +111,13 @@ class SessionTransaction:
     def savepoint(self, name: str) -> None:
         """Remember the state under a name."""
         commit = self._graph.snapshot(self.branch).commit if self.branch else None
-        self._savepoints.append((name, commit))
+        self._savepoints.append((name, _State(commit, self._once)))
 
     def rollback_to(self, name: str) -> None:
         """Go back to a remembered state, which stays remembered."""
         place = self._find(name)
         del self._savepoints[place + 1 :]
-        commit = self._savepoints[place][1]
+        commit, self._once = self._savepoints[place][1]
         if self.branch is None:
             return
         if commit is None:
@@ -127,8 +151,7 @@ class SessionTransaction:
             self.writable()
         if self.branch is None:
             return None
-        unchanged = self._graph.snapshot(self.branch).commit == self.base.commit
-        if unchanged and self._once is None:
+        if self._once is None and self._is_unchanged():
             self._drop()
             return None
         try:

@@ -10,7 +10,9 @@ from adbc_driver_manager import Error
 from flight.clients import query, rows, run
 from flight.conftest import Serve
 from omnigraph import Graph
+from omnigraph.errors import InvalidInput
 from omnigraph_flight.authentication import User, token_sha256
+from omnigraph_flight.config import Config
 from omnigraph_flight.messages import wrapped
 from omnigraph_flight.running import Server
 
@@ -97,3 +99,9 @@ def test_a_role_decides_what_may_be_done(guarded: Server, graph: Graph) -> None:
     with dbapi.connect(guarded.uri, db_kwargs=bearer("ada"), autocommit=True) as client:
         assert run(client, add) == 1
     assert graph.commits()[0].actor == "ada", "the server says who it was, not the client"
+
+
+def test_a_user_has_the_same_roles_with_every_token(graph: Graph) -> None:
+    users = tuple(User("ada", token_sha256(token), (token,)) for token in ("reader", "admin"))
+    with pytest.raises(InvalidInput, match="ada has different roles"):
+        Config(graphs={"social": graph.uri}, users=users).checked()

@@ -95,6 +95,22 @@ def test_what_is_no_batch_is_refused(session: Session, text: str) -> None:
         session.run(f"SET commit_once = '{text}'")
 
 
+def test_a_batch_stays_on_the_branch_that_was_asked_for(session: Session) -> None:
+    session.graph.create_branch("other")
+    session.run("BEGIN; SET commit_once = 'harbour@1'")
+    with pytest.raises(InvalidInput, match="batch 1 of harbour on main"):
+        session.run("USE other")
+    session.run("COMMIT")
+    assert session.graph.last_batch("harbour") == 1
+    assert session.graph.last_batch("harbour", branch="other") == -1
+
+
+def test_a_batch_that_is_rolled_back_to_before_it_was_said_is_none(session: Session) -> None:
+    session.run("BEGIN; SAVEPOINT a; SET commit_once = 'harbour@1'; ROLLBACK TO a")
+    session.run("INSERT INTO Boat (name) VALUES ('Dot'); COMMIT")
+    assert session.graph.last_batch("harbour") == -1
+
+
 def test_what_a_commit_meets_is_told_without_the_hidden_branch(session: Session) -> None:
     session.run("BEGIN")
     session.run("INSERT INTO Boat (name) VALUES ('Dot')")
