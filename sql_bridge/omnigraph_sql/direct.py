@@ -29,6 +29,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_DEEPEST = 10
+"""How often conditions may stand in one another: the store's parser takes a few more."""
 
 Values = Mapping[str, pa.Scalar]
 
@@ -146,18 +148,20 @@ def _is_plain(scan: DirectScan) -> bool:
 # --------------------------------------------------------------------------- conditions
 
 
-def _condition(node: exp.Expr, scan: DirectScan, values: Values | None) -> str:
+def _condition(node: exp.Expr, scan: DirectScan, values: Values | None, depth: int = 0) -> str:
     """A condition as the store reads it; without values, only whether it can be written."""
+    if depth > _DEEPEST:
+        raise _NotPlain
 
     def inner(part: exp.Expr) -> str:
-        return _condition(part, scan, values)
+        return _condition(part, scan, values, depth + 1)
 
     match node:
         case exp.Paren():
-            return f"({inner(node.this)})"
+            return _condition(node.this, scan, values, depth)
         case exp.And() | exp.Or():
-            word = "AND" if isinstance(node, exp.And) else "OR"
-            return f"({inner(node.this)} {word} {inner(node.expression)})"
+            word = " AND " if isinstance(node, exp.And) else " OR "
+            return f"({word.join(map(inner, node.flatten()))})"
         case exp.Not():
             return f"(NOT {inner(node.this)})"
         case exp.Is() if isinstance(node.expression, exp.Null):

@@ -58,8 +58,7 @@ def parameter_schema(tree: exp.Expr, scope: Scope, given: Params = None) -> pa.S
 def _own_types(names: Sequence[str], params: Params) -> list[pa.DataType]:
     """The types that values have of themselves; text where there is none."""
     if isinstance(params, pa.RecordBatch):
-        _require_count(names, params.num_columns)
-        found = list(params.schema.types)
+        found = list(arranged(names, params).schema.types)
     else:
         found = [_fitting(value, None).type for value in values_of(names, params)]
     # The engine takes no null of a list's or a struct's type for a parameter.

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.providers import ReadableTable
+from omnigraph_sql.agreeing import must_agree
 from omnigraph_sql.computed import ComputedRows
 from omnigraph_sql.constants import is_constant
 from omnigraph_sql.direct import DirectScan, direct_scan
@@ -40,8 +41,6 @@ _CLOCKS = (
     exp.Localtimestamp,
     exp.Systimestamp,
 )
-_AGREEING = ("CASE ", " UNION ", " INTERSECT ", " EXCEPT ")
-"""What has parts that agree on a type, as the engine's SQL spells it."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,8 @@ class Planned:
         return reader(self.schema, batches)
 
     def _batches(self, values: Bound, running: Running) -> Iterator[pa.RecordBatch]:
-        scanned = self.direct.open(values) if self.direct is not None else None
+        with engine_failures():
+            scanned = self.direct.open(values) if self.direct is not None else None
         if scanned is not None and self.direct is not None:
             return running.scanned(scanned, self.direct.columns)
         return running.batches(self._bound(values))
@@ -152,6 +152,7 @@ def plan_query(
     engine = connection.engine
     try:
         rewritten = rewrite(tree.copy(), scope)
+        unsettled = not prefix and must_agree(rewritten, scope)
         direct = None if prefix else direct_scan(rewritten, scope)
         reads = _registered(rewritten, scope, held=direct is None)
         text = prefix + to_engine(rewritten)
@@ -163,7 +164,7 @@ def plan_query(
     except OmniGraphError:
         give_back(engine, scope.lent)
         raise
-    schema = _settled(plan, text, engine) if not prefix else plan.schema()
+    schema = _columns(plan, engine, unsettled=unsettled)
     names = (scope.names if not prefix else None) or tuple(shown(n) for n in schema.names)
     lasting = scope.cacheable and part is None and rewritten.find(*_CLOCKS) is None
     planned = Planned(
@@ -188,7 +189,7 @@ def plan_query(
     return planned
 
 
-def _settled(plan: DataFrame, text: str, engine: Engine) -> pa.Schema:
+def _columns(plan: DataFrame, engine: Engine, *, unsettled: bool) -> pa.Schema:
     """The columns of a plan's rows.
 
     Before it is optimized, the engine takes the type of a CASE from its first branch and that of a
@@ -196,7 +197,7 @@ def _settled(plan: DataFrame, text: str, engine: Engine) -> pa.Schema:
     """
     with engine_failures():
         schema = plan.schema()
-        if not any(word in text for word in _AGREEING):
+        if not unsettled:
             return schema
         optimized = plan.optimized_logical_plan()
         settled = engine.context.create_dataframe_from_logical_plan(optimized).schema()

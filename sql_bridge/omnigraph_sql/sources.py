@@ -27,7 +27,7 @@ def columns_of(source: exp.Expr, scope: Scope) -> frozenset[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return frozenset(name.casefold() for name in registered.names)
-        return _given(cte_of(source))
+        return _given(query_of_with(source))
     return _given(source.this) if isinstance(source, exp.Subquery) else None
 
 
@@ -43,7 +43,7 @@ def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return list(registered.names)
-        return _results(cte_of(source), scope)
+        return _results(query_of_with(source), scope)
     return _results(source.this, scope) if isinstance(source, exp.Subquery) else None
 
 
@@ -165,15 +165,21 @@ def _given(query: exp.Expr | None) -> frozenset[str] | None:
     return frozenset(select.alias_or_name.casefold() for select in query.selects)
 
 
-def cte_of(table: exp.Table) -> exp.Expr | None:
-    """The query of the WITH that a table names."""
+def cte_of(table: exp.Table) -> exp.CTE | None:
+    """The part of a WITH that a table names."""
     node = table.parent
     while node is not None:
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
             for cte in with_.expressions:
                 if cte.alias.casefold() == table.name.casefold():
-                    columns = cte.args["alias"].args.get("columns")
-                    return None if columns else cte.this
+                    found: exp.CTE = cte
+                    return found
         node = node.parent
     return None
+
+
+def query_of_with(table: exp.Table) -> exp.Expr | None:
+    """The query of the WITH that a table names, where the query names the columns."""
+    cte = cte_of(table)
+    return None if cte is None or cte.args["alias"].args.get("columns") else cte.this

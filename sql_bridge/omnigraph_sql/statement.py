@@ -112,7 +112,7 @@ class Statement:
         """Its one row, if it is certain that there is no more and that it is found quickly."""
         if self.changes or self._prefix or isinstance(self._written, exp.Describe):
             return None
-        return self._plan(newest=True).at_once(params)
+        return self._plan(newest=True, params=params).at_once(params)
 
     def pinned(self) -> str:
         """The moment of the session's catalog that its reads see."""

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from omnigraph_sql.expression_types import type_of
 from omnigraph_sql.scope import Scope
-from omnigraph_sql.sources import columns_of, cte_of, sources_of
+from omnigraph_sql.sources import columns_of, query_of_with, sources_of
 
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _TELLING = (
@@ -111,7 +111,7 @@ class SureTypes:
         if schema is not None:
             found = [f.type for f in schema if f.name.casefold() == name]
             return found[0] if len(found) == 1 and not named else None
-        query = cte_of(source) if isinstance(source, exp.Table) else source.this
+        query = query_of_with(source) if isinstance(source, exp.Table) else source.this
         if not isinstance(query, exp.Query):
             return None
         if named:

@@ -7,7 +7,7 @@ import pytest
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput
-from sql.conftest import rows
+from sql.conftest import rows, table
 
 ROWS = {
     "by name": pa.record_batch({"n": [1, 2], "word": ["one", "two"]}),
@@ -55,6 +55,18 @@ def test_places_are_bound_whatever_their_columns_are_called(
     ]
     given = rows(words, "DELETE FROM words WHERE word = ? AND n = ? RETURNING n", again)
     assert given == [{"n": 1}]
+
+
+def test_a_value_has_the_type_of_the_column_with_its_name(
+    words: omnigraph_sql.Connection,
+) -> None:
+    sql = "SELECT :n AS n, :word AS word"
+    for bound in ROWS.values():  # the second one finds the plan that the first one made
+        found = table(words, sql, bound)
+        assert found.schema.types == [pa.int64(), pa.string()]
+        assert found.to_pylist() == [{"n": 1, "word": "one"}, {"n": 2, "word": "two"}]
+    swapped = pa.record_batch({"word": [1.5], "n": ["x"]})
+    assert rows(words, sql, swapped) == [{"n": "x", "word": 1.5}]
 
 
 def _run(connection: omnigraph_sql.Connection, sql: str, bound: pa.RecordBatch) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 import pytest
+from datafusion import DataFrame, LogicalPlan
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput
@@ -49,6 +50,41 @@ def test_a_column_has_the_type_that_was_announced(
     assert announced is not None
     assert announced.types == [type_]
     assert table(shared_connection, sql).schema == announced
+
+
+@pytest.mark.parametrize(
+    ("sql", "settled"),
+    [
+        ("SELECT name FROM person WHERE name = 'CASE ' OR name = ' UNION '", False),
+        ("SELECT 'a UNION b, CASE ' AS x", False),
+        ("SELECT CASE WHEN age > 30 THEN 1 ELSE 0 END FROM person", False),
+        ("SELECT CASE WHEN age > 30 THEN 'old' WHEN age > 20 THEN name END FROM person", False),
+        ("SELECT name FROM person WHERE CASE WHEN age > 30 THEN 1 ELSE score END > 1", False),
+        ("SELECT CASE WHEN age > 30 THEN 1 ELSE score END FROM person", True),
+        ("SELECT CASE WHEN age > 30 THEN NULL ELSE score END FROM person", True),
+        ("SELECT CASE WHEN s > 3 THEN age ELSE s END FROM "
+         "(SELECT age, sum(age) AS s FROM person GROUP BY age) q", True),
+        ("SELECT name FROM person UNION SELECT name FROM person", True),
+    ],
+)  # fmt: skip
+def test_only_parts_that_may_differ_are_made_to_agree(
+    connection: omnigraph_sql.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    sql: str,
+    settled: bool,
+) -> None:
+    asked: list[object] = []
+    context = connection.engine.context
+    settle = context.create_dataframe_from_logical_plan
+
+    def counted(plan: LogicalPlan) -> DataFrame:
+        asked.append(plan)
+        return settle(plan)
+
+    monkeypatch.setattr(context, "create_dataframe_from_logical_plan", counted)
+    announced = connection.prepare(sql).result_schema
+    assert bool(asked) == settled
+    assert table(connection, sql).schema == announced
 
 
 def test_a_table_made_of_a_union_holds_every_value(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from importlib import import_module
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.errors import InvalidInput
@@ -17,6 +19,8 @@ TABLES: dict[str, dict[str, list[int | None]]] = {
     "n": {"c": [1, 3, 2, 1], "d": [1, 2, 0, 2]},
     "e": {"c": [], "d": []},
 }
+
+decorrelate_module = import_module("omnigraph_sql.rewriting.decorrelate")
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +98,22 @@ ASKING = [
     "SELECT t.a, l.v, o.d FROM t CROSS JOIN LATERAL ({q}) l(v) JOIN n o ON o.c = l.v",
     "SELECT * FROM t CROSS JOIN LATERAL ({q}) AS l(v)",
 ]
+BOTH_SIDES = [
+    "SELECT s.c FROM s WHERE s.c = o.d AND s.d >= t.b LIMIT 1",
+    "SELECT s.c FROM s WHERE s.c = o.d AND s.d >= t.b ORDER BY s.c LIMIT 1",
+    "SELECT s.c FROM s WHERE s.c <= o.d AND s.d >= t.b GROUP BY s.c HAVING count(*) > 0",
+    "SELECT s.c FROM s WHERE s.c = o.d UNION SELECT s.d FROM s WHERE s.d <> t.b",
+]
+JOINING = [
+    "SELECT t.a, o.c FROM t JOIN n o ON EXISTS ({q})",
+    "SELECT t.a, o.c FROM t JOIN n o ON t.a = o.c AND NOT EXISTS ({q}) WHERE o.d > 0",
+    "SELECT t.a, o.c FROM t JOIN n o ON t.a = o.c OR EXISTS ({q})",
+    "SELECT t.a, o.c FROM t JOIN n o ON t.a IN ({q})",
+    "SELECT t.a, o.c FROM t JOIN n o ON t.a NOT IN ({q}) JOIN n p ON p.c = t.a AND EXISTS ({q})",
+    "SELECT t.a, (SELECT count(*) FROM n WHERE n.c < t.a + o.d) FROM t JOIN n o ON EXISTS ({q})",
+    "SELECT t.a, l.v FROM t JOIN n o ON EXISTS ({q}), "
+    "LATERAL (SELECT d AS v FROM n WHERE n.c <= t.a + o.c ORDER BY d LIMIT 1) l",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -108,6 +128,106 @@ def test_a_value_asked_of_each_row_is_duckdbs(both: Both, place: str) -> None:
 def test_rows_asked_of_each_row_are_duckdbs(both: Both, place: str) -> None:
     for number, query in list(enumerate(SETS))[ASKING.index(place) % 2 :: 2]:
         both.agree(place.format(q=query.format(s="sne"[number % 3], x="x")))
+
+
+@pytest.mark.parametrize("place", JOINING)
+def test_a_join_may_ask_about_both_its_sides(both: Both, place: str) -> None:
+    for query in BOTH_SIDES:
+        both.agree(place.format(q=query))
+
+
+def test_an_outer_join_that_asks_about_both_its_sides_is_refused(both: Both) -> None:
+    for kind in ("LEFT", "SEMI", "ANTI"):
+        sql = f"SELECT t.a FROM t {kind} JOIN n o ON t.a = o.c AND EXISTS ({BOTH_SIDES[0]})"
+        with pytest.raises(InvalidInput, match="outer join") as failure:
+            table(both.ours, sql)
+        assert failure.value.hint
+
+
+def test_queries_about_one_another_end(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decorrelate_module, "_MOST", 3)
+    with pytest.raises(InvalidInput, match="about one another") as failure:
+        table(both.ours, f"SELECT a, ({VALUES[7].format(s='s', x='x')}) AS v FROM t")
+    assert failure.value.hint
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {v} AS v FROM (SELECT random() AS r FROM s) q",
+        "SELECT {v} AS v FROM (SELECT length(uuid()) AS r FROM s) q",
+        "SELECT l.v FROM (SELECT random() AS r FROM s) q, LATERAL {v} l(v)",
+        "WITH q AS (SELECT random() AS r FROM s) SELECT {v} AS v FROM q",
+        "WITH p AS (SELECT random() AS r FROM s), q(r) AS (SELECT r FROM p) SELECT {v} FROM q",
+        "SELECT {v} AS v FROM (SELECT c AS r FROM s LIMIT 2) q",
+        "SELECT {v} AS v FROM (SELECT row_number() OVER () AS r FROM s) q",
+        "SELECT {v} AS v FROM (SELECT 1 AS r) q LEFT JOIN n ON random() < 0.5",
+    ],
+)
+def test_rows_that_are_others_when_read_again_are_not_asked_about(both: Both, sql: str) -> None:
+    with pytest.raises(InvalidInput, match="each time they are read") as failure:
+        table(both.ours, sql.format(v="(SELECT count(*) FROM s WHERE s.c < q.r + 1)"))
+    assert failure.value.hint
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, {v} AS v FROM t WHERE random() < 2",
+        "SELECT a, {v} AS v FROM t JOIN n ON n.c = t.a AND random() < 2",
+        "SELECT a, {v} AS v FROM t CROSS JOIN (SELECT random() AS r) q WHERE q.r < 2",
+        "SELECT a, {v} AS v FROM (SELECT a FROM t ORDER BY a LIMIT 4) t",
+    ],
+)
+def test_chance_elsewhere_changes_no_answer(both: Both, sql: str) -> None:
+    both.agree(sql.format(v="(SELECT count(*) FROM s WHERE s.c < t.a)"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM s WHERE s.d = t.b",
+        "SELECT max(c) FROM s WHERE s.d = t.b",
+        "SELECT max(c) FROM s WHERE s.d > t.b",
+        "SELECT max(c) FROM s WHERE s.d = t.b HAVING max(c) > 1",
+        "SELECT max(c) FROM s WHERE s.d = t.b LIMIT 0",
+        "SELECT max(c) FROM s WHERE s.d = t.b OFFSET 1",
+        "SELECT 1 FROM s WHERE s.d < t.b",
+        "SELECT 1 FROM s WHERE t.b = 1",
+        "SELECT 1 FROM n WHERE n.c < t.a AND EXISTS (SELECT 1 FROM s WHERE s.d > n.d)",
+    ],
+)
+def test_whether_there_is_a_row_may_be_asked_anywhere(both: Both, query: str) -> None:
+    for place in (
+        "SELECT a, b, EXISTS ({q}) FROM t",
+        "SELECT t.a, NOT EXISTS ({q}) AS v FROM t JOIN s o ON t.a = o.c",
+        "SELECT a, b FROM t WHERE EXISTS ({q})",
+        "SELECT a, b FROM t WHERE NOT EXISTS ({q})",
+        "SELECT a, b FROM t WHERE EXISTS ({q}) OR a = 3",
+        "SELECT a, b FROM t WHERE NOT (EXISTS ({q}) AND a > 1)",
+        "SELECT a, count(*) FROM t GROUP BY a, b HAVING EXISTS ({q})",
+        "SELECT count(*) FILTER (WHERE EXISTS ({q})) FROM t",
+        "SELECT a, n FROM (SELECT a, b, count(*) AS n FROM t GROUP BY a, b) t WHERE EXISTS ({q})",
+    ):
+        both.agree(place.format(q=query))
+
+
+@pytest.mark.parametrize("query", ["SELECT max(c)", "SELECT count(c)", "SELECT count(*) + t.a"])
+def test_one_value_may_be_asked_as_a_set(both: Both, query: str) -> None:
+    for place in ("t.a IN ({q})", "t.a NOT IN ({q})", "t.a >= ANY ({q})", "t.a < ALL ({q})"):
+        for about in ("s.d >= t.b", "s.d = t.b"):
+            asked = place.format(q=f"{query} FROM s WHERE {about}")
+            both.agree(f"SELECT a, b, {asked} AS v FROM t")
+            both.agree(f"SELECT a, b FROM t WHERE {asked}")
+
+
+def test_a_count_of_pairs_is_0_where_there_are_none(both: Both) -> None:
+    sql = "SELECT a, (SELECT regr_count(c, d) FROM s WHERE s.d {} t.a) AS v FROM t"
+    both.agree(sql.format(">"))
+    both.agree(sql.format("="))
+    assert table(both.ours, sql.format(">")).schema.field("v").type == pa.int64()
+    both.agree("SELECT c, regr_count(c, d) OVER (PARTITION BY d) AS v FROM s")
+    both.agree("SELECT regr_count(c, d) FILTER (WHERE c > 1) AS v FROM s")
 
 
 def test_random_questions_about_each_row_are_answered_as_in_duckdb(both: Both) -> None:

@@ -122,6 +122,25 @@ def test_what_is_more_than_plain_is_the_engines(both: Both, sql: str) -> None:
         assert table(both.ours, sql).num_rows == 3
 
 
+def _nested(depth: int) -> str:
+    return (
+        f"(small <> {depth} {'AND' if depth % 2 else 'OR'} {_nested(depth - 1)})"
+        if depth
+        else "id > 1"
+    )
+
+
+def test_long_conditions_are_the_stores_and_deep_ones_the_engines(both: Both) -> None:
+    for word, compared in ((" AND ", "<>"), (" OR ", "=")):
+        long = word.join(f"small {compared} {number}" for number in range(300))
+        assert both.is_direct(f"SELECT id FROM t WHERE {long}")
+        both.agree(f"SELECT id FROM t WHERE {long}")
+    for depth in (5, 10, 11, 12, 20):
+        both.agree(f"SELECT id FROM t WHERE {_nested(depth)}")
+        both.agree(f"SELECT id FROM t WHERE {'NOT (' * depth}small = 3{')' * depth}")
+    assert not both.is_direct(f"SELECT id FROM t WHERE {_nested(20)}")
+
+
 def test_columns_that_an_alias_names_anew_are_those_of_the_alias(both: Both) -> None:
     both.ours.execute("CREATE TABLE swapped AS SELECT 1 AS x, 2 AS y, 3 AS k")
     sql = "SELECT x FROM swapped AS a(y, x, k) WHERE y = 1"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, ParseError
 from omnigraph_sql.parameters import Params
+from omnigraph_sql.statement import Statement
 from sql.conftest import rows, table
 
 
@@ -208,6 +209,15 @@ def test_a_parameter_that_no_place_types_has_the_type_of_its_value(
 def test_the_next_values_may_have_other_types(connection: omnigraph_sql.Connection) -> None:
     found = [table(connection, "SELECT ? AS x", [x]).column(0) for x in (1, "a", None, 2, 1.5)]
     assert [column[0].as_py() for column in found] == [1, "a", None, 2, 1.5]
+
+
+def test_asking_for_a_row_at_once_announces_nothing(connection: omnigraph_sql.Connection) -> None:
+    statement = connection.prepare("SELECT ? AS x, ? + 1 AS y")
+    assert isinstance(statement, Statement)
+    assert statement.at_once([5, 1]) is None
+    found = statement.execute([5, 1])
+    assert isinstance(found, pa.RecordBatchReader)
+    assert found.read_all().to_pylist() == [{"x": 5, "y": 2}]
 
 
 def test_what_a_prepared_statement_announced_stays(connection: omnigraph_sql.Connection) -> None:

@@ -62,6 +62,11 @@ AGGREGATES: dict[type[exp.Expr], Writer] = {
     exp.Quantile: lambda self, e: (
         f"percentile_cont({self.sql(e, 'quantile')}) WITHIN GROUP (ORDER BY {self.sql(e, 'this')})"
     ),
+    # The engine's own is of a type that nothing else here has.
+    exp.RegrCount: lambda self, e: (
+        f"count(CASE WHEN {self.sql(e, 'this')} IS NOT NULL "
+        f"AND {self.sql(e, 'expression')} IS NOT NULL THEN 1 END)"
+    ),
     exp.Variance: _named("var_samp", "this"),
     exp.VariancePop: _named("var_pop", "this"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,6 +110,17 @@ def _is_alias(column: exp.Column, query: exp.Expr) -> bool:
     return False
 
 
+def has_always_a_row(query: exp.Expr) -> bool:
+    """Whether a query gives a row whatever its tables hold: an aggregate of all rows does."""
+    return (
+        isinstance(query, exp.Select)
+        and is_aggregated(query)
+        and not any(
+            query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
+        )
+    )
+
+
 def is_easy(asked: Asked, select: exp.Select) -> bool:
     """Whether the engine runs a query as it stands."""
     query = asked.query
@@ -122,21 +133,24 @@ def is_easy(asked: Asked, select: exp.Select) -> bool:
     where = query.args.get("where")
     if not all(_is_in(column, where) and column.parent_select is query for column in asked.outer):
         return False
-    if asked.kind in ("exists", "member"):
-        return True
     aggregated = is_aggregated(query)
+    if asked.kind == "exists":
+        # Without one, the engine loops over both sides and mixes up which columns it needs.
+        return any(_equalities(asked))
+    if asked.kind == "member":
+        return not aggregated or all(_equalities(asked))
     if asked.kind == "source" and not aggregated:
         return True
     inside = asked.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Filter, exp.Select)
-    return aggregated and (asked.kind == "source" or inside is select) and _is_by_equality(asked)
+    return aggregated and (asked.kind == "source" or inside is select) and all(_equalities(asked))
 
 
 def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
     return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
 
 
-def _is_by_equality(asked: Asked) -> bool:
-    """Whether every condition about the row says that something is `=` to it."""
+def _equalities(asked: Asked) -> Iterator[bool]:
+    """Of every condition about the row, whether it says that something is `=` to it."""
     condition = asked.query.args["where"].this
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     for part in parts:
@@ -144,16 +158,13 @@ def _is_by_equality(asked: Asked) -> bool:
         if not mine:
             continue
         if not isinstance(part, exp.EQ):
-            return False
+            yield False
+            continue
         sides = [
             [_is_one_of(c, mine) for c in side.find_all(exp.Column)]
             for side in (part.this, part.expression)
         ]
-        if not any(side and all(side) for side in sides) or not any(
-            not any(side) for side in sides
-        ):
-            return False
-    return True
+        yield any(s and all(s) for s in sides) and any(s and not any(s) for s in sides)
 
 
 def _is_one_of(node: exp.Expr, nodes: Sequence[exp.Expr]) -> bool:

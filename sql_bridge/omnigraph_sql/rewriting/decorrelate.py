@@ -22,6 +22,7 @@ from omnigraph_sql.rewriting.asked_queries import (
     Asked,
     asked_queries,
     asked_sources,
+    has_always_a_row,
     is_easy,
 )
 from omnigraph_sql.rewriting.name_results import result_name
@@ -32,10 +33,13 @@ from omnigraph_sql.rewriting.spread import (
     lift_having,
     spread,
 )
+from omnigraph_sql.rewriting.varies import varies
 from omnigraph_sql.scope import Scope, quoted
 from omnigraph_sql.sources import qualified
 
 _VALUE = "value"
+_MOST = 2_000
+"""How many SELECTs are freed for one statement: what is put in a query's place has some, too."""
 
 
 def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
@@ -43,11 +47,16 @@ def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
     selects = list(tree.find_all(exp.Select))
     pending = deque(selects if len(selects) > 1 else [])
     numbers = count(1)
-    while pending:
+    for _ in range(_MOST + len(selects)):
+        if not pending:
+            return tree
         select = pending.popleft()
         for made in _free(select, scope, numbers):
             pending.extend(made.find_all(exp.Select))
-    return tree
+    raise InvalidInput(
+        "the subqueries of this statement are about one another too often",
+        hint="Join some of them instead, or split the statement.",
+    )
 
 
 def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
@@ -72,8 +81,15 @@ def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.
 
 
 def _hard(select: exp.Select, scope: Scope) -> list[Asked]:
-    found = asked_queries(select, scope)
-    return [asked for asked in found if not is_easy(asked, select)]
+    """The queries that the engine does not run; an EXISTS that is always true is told at once."""
+    found: list[Asked] = []
+    for asked in asked_queries(select, scope):
+        if asked.kind == "exists" and has_always_a_row(asked.query):
+            _name_holder(asked.holder, select)
+            asked.holder.replace(exp.true())
+        elif not is_easy(asked, select):
+            found.append(asked)
+    return found
 
 
 def _is_above(asked: Asked, select: exp.Select) -> bool:
@@ -101,6 +117,16 @@ def _is_key(node: exp.Expr, select: exp.Select) -> bool:
 # --------------------------------------------------------------------------- the rows around
 
 
+class _Varying(CannotSpread):
+    """The rows a query is asked about would be others when they are read again."""
+
+    def refused(self) -> InvalidInput:
+        return InvalidInput(
+            "a subquery is about rows that may be others each time they are read",
+            hint="Give their LIMIT an ORDER BY, or keep them first: CREATE TABLE … AS SELECT ….",
+        )
+
+
 @dataclass(frozen=True)
 class _Around:
     """What a SELECT reads, before anything is joined to it."""
@@ -108,6 +134,8 @@ class _Around:
     from_: exp.Expr | None
     joins: tuple[exp.Join, ...]
     where: exp.Expr | None
+    varying: frozenset[str]
+    """The sources that may have other rows when they are read again."""
 
     @classmethod
     def of(cls, select: exp.Select, scope: Scope, before: exp.Join | None = None) -> _Around:
@@ -117,16 +145,19 @@ class _Around:
             joins = joins[: next(i for i, join in enumerate(joins) if join is before)]
         where = select.args.get("where") if before is None else None
         from_ = select.args.get("from_")
+        sources = [*([from_.this] if from_ else []), *(join.this for join in joins)]
         return cls(
             from_.copy() if from_ else None,
             tuple(join.copy() for join in joins),
             qualified(where.this, select, scope) if where else None,
+            frozenset(s.alias_or_name.casefold() for s in sources if varies(s)),
         )
 
     def rows(self, columns: Sequence[exp.Expr], scope: Scope) -> exp.Select:
         """The distinct values of some columns in its rows, or in more rows than it has.
 
         Where one source has them all, and no outer join adds nulls, that source is read alone.
+        They are read once more, so a source with other rows then has no such values.
         """
         if self.from_ is None:
             raise CannotSpread
@@ -136,20 +167,49 @@ class _Around:
         owners = [s for s in sources if s.alias_or_name.casefold() in tables]
         alone = len(tables) == len(owners) == 1 and isinstance(owners[0], exp.Table | exp.Subquery)
         if alone and not any(join.side or join.args.get("using") for join in self.joins):
+            sources = owners
             found.set("from_", exp.From(this=owners[0].copy()))
             kept = [part for part in self._conditions() if _is_about(part, tables)]
         else:
             found.set("from_", self.from_.copy())
-            found.set("joins", [join.copy() for join in self.joins])
+            found.set("joins", self._told_joins())
             kept = self._conditions()
+        if not self.varying.isdisjoint(source.alias_or_name.casefold() for source in sources):
+            raise _Varying
         return found.where(*(part.copy() for part in kept), copy=False) if kept else found
 
     def _conditions(self) -> list[exp.Expr]:
         """What every row fulfils, as far as that is told without a query."""
-        if self.where is None:
-            return []
-        parts = list(self.where.flatten()) if isinstance(self.where, exp.And) else [self.where]
-        return [part for part in parts if not part.find(exp.Query)]
+        return [] if self.where is None else [p for p in _parts(self.where) if _is_told(p)]
+
+    def _told_joins(self) -> list[exp.Join]:
+        """The joins, of inner ones only what is told: the query that is asked may be in an ON."""
+        found = [join.copy() for join in self.joins]
+        inner = all(map(_is_inner, found))
+        for join in found:
+            on = join.args.get("on")
+            told = [part for part in _parts(on) if _is_told(part)] if on is not None else []
+            if on is None or len(told) == len(_parts(on)):
+                continue
+            if inner:
+                join.set("on", exp.and_(*told) if told else exp.true())
+            elif varies(on):
+                raise _Varying
+        return found
+
+
+def _parts(condition: exp.Expr) -> list[exp.Expr]:
+    return list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
+
+
+def _is_told(part: exp.Expr) -> bool:
+    """Whether a condition says the same of a row again, without a query."""
+    return part.find(exp.Query) is None and not varies(part)
+
+
+def _is_inner(join: exp.Join) -> bool:
+    """Whether a join only leaves rows out, so that without its condition it has more."""
+    return not join.side and join.kind not in ("SEMI", "ANTI")
 
 
 def _is_about(part: exp.Expr, tables: set[str]) -> bool:
@@ -204,6 +264,8 @@ def _join(asked: Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]
         _name_all(asked.query)
         _expand_withs(asked.query)
         rows = spread(asked.query, domain, scope)
+    except _Varying as varying:
+        raise varying.refused() from None
     except CannotSpread:
         _held(join).set("this", before)
         return []
@@ -253,7 +315,7 @@ def _answer(
 ) -> list[exp.Expr]:
     """Put the answer to a query in its place."""
     in_join = isinstance(asked.holder.find_ancestor(exp.Join, exp.Select), exp.Join)
-    if in_join and (asked.kind == "scalar" or any(join.side for join in around.joins)):
+    if in_join and (asked.kind == "scalar" or not all(map(_is_inner, around.joins))):
         return []
     if asked.kind == "scalar" and _width(asked.query) != 1:
         raise InvalidInput(
@@ -273,7 +335,9 @@ def _answer(
         assert place is not None
         key = asked.query.arg_key or "this"
         rows = spread(asked.query, domain, scope)
-    except CannotSpread:
+    except CannotSpread as failure:
+        if isinstance(failure, _Varying) and asked.kind == "scalar":
+            raise failure.refused() from None
         asked.query.replace(before)
         return []
     alias = f"answers {number}"

@@ -17,7 +17,7 @@ from omnigraph_sql.rewriting.above_aggregates import above_aggregates, is_aggreg
 from omnigraph_sql.rewriting.name_results import result_name
 from omnigraph_sql.scope import Scope, quoted
 
-_COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct)
+_COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 """Aggregates that are 0 and not null where there are no rows."""
 _PLACE, _SORT, _KEPT, _GROUPS = "place", "sort", "kept", "groups"
 
@@ -266,6 +266,9 @@ def _cut(
     offset: exp.Expr | None,
 ) -> exp.Select:
     """Only the rows of some places, counted for each row of the domain."""
+    if limit == exp.Literal.number(0) and not sorts:  # none: not some that nothing decides
+        none = exp.TableAlias(this=quoted(domain.named("rows")))
+        return exp.select("*").from_(exp.Subquery(this=query, alias=none)).where(exp.false())
     place = domain.named(_PLACE)
     number = exp.Window(
         this=exp.RowNumber(),
