@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
@@ -43,23 +43,32 @@ def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
         registered = scope.registered.get(source.name)
         if registered is not None:
             return list(registered.names)
-        return _results(query_of_with(source), scope)
-    return _results(source.this, scope) if isinstance(source, exp.Subquery) else None
+        return results_of(query_of_with(source), scope)
+    return results_of(source.this, scope) if isinstance(source, exp.Subquery) else None
 
 
-def _results(query: exp.Expr | None, scope: Scope) -> list[str] | None:
+def results_of(
+    query: exp.Expr | None,
+    scope: Scope,
+    unnamed: Callable[[exp.Expr], str] | None = None,
+) -> list[str] | None:
+    """The names of a query's columns, stars written out; none where only the engine knows.
+
+    `unnamed` says what a column is called that the query does not name.
+    """
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this
     if not isinstance(query, exp.Select):
         return None
     found: list[str] = []
     for one in query.expressions:
-        if not one.is_star:
-            if not isinstance(one, exp.Alias | exp.Column):
-                return None
-            found.append(one.alias_or_name)
-            continue
-        names = star_names(one, query, scope)
+        names: list[str] | None
+        if one.is_star:
+            names = star_names(one, query, scope)
+        elif isinstance(one, exp.Alias | exp.Column):
+            names = [one.alias_or_name]
+        else:
+            names = [unnamed(one)] if unnamed else None
         if names is None:
             return None
         found += names

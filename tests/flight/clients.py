@@ -91,24 +91,25 @@ def _handle(client: fl.FlightClient, sql: str) -> bytes:
 
 def bound_update(client: fl.FlightClient, sql: str, params: pa.RecordBatch) -> int:
     """A prepared update with these sets of parameters; how many rows it changed."""
-    handle = _handle(client, sql)
-    command = wrapped("CommandPreparedStatementUpdate", prepared_statement_handle=handle)
-    writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), params.schema)
-    with writer:
-        writer.write_batch(params)
-        writer.done_writing()
-        result = message("DoPutUpdateResult")
-        result.ParseFromString(reader.read().to_pybytes())
+    _, answer = _bound(client, "CommandPreparedStatementUpdate", sql, params)
+    result = message("DoPutUpdateResult")
+    result.ParseFromString(answer)
     return int(result.record_count)
 
 
 def prepared(client: fl.FlightClient, sql: str, params: pa.RecordBatch) -> bytes:
     """The command that runs a prepared query with these sets of parameters bound to it."""
-    handle = _handle(client, sql)
-    command = wrapped("CommandPreparedStatementQuery", prepared_statement_handle=handle)
+    command, _ = _bound(client, "CommandPreparedStatementQuery", sql, params)
+    return command
+
+
+def _bound(
+    client: fl.FlightClient, kind: str, sql: str, params: pa.RecordBatch
+) -> tuple[bytes, bytes]:
+    """Prepare a text and put parameters: the command, and what the server says to it."""
+    command = wrapped(kind, prepared_statement_handle=_handle(client, sql))
     writer, reader = client.do_put(fl.FlightDescriptor.for_command(command), params.schema)
     with writer:
         writer.write_batch(params)
         writer.done_writing()
-        reader.read()
-    return command
+        return command, reader.read().to_pybytes()

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from omnigraph import Graph
+from omnigraph_flight.config import Config
+from omnigraph_flight.running import Server
 from spark.sessions import local_session
 
 _HERE = Path(__file__).parent
@@ -26,3 +29,13 @@ def spark() -> Iterator[SparkSession]:
     session = local_session("local[2]")
     yield session
     session.stop()
+
+
+@pytest.fixture(params=["storage", "server"])
+def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
+    """How Spark reaches the graph of a test: by itself, or through a server."""
+    if request.param == "storage":
+        yield graph.uri
+        return
+    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
+        yield server.uri

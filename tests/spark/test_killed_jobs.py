@@ -19,8 +19,6 @@ import pytest
 import omnigraph
 from omnigraph.bulk import Target, write_rows
 from omnigraph.graph import Graph
-from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
 from spark.clusters import two_hosts
 from spark.jobs import ROWS
 from support.waiting import wait_until
@@ -36,16 +34,6 @@ edge Knows: Person -> Person { since: I32? }
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     return omnigraph.init(tmp_path / "graph", SCHEMA)
-
-
-@pytest.fixture(params=["storage", "server"])
-def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
-    """How a job reaches the graph."""
-    if request.param == "storage":
-        yield graph.uri
-        return
-    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
-        yield server.uri
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import omnigraph
 import omnigraph_spark
 from omnigraph.errors import AlreadyApplied
 from omnigraph.graph import Graph
-from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 
@@ -24,16 +21,6 @@ SCHEMA = "node Person { name: String @key  age: I32? }"
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     return omnigraph.init(tmp_path / "graph", SCHEMA)
-
-
-@pytest.fixture(params=["storage", "server"])
-def uri(request: pytest.FixtureRequest, graph: Graph) -> Iterator[str]:
-    """How a stream reaches the graph."""
-    if request.param == "storage":
-        yield graph.uri
-        return
-    with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
-        yield server.uri
 
 
 def load(graph: Graph, **ages: int) -> None:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.rewriting.name_results import result_name
 from omnigraph_sql.scope import Scope, quoted
-from omnigraph_sql.sources import star_names
+from omnigraph_sql.sources import results_of
 
 _AGAIN = "number of the row"
 
@@ -28,13 +28,13 @@ def all_rows(tree: exp.Expr, scope: Scope) -> exp.Expr:
 
 
 def _counted(operation: exp.SetOperation, scope: Scope) -> exp.Select:
-    outputs = _outputs(operation.this, scope)
+    outputs = results_of(operation.this, scope, _name)
     if outputs is None:
         raise InvalidInput(
             "EXCEPT ALL and INTERSECT ALL compare columns that are known",
             hint="Write the columns instead of *.",
         )
-    others = _outputs(operation.expression, scope)
+    others = results_of(operation.expression, scope, _name)
     if others is not None and len(others) != len(outputs):
         raise InvalidInput(
             f"a query of {len(outputs)} columns stands beside one of {len(others)}",
@@ -55,20 +55,8 @@ def _counted(operation: exp.SetOperation, scope: Scope) -> exp.Select:
     return found
 
 
-def _outputs(query: exp.Expr, scope: Scope) -> list[str] | None:
-    """The names of a query's columns, stars written out; none where only the engine knows."""
-    while isinstance(query, exp.SetOperation | exp.Subquery):
-        query = query.this
-    if not isinstance(query, exp.Select):
-        return None
-    found: list[str] = []
-    for one in query.expressions:
-        names = [one.alias_or_name or result_name(one)]
-        written = star_names(one, query, scope) if one.is_star else names
-        if written is None:
-            return None
-        found += written
-    return found
+def _name(column: exp.Expr) -> str:
+    return column.alias_or_name or result_name(column)
 
 
 def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:
