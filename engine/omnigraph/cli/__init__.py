@@ -6,6 +6,8 @@ the engine (with Lance and Arrow) and rich only when a command runs, so that `--
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -14,8 +16,16 @@ __all__ = ["main", "run"]
 
 
 def main() -> NoReturn:
-    """The entry point of the command."""
-    sys.exit(run(sys.argv[1:]))
+    """The entry point of the command.
+
+    It ends at once: threads of the engines underneath, which give things back while the interpreter
+    is taken down, would end the process with a signal now and then.
+    """
+    code = run(sys.argv[1:])
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
