@@ -9,7 +9,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("support.fixtures",)
+pytest_plugins = ("support.fixtures", "support.patches")
 
 # Speed is asserted where it is promised, not by deadlines that a busy machine breaks.
 settings.register_profile(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _PATH = re.compile(r"`((?:tests|engine|docs|examples|benchmarks)/[A-Za-z0-9_./-]+)`")
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 

@@ -28,7 +28,7 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("package", ALLOWED)
 def test_only_what_they_say(package: str) -> None:
-    files = sorted((ENGINE / package).glob("*.py"))
+    files = sorted((ENGINE / package).rglob("*.py"))
     assert files
     for path in files:
         for name in imported(path):
