@@ -14,7 +14,7 @@ import time
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.messages import wrapped
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
 
 
 def query(client: fl.FlightClient, sql: str) -> pa.Table:

@@ -21,7 +21,7 @@ from support.processes import LOOPBACK, free_ports, running
 POINTS = 1_000_000
 SCHEMA = "node Point { key: String @key  n: I64  value: F64 }"
 _BATCH = 1_000_000
-_SERVE = "from omnigraph_flight.command import serve; serve()"
+_SERVE = "from omnigraph_flight.cli import serve; serve()"
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def _runner(graph: Path, work: str, engine: str) -> Callable[[], int]:
     import lance
 
     import omnigraph
-    from omnigraph.storage.reading import TableVersion
+    from omnigraph.storage.core.table_version import TableVersion
 
     gq, sql = WORK[work]
     opened = omnigraph.open(graph)

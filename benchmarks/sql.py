@@ -23,9 +23,9 @@ from datafusion import SessionConfig, SessionContext
 import omnigraph
 import omnigraph_sql
 from benchmarks.table import show
-from omnigraph_sql.engine_sql import to_engine
-from omnigraph_sql.parsing import parse_one
-from omnigraph_sql.statement import Statement
+from omnigraph_sql.datafusion.dialect import to_engine
+from omnigraph_sql.frontend.parser import parse_one
+from omnigraph_sql.session.statement import Statement
 from support.tpch import QUERIES, tables
 
 Run = Callable[[str], int]

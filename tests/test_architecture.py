@@ -32,12 +32,12 @@ FORBIDDEN = {
     "cli": {"lance", "datafusion", "obstore"},
 }
 ARROW_HOMES = {
-    "schema": {ENGINE / "schema/arrow.py", ENGINE / "schema/keys.py"},
-    "query": {ENGINE / "query/arrow.py"},
+    "schema": {ENGINE / "schema/model/arrow_schema.py", ENGINE / "schema/model/entity_ids.py"},
+    "query": {ENGINE / "query/logical/result_schema.py"},
 }
-THROUGH_STORAGE = {ENGINE / "loading/load.py", ENGINE / "loading/dump.py"}
-FLIGHT_STATUSES = FLIGHT / "statuses.py"
-PASSES = SQL / "rewriting"
+THROUGH_STORAGE = {ENGINE / "loading/load.py", ENGINE / "loading/export_snapshot.py"}
+FLIGHT_STATUSES = FLIGHT / "protocol/flight_status.py"
+PASSES = SQL / "rewrite"
 
 
 def imports(path: Path) -> Iterator[str]:

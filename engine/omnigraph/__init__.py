@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph, Schema, Transaction, init, open  # noqa: A004
-    from omnigraph.references import Branch, Tags
-    from omnigraph.storage.snapshot import Snapshot
-    from omnigraph.storage.tag_rows import Tag
-    from omnigraph.storage.values import Commit
+    from omnigraph.api.graph import Graph, Schema, Transaction, init, open  # noqa: A004
+    from omnigraph.api.references import Branch, Tags
+    from omnigraph.storage.core.model import Commit
+    from omnigraph.storage.manifest.tag_rows import Tag
+    from omnigraph.storage.refs.snapshot import Snapshot
 
 __all__ = [
     "Branch",
@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Branch": "omnigraph.references",
-    "Commit": "omnigraph.storage.values",
-    "Snapshot": "omnigraph.storage.snapshot",
-    "Tag": "omnigraph.storage.tag_rows",
-    "Tags": "omnigraph.references",
+    "Branch": "omnigraph.api.references",
+    "Commit": "omnigraph.storage.core.model",
+    "Snapshot": "omnigraph.storage.refs.snapshot",
+    "Tag": "omnigraph.storage.manifest.tag_rows",
+    "Tags": "omnigraph.api.references",
 }
 
 
@@ -38,6 +38,6 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Import the engine at the first use of a name: `omnigraph --help` does not wait for it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "omnigraph.graph")), name)
+    value = getattr(import_module(_HOMES.get(name, "omnigraph.api.graph")), name)
     globals()[name] = value
     return value

@@ -9,7 +9,7 @@ import warnings
 from pyspark.sql import SparkSession
 
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 JOBS = "SELECT c.name AS company, j.title FROM WorksAt j JOIN Company c ON c.id = j.dst"
 

@@ -7,7 +7,7 @@ import sys
 import adbc_driver_flightsql.dbapi as adbc
 
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 ASKED = (
     "SELECT name, age FROM person ORDER BY age DESC LIMIT 3",

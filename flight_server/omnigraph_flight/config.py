@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph_flight.admission import Limits
-from omnigraph_flight.authentication import User
-from omnigraph_flight.policies import ROLES
+from omnigraph_flight.access.admission import Limits
+from omnigraph_flight.access.authentication import User
+from omnigraph_flight.access.policies import ROLES
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 32010

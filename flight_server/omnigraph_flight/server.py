@@ -1,208 +1,136 @@
-"""The Flight server: a call finds its caller and session, then goes to the handler of its kind."""
+"""A server from its configuration: started, waited for, and ended without losing statements."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import secrets
-import time
-from collections.abc import Callable, Iterator
-from http.cookies import CookieError, SimpleCookie
-from typing import Any, Never, TypeVar
+import threading
+from pathlib import Path
+from types import TracebackType
 
-import pyarrow.flight as fl
+import pyarrow as pa
 
-from omnigraph.errors import OmniGraphError
-from omnigraph_flight.actions import ACTIONS, do_action
-from omnigraph_flight.authentication import Authentication, Caller
-from omnigraph_flight.gets import do_get
-from omnigraph_flight.infos import flight_info, result_schema
-from omnigraph_flight.puts import do_put
-from omnigraph_flight.service import Request, Service
-from omnigraph_flight.sessions import COOKIE, chosen_by_headers
-from omnigraph_flight.statuses import Unsupported, told_to_client
+from omnigraph.errors import Cancelled, InvalidInput
+from omnigraph_flight.access.authentication import Authentication
+from omnigraph_flight.access.open_graphs import Graphs
+from omnigraph_flight.access.policies import Policies
+from omnigraph_flight.config import Config
+from omnigraph_flight.handlers.metrics import Metrics
+from omnigraph_flight.handlers.rpc_server import FlightSqlServer
+from omnigraph_flight.handlers.service import Service
+from omnigraph_flight.health_page import HealthPage
+from omnigraph_flight.maintenance_thread import Maintenance
+from omnigraph_flight.protocol.tickets import TicketKey
 
-_ENTRANCE = "omnigraph"
 log = logging.getLogger("omnigraph.flight")
-Answer = TypeVar("Answer")
-_ADBC = "ADBC Flight SQL Driver"
-"""How the driver names itself; it reads all endpoints of a result, in their order."""
 
 
-class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
-    """What the headers of one call say."""
+class Server:
+    """A running server; a context manager that ends it."""
 
-    def __init__(
-        self,
-        caller: Caller | None,
-        headers: dict[str, str],
-        cookie: str | None,
-        answer: dict[str, str],
-        fresh: str | None,
-        reads_every_slice: bool = False,
-    ) -> None:
-        self.caller = caller
-        self.headers = headers
-        self.cookie = cookie
-        self.fresh = fresh
-        self.reads_every_slice = reads_every_slice
-        self._answer = answer
-
-    def sending_headers(self) -> dict[str, str]:
-        return self._answer
-
-
-class Entrances(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Looks at the headers of every call before anything else does."""
-
-    def __init__(self, authentication: Authentication) -> None:
-        self._authentication = authentication
-
-    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> Entrance:
-        with told_to_client():
-            if info.method == fl.FlightMethod.HANDSHAKE:
-                token = self._authentication.log_in(headers)
-                return Entrance(None, {}, None, {"authorization": f"Bearer {token}"}, None)
-            caller = self._authentication.caller(headers)
-            cookie = _cookie(headers)
-            fresh = None if cookie else secrets.token_urlsafe(16)
-            answer = {"set-cookie": f"{COOKIE}={fresh}"} if fresh else {}
-            chosen, thorough = chosen_by_headers(headers), _reads_every_slice(headers)
-            return Entrance(caller, chosen, cookie, answer, fresh, thorough)
-
-
-def _reads_every_slice(headers: dict[str, list[str]]) -> bool:
-    return any(agent.startswith(_ADBC) for agent in headers.get("user-agent", ()))
-
-
-def _cookie(headers: dict[str, list[str]]) -> str | None:
-    for text in headers.get("cookie", ()):
-        try:
-            found = SimpleCookie(text).get(COOKIE)
-        except CookieError:
-            continue
-        if found is not None:
-            return found.value
-    return None
-
-
-class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
-    """Answers handshakes, whose outcome is in the headers; calls are looked at in `Entrances`."""
-
-    def authenticate(self, outgoing: Any, incoming: Any) -> None:  # noqa: ANN401, ARG002
-        outgoing.write(b"")
-
-    def is_valid(self, token: bytes) -> bytes:  # noqa: ARG002
-        return b""
-
-
-def _not_spoken(request: Request) -> Never:  # noqa: ARG001
-    raise Unsupported(
-        "this part of Flight is not served here", hint="Send Flight SQL commands, or list actions."
-    )
-
-
-class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
-    """Serves graphs over Arrow Flight SQL."""
-
-    def __init__(
-        self,
-        service: Service,
-        location: str,
-        *,
-        certificate: tuple[bytes, bytes] | None = None,
-        client_authority: bytes | None = None,
-    ) -> None:
-        self.service = service
-        super().__init__(
-            location,
-            auth_handler=Handshake(),
-            middleware={_ENTRANCE: Entrances(service.authentication)},
-            tls_certificates=[certificate] if certificate else None,
-            verify_client=client_authority is not None,
-            root_certificates=client_authority,
+    def __init__(self, config: Config) -> None:
+        self.config = config.checked()
+        graphs = Graphs(config.graphs, config.limits.memory_bytes or None)
+        for name in graphs.names:
+            graphs.graph(name)  # a graph that is not there is told at once
+        self.service = Service(
+            graphs=graphs,
+            authentication=Authentication(config.users),
+            policies=Policies(config.policies),
+            limits=config.limits,
+            key=TicketKey(_secret(config.ticket_key), config.ticket_seconds),
+            metrics=Metrics(graphs),
+            idle_seconds=config.session_seconds,
         )
-
-    def get_flight_info(
-        self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
-    ) -> fl.FlightInfo:
-        return self._answer(
-            "GetFlightInfo", context, lambda r: flight_info(self.service, r, descriptor)
+        self._flight = _listening(config, self.service)
+        self._health = (
+            None
+            if config.metrics_port is None
+            else HealthPage(config.host, config.metrics_port, self.service)
         )
-
-    def get_schema(
-        self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
-    ) -> fl.SchemaResult:
-        return self._answer(
-            "GetSchema", context, lambda r: result_schema(self.service, r, descriptor)
+        self._maintenance = Maintenance(
+            self.service, config.optimize_seconds, config.collect_seconds
         )
+        self._closing = threading.Lock()
+        self._closed = False
 
-    def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        return self._answer("DoGet", context, lambda r: do_get(self.service, r, ticket))
+    @property
+    def port(self) -> int:
+        return int(self._flight.port)
 
-    def do_put(
-        self,
-        context: fl.ServerCallContext,
-        descriptor: fl.FlightDescriptor,
-        reader: fl.MetadataRecordBatchReader,
-        writer: fl.FlightMetadataWriter,
-    ) -> None:
-        self._answer(
-            "DoPut", context, lambda r: do_put(self.service, r, descriptor, reader, writer)
-        )
+    @property
+    def metrics_port(self) -> int | None:
+        return None if self._health is None else self._health.port
 
-    def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
-        body = action.body.to_pybytes() if action.body is not None else b""
-        return iter(
-            self._answer(
-                "DoAction", context, lambda r: do_action(self.service, r, action.type, body)
+    @property
+    def uri(self) -> str:
+        """Where clients connect."""
+        scheme = "grpc+tls" if self.config.tls_cert else "grpc"
+        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        return f"{scheme}://{host}:{self.port}"
+
+    def wait(self) -> None:
+        """Serve until somebody closes the server."""
+        self._flight.wait()
+
+    def close(self, grace_seconds: float = 30.0) -> None:
+        """End: running statements may finish, then they are stopped; transactions roll back."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        if self._health is not None:
+            self._health.draining()
+        if not self.service.admission.idle(grace_seconds):
+            self.service.calls.stop_all(
+                Cancelled("the server is ending", hint="Connect again and repeat the statement.")
             )
-        )
+        self._flight.shutdown()
+        self._maintenance.close()
+        self.service.sessions.close_all(lambda error: log.error("a session did not end: %s", error))
+        self.service.calls.close()
+        if self._health is not None:
+            self._health.close()
 
-    def list_flights(
-        self,
-        context: fl.ServerCallContext,
-        criteria: bytes,  # noqa: ARG002
-    ) -> Iterator[fl.FlightInfo]:
-        return self._answer("ListFlights", context, _not_spoken)
+    def __enter__(self) -> Server:
+        return self
 
-    def do_exchange(
+    def __exit__(
         self,
-        context: fl.ServerCallContext,
-        descriptor: fl.FlightDescriptor,  # noqa: ARG002
-        reader: fl.MetadataRecordBatchReader,  # noqa: ARG002
-        writer: fl.MetadataRecordBatchWriter,  # noqa: ARG002
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
-        self._answer("DoExchange", context, _not_spoken)
+        self.close()
 
-    def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [(name, description) for name, (description, _) in sorted(ACTIONS.items())]
 
-    def _answer(
-        self, method: str, context: fl.ServerCallContext, handle: Callable[[Request], Answer]
-    ) -> Answer:
-        service, began = self.service, time.perf_counter()
-        entrance = context.get_middleware(_ENTRANCE)
-        user, code = entrance.caller.name, "ok"
-        with told_to_client():
-            try:
-                session = service.sessions.of(
-                    entrance.caller, context.peer(), entrance.cookie, entrance.fresh
-                )
-                try:
-                    return handle(
-                        Request(
-                            entrance.caller,
-                            session,
-                            entrance.headers,
-                            context,
-                            entrance.reads_every_slice,
-                        )
-                    )
-                finally:
-                    session.leave()
-            except Exception as error:
-                code = error.code if isinstance(error, OmniGraphError) else "internal"
-                log.info("refused", extra={"method": method, "code": code, "user": user})
-                raise
-            finally:
-                service.metrics.answered(method, code, time.perf_counter() - began)
+def _listening(config: Config, service: Service) -> FlightSqlServer:
+    certificate = (
+        (_bytes(config.tls_cert), _bytes(config.tls_key))
+        if config.tls_cert and config.tls_key
+        else None
+    )
+    scheme = "grpc+tls" if certificate else "grpc"
+    try:
+        return FlightSqlServer(
+            service,
+            f"{scheme}://{config.host}:{config.port}",
+            certificate=certificate,
+            client_authority=_bytes(config.tls_client_ca) if config.tls_client_ca else None,
+        )
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidInput(
+            f"cannot listen on {config.host}:{config.port}",
+            hint="Another program may have that port: choose one with --port.",
+        ) from error
+
+
+def _secret(key: str | None) -> bytes | None:
+    return None if key is None else hashlib.sha256(key.encode()).digest()
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path!r}: {error}") from error

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph_spark.gq.run import query
+    from omnigraph_spark.gq.run_query import query
     from omnigraph_spark.pipeline import Check, Expectation, Output, Pipeline, Source, Transform
     from omnigraph_spark.writing.graph_write import GraphWrite, graph_write
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "query": "omnigraph_spark.gq.run",
+    "query": "omnigraph_spark.gq.run_query",
     "graph_write": "omnigraph_spark.writing.graph_write",
     "GraphWrite": "omnigraph_spark.writing.graph_write",
 }

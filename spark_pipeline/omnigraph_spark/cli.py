@@ -44,7 +44,7 @@ def run(
     `python -m omnigraph_spark.submit FILE` instead.
     """
     from omnigraph_spark.pipeline import run as run_pipeline
-    from omnigraph_spark.pipeline.files import read_pipeline
+    from omnigraph_spark.pipeline.pipeline_files import read_pipeline
     from omnigraph_spark.submit import session
 
     found = read_pipeline(file, invocation.store)

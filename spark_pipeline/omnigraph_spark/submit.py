@@ -32,7 +32,7 @@ def session(name: str, master: str | None, settings: Mapping[str, str]) -> Spark
 def main(arguments: list[str]) -> int:
     """Run a file; 0 if its rows are in the graph."""
     from omnigraph_spark.pipeline import run
-    from omnigraph_spark.pipeline.files import read_pipeline
+    from omnigraph_spark.pipeline.pipeline_files import read_pipeline
 
     try:
         pipeline = read_pipeline(*arguments[:2])

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph_sql.connection import Connection, connect
-    from omnigraph_sql.statement import Statement
+    from omnigraph_sql.session.connection import Connection, connect
+    from omnigraph_sql.session.statement import Statement
 
 __all__ = ["Connection", "Statement", "connect"]
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Import at the first use of a name: `omnigraph --help` does not wait for it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "statement" if name == "Statement" else "connection"
+    home = "session.statement" if name == "Statement" else "session.connection"
     value = getattr(import_module(f"omnigraph_sql.{home}"), name)
     globals()[name] = value
     return value

@@ -130,9 +130,9 @@ def load_here(system: str, target: Path, inputs: Path) -> int:
     sources = {name: inputs / f"{name}.parquet" for name in ("Person", "Knows")}
     if system.startswith("omnigraph"):
         import omnigraph
-        from omnigraph.storage import buffers
+        from omnigraph.storage.tables import write_buffer
 
-        buffers.SPILL_BYTES = int(os.environ.get("BULK_SPILL_BYTES", buffers.SPILL_BYTES))
+        write_buffer.SPILL_BYTES = int(os.environ.get("BULK_SPILL_BYTES", write_buffer.SPILL_BYTES))
         graph = omnigraph.init(target, SCHEMA)
         graph.load(sources if system.endswith("parquet") else inputs / "graph.jsonl")
         return sum(graph.snapshot().count(name) for name in sources)

@@ -24,7 +24,7 @@ from obstore.store import S3Store
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.core.layout import MANIFEST
 from support.object_stores import ObjectStore
 from support.policies import CountRequests
 from support.proxy import Proxy

@@ -25,7 +25,7 @@ from cost.measuring import (
     ordinary,
     upload,
 )
-from omnigraph.storage.folding import FANOUT, TIERS
+from omnigraph.storage.core.compaction_policy import FANOUT, TIERS
 from support.fixtures import unique_uri
 from support.object_stores import ObjectStore
 from support.proxy import proxied

@@ -17,7 +17,7 @@ import pytest
 import omnigraph
 from cost.measuring import Cost, Meter, schema_of, upload
 from omnigraph import Graph
-from omnigraph.storage.folding import FANOUT, TIERS
+from omnigraph.storage.core.compaction_policy import FANOUT, TIERS
 from support.fixtures import unique_uri
 from support.object_stores import ObjectStore
 from support.proxy import proxied

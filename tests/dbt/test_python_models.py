@@ -12,7 +12,7 @@ import pytest
 import omnigraph
 import omnigraph_sql
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from spark.sessions import local_session
 from support.dbt_projects import Project, a_project, ended
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import StagedFiles, Target, write_rows
 from omnigraph.errors import (
     AlreadyApplied,
@@ -23,8 +24,7 @@ from omnigraph.errors import (
     ReadSetConflict,
     TransactionExpired,
 )
-from omnigraph.graph import Graph
-from omnigraph.storage.collect import collect
+from omnigraph.storage.maintenance.collect import collect
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

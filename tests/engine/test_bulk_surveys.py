@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import omnigraph
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import Survey, Target, Texts, write_rows
 from omnigraph.errors import ConstraintViolation, OmniGraphError
-from omnigraph.graph import Graph
-from omnigraph.storage import bulk
-from omnigraph.storage.addresses import Addresses
-from omnigraph.storage.part_survey import PartSurvey
-from omnigraph.storage.surveys import read_texts
+from omnigraph.storage.constraints.distributed_protocol import read_texts
+from omnigraph.storage.constraints.partitioned_check import PartSurvey
+from omnigraph.storage.core.row_addresses import Addresses
+from omnigraph.storage.transaction import bulk_job
 
 SCHEMA = """
 node Person { name: String @key  mail: String?  n: I32?  @unique(mail)  @unique(n, mail) }
@@ -185,7 +185,7 @@ def test_many_rows_with_rules_are_validated_in_parts(
         graph.finish_bulk(job, [write_rows(job, "node:Person", rows.to_reader())])
 
     monkeypatch.setattr(PartSurvey, "least_repeated", noted)
-    monkeypatch.setattr(bulk, "MANY_ROWS", 1)
+    monkeypatch.setattr(bulk_job, "MANY_ROWS", 1)
     write(bob="b@x")
     assert asked == []
     write(cy="c@x", dot="d@x")

@@ -9,9 +9,9 @@ from importlib.resources import files
 import lark
 import pytest
 
-from omnigraph import grammar
-from omnigraph.query.build import TreeBuilder
-from omnigraph.query.lexer import QueryLexer
+from omnigraph.common import grammar
+from omnigraph.query.syntax.lexer import QueryLexer
+from omnigraph.query.syntax.tree_builder import TreeBuilder
 
 TEXT = b"query q($n: String) { match { $p: Person { name: $n } } return { $p.age } limit 3 }"
 
@@ -21,7 +21,7 @@ def test_tables_are_those_of_the_grammar(package: str) -> None:
     stored = files(package).joinpath(grammar.TABLES).read_text("utf-8")
     made_from = json.loads(stored)["made_from"]
     wanted = json.loads(grammar.tables_of(package))["made_from"]
-    assert made_from == wanted, "run `python -m omnigraph.grammar`"
+    assert made_from == wanted, "run `python -m omnigraph.common.grammar`"
 
 
 def test_tables_give_what_the_grammar_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,10 +33,10 @@ def test_tables_give_what_the_grammar_gives(monkeypatch: pytest.MonkeyPatch) -> 
         build(self, text, **options)
 
     monkeypatch.setattr(lark.Lark, "__init__", noted)
-    from_tables = grammar.load_parser("omnigraph.query", QueryLexer, TreeBuilder())
+    from_tables = grammar.load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
     assert built == []
     monkeypatch.setattr(grammar, "_origin", lambda text: "another grammar")
-    from_grammar = grammar.load_parser("omnigraph.query", QueryLexer, TreeBuilder())
+    from_grammar = grammar.load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
     assert len(built) == 1
     assert from_tables.parse(TEXT) == from_grammar.parse(TEXT)
 
@@ -44,7 +44,7 @@ def test_tables_give_what_the_grammar_gives(monkeypatch: pytest.MonkeyPatch) -> 
 def test_loading_takes_a_fraction_of_building(monkeypatch: pytest.MonkeyPatch) -> None:
     def seconds() -> float:
         began = time.process_time()
-        grammar.load_parser("omnigraph.query", QueryLexer, TreeBuilder())
+        grammar.load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
         return time.process_time() - began
 
     loading = min(seconds() for _ in range(5))

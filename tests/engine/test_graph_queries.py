@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph import queries
+from omnigraph.api import queries
+from omnigraph.api.graph import Graph
 from omnigraph.errors import (
     ConstraintViolation,
     InvalidInput,
@@ -20,10 +21,9 @@ from omnigraph.errors import (
     PreconditionFailed,
     QueryTypeError,
 )
-from omnigraph.exec.rows import CHUNK
-from omnigraph.graph import Graph
+from omnigraph.exec.graph.bindings import CHUNK
 from omnigraph.query import parse
-from omnigraph.storage.moments import resolve
+from omnigraph.storage.refs.moments import resolve
 from support.graphs import boats, refused
 
 CREWED = """query crewed($least: I32?) {
@@ -333,7 +333,7 @@ def test_a_moment_is_looked_up_once_while_nothing_is_committed(
         looked_up.append(at)
         return resolve(store, at)
 
-    monkeypatch.setattr("omnigraph.queries.resolve", counted)
+    monkeypatch.setattr("omnigraph.api.queries.resolve", counted)
     other = omnigraph.open(graph.uri)
     before = graph.query(NAMES).rows()
     assert graph.query(NAMES).rows() == before

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.graph import init
+from omnigraph.api.graph import init
 from support.fixtures import unique_uri, use_environment
 from support.object_stores import ObjectStore
 from support.social import assert_sound

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import machine_queue
-from omnigraph.storage.collect import collect
-from omnigraph.storage.folding import TIERS
+from omnigraph.storage.commit import machine_lock
+from omnigraph.storage.core.compaction_policy import TIERS
+from omnigraph.storage.maintenance.collect import collect
 from support.social import add_person, assert_sound, people, persons, social_graph
 from support.worker_processes import Gate, one_worker
 
@@ -20,7 +20,7 @@ BEFORE_THE_END = ("stage.before", "stage.after_table", "validate.after", "publis
 @pytest.fixture(autouse=True)
 def _short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait long for the lock file of a process that is held on purpose."""
-    monkeypatch.setattr(machine_queue, "QUEUE_SECONDS", 0.1)
+    monkeypatch.setattr(machine_lock, "QUEUE_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("point", BEFORE_THE_END)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import ConstraintViolation
-from omnigraph.storage import machine_queue
+from omnigraph.storage.commit import machine_lock
 from support.social import add_person, assert_sound, edge, pairs, people, persons, social_graph
 from support.worker_processes import Gate, one_worker
 
@@ -25,7 +25,7 @@ REMOVALS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_queue, "QUEUE_SECONDS", 0.1)
+    monkeypatch.setattr(machine_lock, "QUEUE_SECONDS", 0.1)
 
 
 @pytest.mark.parametrize("point", HOLDS)

@@ -10,19 +10,19 @@ import lance
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph, init
-from omnigraph.storage import manifest as manifest_module
-from omnigraph.storage.folding import FANOUT
-from omnigraph.storage.manifest import (
+from omnigraph.api.graph import Graph, init
+from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.core.compaction_policy import FANOUT
+from omnigraph.storage.core.model import ALLOCATOR_ID, head_row
+from omnigraph.storage.manifest import manifest as manifest_module
+from omnigraph.storage.manifest.format_version import KEY_ANNOTATION
+from omnigraph.storage.manifest.manifest import (
     KEPT_VERSIONS,
     Manifest,
     ManifestView,
     Swap,
     SwapConflict,
 )
-from omnigraph.storage.migrations import KEY_ANNOTATION
-from omnigraph.storage.plan import read_head
-from omnigraph.storage.values import ALLOCATOR_ID, head_row
 from support.fixtures import unique_uri, use_environment
 from support.object_stores import ObjectStore
 from support.policies import Hold

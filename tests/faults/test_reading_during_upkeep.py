@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import init
+from omnigraph.api.graph import init
 from support.ledger import Outcomes
 from support.social import assert_sound
 from support.worker_processes import workers

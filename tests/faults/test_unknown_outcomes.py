@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from omnigraph.api.graph import init
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import UnsafeStore
-from omnigraph.graph import init
-from omnigraph.graph import open as open_graph
-from omnigraph.storage.store import RawStore
+from omnigraph.storage.core.object_store import RawStore
 from support.fixtures import unique_uri, use_environment
 from support.ledger import Outcomes, assert_ledger, ledger_graph
 from support.object_stores import ObjectStore

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import machine_queue
+from omnigraph.storage.commit import machine_lock
 from support.social import add_person, assert_sound, people, social_graph
 from support.worker_processes import Gate, one_worker
 
@@ -14,7 +14,7 @@ from support.worker_processes import Gate, one_worker
 @pytest.fixture(autouse=True)
 def _short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait long for the lock file of a process that is held on purpose."""
-    monkeypatch.setattr(machine_queue, "QUEUE_SECONDS", 0.1)
+    monkeypatch.setattr(machine_lock, "QUEUE_SECONDS", 0.1)
 
 
 def test_what_it_staged_before_a_collection_is_not_published_after_it(tmp_path: Path) -> None:

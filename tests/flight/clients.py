@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.flight as fl
 from adbc_driver_flightsql import DatabaseOptions, dbapi
 
-from omnigraph_flight.commands import decode_command
-from omnigraph_flight.messages import message, wrapped
+from omnigraph_flight.protocol.decode_command import decode_command
+from omnigraph_flight.protocol.flight_sql_messages import message, wrapped
 
 HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
 

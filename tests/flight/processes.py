@@ -18,7 +18,7 @@ COMMAND = """
 import sys
 from omnigraph.cli import run
 from omnigraph.cli.app import App
-from omnigraph_flight.command import serve
+from omnigraph_flight.cli import serve
 known = App.get_command
 App.get_command = lambda self, ctx, name: serve if name == "serve" else known(self, ctx, name)
 sys.exit(run(sys.argv[1:]))

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from omnigraph_flight.admission import Admission, Limits
-from omnigraph_flight.statuses import Busy
+from omnigraph_flight.access.admission import Admission, Limits
+from omnigraph_flight.protocol.flight_status import Busy
 
 
 def test_one_more_than_allowed_is_refused_and_others_are_not() -> None:

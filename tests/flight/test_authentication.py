@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from omnigraph_flight.authentication import Authentication, User, token_sha256
-from omnigraph_flight.statuses import Unauthenticated
+from omnigraph_flight.access.authentication import Authentication, User, token_sha256
+from omnigraph_flight.protocol.flight_status import Unauthenticated
 
 ADA = User("ada", token_sha256("ada's token"), ("reader",))
 EVE = User("eve", token_sha256("eve's token"))

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from flight.clients import query
 from flight.conftest import Serve
 from omnigraph import Graph
-from omnigraph_flight.actions import ACTIONS
-from omnigraph_flight.admission import Limits
-from omnigraph_flight.messages import encoded, wrapped
-from omnigraph_flight.running import Server
-from omnigraph_flight.tickets import Ticket, TicketKey
+from omnigraph_flight.access.admission import Limits
+from omnigraph_flight.handlers.do_action import ACTIONS
+from omnigraph_flight.protocol.flight_sql_messages import encoded, wrapped
+from omnigraph_flight.protocol.tickets import Ticket, TicketKey
+from omnigraph_flight.server import Server
 
 _LEAK = re.compile(r"Traceback|\.py\b|File \"|/(?:tmp|home|root|usr)/|site-packages|line \d+, in")
 

@@ -14,7 +14,7 @@ from adbc_driver_flightsql import dbapi
 from adbc_driver_manager import Error
 
 from flight.clients import rows, run
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 SCHEMA = pa.schema([("a", pa.int32())])
 INSERT = "INSERT INTO t VALUES (?)"
@@ -23,7 +23,7 @@ import os, sys, time
 import pyarrow as pa
 import pyarrow.flight as fl
 from flight.clients import _handle
-from omnigraph_flight.messages import wrapped
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
 client = fl.connect(sys.argv[1])
 command = wrapped(
     "CommandPreparedStatementUpdate",

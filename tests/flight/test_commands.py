@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.commands import Command, decode, decode_command, optional
-from omnigraph_flight.messages import SQL, SQL_NAMES, message, wrapped
+from omnigraph_flight.protocol.decode_command import Command, decode, decode_command, optional
+from omnigraph_flight.protocol.flight_sql_messages import SQL, SQL_NAMES, message, wrapped
 
 
 @pytest.mark.parametrize("name", sorted(SQL_NAMES))

@@ -12,9 +12,9 @@ import pytest
 
 from flight.clients import action, bound_update, prepared, query, update
 from omnigraph import Graph
-from omnigraph_flight.commands import decode_command
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.protocol.decode_command import decode_command
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 
 MOMENT = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
 PARAMETERS: dict[str, tuple[str, pa.Array, Any]] = {

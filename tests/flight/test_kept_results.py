@@ -15,12 +15,12 @@ from adbc_driver_flightsql import dbapi
 from flight.clients import action, begin, header, prepared, update
 from flight.conftest import Serve
 from omnigraph import Graph
-from omnigraph.storage.store import RawStore
-from omnigraph_flight import results
-from omnigraph_flight.admission import Limits
-from omnigraph_flight.infos import TICKET_BYTES
-from omnigraph_flight.messages import encoded, message, wrapped
-from omnigraph_flight.results import FILE_BYTES, FOLDER, KeptResult, Results
+from omnigraph.storage.core.object_store import RawStore
+from omnigraph_flight.access import result_store
+from omnigraph_flight.access.admission import Limits
+from omnigraph_flight.access.result_store import FILE_BYTES, FOLDER, KeptResult, Results
+from omnigraph_flight.handlers.get_flight_info import TICKET_BYTES
+from omnigraph_flight.protocol.flight_sql_messages import encoded, message, wrapped
 from support.social import assert_sound
 
 DIGITS = "WITH d(v) AS (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
@@ -175,7 +175,7 @@ def test_all_that_a_graph_keeps_has_a_limit(serve: Serve, graph: Graph) -> None:
 def test_results_that_are_kept_at_once_share_the_limit(
     serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "LOOK_FILES", 1)
+    monkeypatch.setattr(result_store, "LOOK_FILES", 1)
     server = serve(limits=Limits(kept_bytes_per_graph=3 * FILE_BYTES))
     write, written = RawStore.write, []
 

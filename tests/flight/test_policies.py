@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.authentication import Caller
-from omnigraph_flight.policies import Action, Policies, Resource
-from omnigraph_flight.statuses import Forbidden
+from omnigraph_flight.access.authentication import Caller
+from omnigraph_flight.access.policies import Action, Policies, Resource
+from omnigraph_flight.protocol.flight_status import Forbidden
 
 PERSON = Resource("social", "main", "nodes", "Person")
 

@@ -13,8 +13,8 @@ from adbc_driver_manager import Error
 from flight.clients import action, header, prepared, query, rows, update
 from flight.conftest import Connect, Serve
 from omnigraph import Graph
-from omnigraph_flight.messages import encoded, message, wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.protocol.flight_sql_messages import encoded, message, wrapped
+from omnigraph_flight.server import Server
 from support.social import add_person, social_graph
 
 COUNT = "SELECT count(*) FROM Person"
@@ -173,7 +173,7 @@ def test_several_graphs_are_told_apart(
 
 
 def test_a_cancelled_ticket_is_not_served_and_a_renewed_one_is(server: Server) -> None:
-    from omnigraph_flight.messages import wrapped
+    from omnigraph_flight.protocol.flight_sql_messages import wrapped
 
     with fl.connect(server.uri) as client:
         command = wrapped("CommandStatementQuery", query=COUNT)

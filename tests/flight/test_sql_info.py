@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from omnigraph_flight.sql_info import SCHEMA, sql_info
-from omnigraph_flight.type_info import type_info
+from omnigraph_flight.protocol.sql_info import SCHEMA, sql_info
+from omnigraph_flight.protocol.xdbc_type_info import type_info
 
 ASKED_BY_JDBC = {*range(12), *range(500, 577)}
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph_flight.statuses import Forbidden
-from omnigraph_flight.tickets import Ticket, TicketKey
+from omnigraph_flight.protocol.flight_status import Forbidden
+from omnigraph_flight.protocol.tickets import Ticket, TicketKey
 
 TICKET = Ticket(
     graph="social",

@@ -15,9 +15,9 @@ from adbc_driver_manager import Error
 from flight.clients import action, begin, query, rows, update
 from flight.conftest import Connect, Serve
 from omnigraph import Graph
-from omnigraph_flight.commands import decode_command
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.protocol.decode_command import decode_command
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 from support.social import add_person, social_graph
 
 COUNT = "SELECT count(*) FROM Person"

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
-from omnigraph.query.expressions import (
+from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
     Compare,
@@ -32,7 +32,7 @@ from omnigraph.query.expressions import (
     StartsWith,
     TextMatch,
 )
-from omnigraph.query.ir import Expand, Pattern, ReadPlan
+from omnigraph.query.logical.logical_plan import Expand, Pattern, ReadPlan
 from oracle.plain import PlainEdge, PlainGraph
 from oracle.ranking import bm25_scores, distance, fused, in_order
 from oracle.text import text_matches

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from omnigraph.schema import Catalog
-from omnigraph.schema.types import PropertyType, Scalar
+from omnigraph.schema.model.property_types import PropertyType, Scalar
 
 Record = dict[str, Any]
 Properties = dict[str, Any]

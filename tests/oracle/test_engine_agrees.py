@@ -17,13 +17,16 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.exec import hops, loaded, match, order, rows, sorting
-from omnigraph.exec import run as running
-from omnigraph.exec.context import ExecContext, Mode
-from omnigraph.exec.run import run_read
+from omnigraph.exec.columns import column_cache
+from omnigraph.exec.evaluate import sort_keys
+from omnigraph.exec.graph import bindings, traversal
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.run import external_sort, matcher
+from omnigraph.exec.run import run_read as running
+from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import CompiledQuery, coerce_params, compile_query
-from omnigraph.query.ir import ReadPlan
-from omnigraph.storage.snapshot import Snapshot
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.storage.refs.snapshot import Snapshot
 from oracle.naive import Row, evaluate
 from oracle.plain import PlainGraph, plain_graph
 from oracle.random_graphs import RandomGraph, graphs
@@ -149,12 +152,12 @@ def test_reads_agree_where_everything_is_large(
     scene: tuple[RandomGraph, list[RandomQuery]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "SORTED_IN_MEMORY", 0)
-        patch.setattr(loaded, "SPARED_FROM", 1)
-        patch.setattr(loaded, "SPARSE", 1)
+        patch.setattr(external_sort, "SORTED_IN_MEMORY", 0)
+        patch.setattr(column_cache, "SPARED_FROM", 1)
+        patch.setattr(column_cache, "SPARSE", 1)
         patch.setattr(running, "MANY_ROWS", -1)
-        patch.setattr(hops, "BLOCK", 8)
-        for module in (match, order, rows):
+        patch.setattr(traversal, "BLOCK", 8)
+        for module in (matcher, sort_keys, bindings):
             patch.setattr(module, "CHUNK", 3)
         check_scene(*scene)
 

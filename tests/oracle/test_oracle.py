@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from omnigraph.query import coerce_params, compile_query
-from omnigraph.query.ir import ReadPlan
+from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.schema import compile_schema
 from oracle.naive import evaluate
 from oracle.plain import plain_graph, read_records

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.query import coerce_params, compile_query
-from omnigraph.query.ir import Pattern, ReadPlan
+from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
 from omnigraph.schema import compile_schema
 from oracle.naive import evaluate
 from oracle.plain import plain_graph

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph import Graph
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from spark.sessions import local_session
 
 _HERE = Path(__file__).parent

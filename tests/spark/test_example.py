@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 import omnigraph_spark.submit as submitted
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "shop"
 COMMAND = "from omnigraph_spark.cli import pipeline; pipeline(prog_name='omnigraph pipeline')"

@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame, SparkSession
 import omnigraph
 import omnigraph_spark
 from engine.query.cases import EXAMPLES, Case, cases
+from omnigraph.api.graph import Graph
+from omnigraph.common.json_values import json_value
 from omnigraph.errors import InvalidInput
-from omnigraph.graph import Graph
-from omnigraph.json_values import json_value
 from omnigraph.query import coerce_params, compile_query
-from omnigraph.query.ir import ReadPlan
-from omnigraph_spark.gq.compile import compile_read
-from omnigraph_spark.sparktypes import UINT64_DECIMAL, for_spark, spark_schema
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph_spark.gq.compile_read import compile_read
+from omnigraph_spark.spark_types import UINT64_DECIMAL, for_spark, spark_schema
 from oracle.naive import evaluate
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
-from omnigraph_spark.places import Place
-from omnigraph_spark.reading.changes import ChangeReading, change_reading
+from omnigraph_flight.server import Server
+from omnigraph_spark.graph_location import Place
+from omnigraph_spark.reading.change_stream import ChangeReading, change_reading
 
 FIRST = "node Person { name: String @key  age: I32? }"
 SECOND = """

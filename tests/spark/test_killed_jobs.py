@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import Target, write_rows
-from omnigraph.graph import Graph
 from spark.clusters import two_hosts
 from spark.jobs import ROWS
 from support.waiting import wait_until

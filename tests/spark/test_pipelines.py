@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import omnigraph
+from omnigraph.api.graph import Graph
 from omnigraph.errors import ConstraintViolation, InvalidInput, MergeConflict
-from omnigraph.graph import Graph
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from omnigraph_spark.pipeline import PipelineFailed, run
-from omnigraph_spark.pipeline.files import from_document, read_pipeline
+from omnigraph_spark.pipeline.pipeline_files import from_document, read_pipeline
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 import omnigraph
 import omnigraph_spark
 from flight.security.certificates import Authority
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput
-from omnigraph.graph import Graph
-from omnigraph_flight.authentication import User, token_sha256
+from omnigraph_flight.access.authentication import User, token_sha256
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
-from omnigraph_spark.refusals import ServerError
+from omnigraph_flight.server import Server
+from omnigraph_spark.server_errors import ServerError
 from spark.test_round_trips import SCHEMA, as_rows, things
 from support.fixtures import unique_uri
 from support.object_stores import ObjectStore

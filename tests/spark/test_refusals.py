@@ -10,6 +10,7 @@ import pytest
 
 import omnigraph
 import omnigraph_sql
+from omnigraph.api.graph import Graph
 from omnigraph.errors import (
     InvalidInput,
     KeyConflict,
@@ -18,13 +19,12 @@ from omnigraph.errors import (
     OmniGraphError,
     ParseError,
 )
-from omnigraph.graph import Graph
-from omnigraph_flight.authentication import User, token_sha256
+from omnigraph_flight.access.authentication import User, token_sha256
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
-from omnigraph_spark.places import Place
-from omnigraph_spark.refusals import ServerError
-from omnigraph_spark.served import connected
+from omnigraph_flight.server import Server
+from omnigraph_spark.graph_location import Place
+from omnigraph_spark.server_connection import connected
+from omnigraph_spark.server_errors import ServerError
 
 SCHEMA = """
 node Person { name: String @key  mail: String? @unique }

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import omnigraph
 import omnigraph_spark
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import Target, write_rows
 from omnigraph.errors import ConstraintViolation, InvalidInput, NotFound
-from omnigraph.graph import Graph
 
 SCHEMA = """
 node Thing {

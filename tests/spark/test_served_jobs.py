@@ -18,16 +18,16 @@ from adbc_driver_flightsql import dbapi
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import omnigraph
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import Target
 from omnigraph.errors import AlreadyApplied, InvalidInput, NotFound, OmniGraphError
-from omnigraph.graph import Graph
-from omnigraph.storage import collect
-from omnigraph.storage.values import now
+from omnigraph.storage.core.model import now
+from omnigraph.storage.maintenance import collect
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
-from omnigraph_spark.places import Place
-from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
+from omnigraph_flight.server import Server
+from omnigraph_spark.graph_location import Place
+from omnigraph_spark.spark_types import arrow_schema
+from omnigraph_spark.writing.write_job import Ending, Job, Part, begin
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }

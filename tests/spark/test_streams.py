@@ -12,8 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import omnigraph
 import omnigraph_spark
+from omnigraph.api.graph import Graph
 from omnigraph.errors import AlreadyApplied
-from omnigraph.graph import Graph
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 

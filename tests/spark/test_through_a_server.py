@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 import omnigraph
 import omnigraph_spark
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import Target, write_rows
 from omnigraph.errors import MergeConflict
-from omnigraph.graph import Graph
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from spark.test_round_trips import SCHEMA, as_rows, things
 
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 import omnigraph
 import omnigraph_spark
+from omnigraph.api.graph import Graph
 from omnigraph.bulk import Target, write_rows
 from omnigraph.errors import ConstraintViolation, InvalidInput, KeyConflict, OmniGraphError
-from omnigraph.graph import Graph
 from omnigraph_spark.writing import graph_write as writing
 
 SCHEMA = """

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph_sql
-from omnigraph_sql.parameters import Params
+from omnigraph_sql.resolve.parameter_types import Params
 from sql.logic_data import logic_graph
 
 Row = dict[str, Any]

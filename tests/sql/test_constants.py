@@ -7,7 +7,7 @@ from sqlglot import parse_one
 
 from omnigraph import Graph
 from omnigraph_sql import connect
-from omnigraph_sql.constants import is_constant
+from omnigraph_sql.planning.constant_query import is_constant
 from support.social import social_graph
 
 

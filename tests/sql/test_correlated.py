@@ -20,7 +20,7 @@ TABLES: dict[str, dict[str, list[int | None]]] = {
     "e": {"c": [], "d": []},
 }
 
-decorrelate_module = import_module("omnigraph_sql.rewriting.decorrelate")
+decorrelate_module = import_module("omnigraph_sql.rewrite.subqueries.decorrelate")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput
-from omnigraph_sql import dbapi
+from omnigraph_sql.session import dbapi_cursor
 
 
 def test_rows_are_fetched_one_some_and_all(connection: omnigraph_sql.Connection) -> None:
@@ -70,4 +70,8 @@ def test_a_closed_cursor_says_so(connection: omnigraph_sql.Connection) -> None:
 
 
 def test_the_module_says_what_the_standard_asks() -> None:
-    assert (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle) == ("2.0", 1, "qmark")
+    assert (dbapi_cursor.apilevel, dbapi_cursor.threadsafety, dbapi_cursor.paramstyle) == (
+        "2.0",
+        1,
+        "qmark",
+    )

@@ -15,10 +15,10 @@ import pytest
 import omnigraph
 import omnigraph_sql
 from omnigraph.errors import Cancelled, OmniGraphError
-from omnigraph.storage.providers import ReadableTable
-from omnigraph_sql.engine import Engine
-from omnigraph_sql.statement import Statement
-from omnigraph_sql.streams import Running
+from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph_sql.datafusion.datafusion_session import Engine
+from omnigraph_sql.datafusion.result_stream import Running
+from omnigraph_sql.session.statement import Statement
 from sql.conftest import rows, table
 
 TEXTS = ["it's", "a\\b", "é%", ""]
@@ -296,7 +296,7 @@ def test_held_versions_make_room_for_those_read_last(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine()
-    monkeypatch.setattr("omnigraph_sql.engine.HELD_BYTES", 40_000)
+    monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.HELD_BYTES", 40_000)
     names = []
     for number in range(6):
         given = pa.table({"a": pa.array(range(1500), pa.int64())})
@@ -314,7 +314,7 @@ def test_a_remembered_plan_outlives_what_was_held(
     both.ours.execute("CREATE TABLE first AS SELECT 1 AS a")
     sql = "SELECT a + ? AS c FROM first"
     assert rows(both.ours, sql, [1]) == [{"c": 2}]
-    monkeypatch.setattr("omnigraph_sql.engine.HELD_BYTES", 1)
+    monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.HELD_BYTES", 1)
     both.ours.execute("CREATE TABLE second AS SELECT 1 AS a")
     assert rows(both.ours, "SELECT a + 1 AS c FROM second") == [{"c": 2}]
     assert 0 < both.ours.engine._held < 100

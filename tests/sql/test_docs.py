@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph_sql.command import run_text
+from omnigraph_sql.cli import run_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 _BLOCK = re.compile(r"```(python|sql)\n(.*?)```(?:\n```text\n(.*?)```)?", re.S)
@@ -17,8 +17,8 @@ _BLOCK = re.compile(r"```(python|sql)\n(.*?)```(?:\n```text\n(.*?)```)?", re.S)
 def test_the_page_runs_as_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    from omnigraph.cli.query import write_result
-    from omnigraph.exec.result import QueryResult
+    from omnigraph.cli.data.query import write_result
+    from omnigraph.exec.run.query_result import QueryResult
 
     monkeypatch.chdir(tmp_path)
     known: dict[str, Any] = {}

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import omnigraph_sql
-from omnigraph_sql.dbapi import Cursor
+from omnigraph_sql.session.dbapi_cursor import Cursor
 from sql.logic_data import logic_duckdb
 from sql.logic_files import Case, every_case
 

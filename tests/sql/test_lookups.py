@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 import omnigraph_sql
-from omnigraph_sql.statement import Statement
+from omnigraph_sql.session.statement import Statement
 from sql.conftest import rows, table
 
 SCHEMA = """

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, ParseError
-from omnigraph_sql.parameters import Params
-from omnigraph_sql.statement import Statement
+from omnigraph_sql.resolve.parameter_types import Params
+from omnigraph_sql.session.statement import Statement
 from sql.conftest import rows, table
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.engine_sql import dialect
+from omnigraph_sql.datafusion.dialect import datafusion_dialect
 from sql.conftest import rows, table
 
 
@@ -134,13 +134,13 @@ def test_a_select_is_looked_through_once_for_all_its_casts(
     shared_connection: omnigraph_sql.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = []
-    look = dialect._computes_groups  # noqa: SLF001
+    look = datafusion_dialect._computes_groups  # noqa: SLF001
 
     def counted(select: exp.Select) -> bool:
         looks.append(select)
         return look(select)
 
-    monkeypatch.setattr(dialect, "_computes_groups", counted)
+    monkeypatch.setattr(datafusion_dialect, "_computes_groups", counted)
     casts = ", ".join(f"CAST(age AS BIGINT) AS c{place}" for place in range(50))
     shared_connection.prepare(f"SELECT {casts} FROM person").result_schema  # noqa: B018
     assert len(looks) == 1

@@ -15,7 +15,7 @@ import pytest
 import omnigraph
 import omnigraph_sql
 from omnigraph.errors import Cancelled, InvalidInput
-from omnigraph.storage.providers import BATCH_ROWS
+from omnigraph.storage.tables.readable_table import BATCH_ROWS
 from sql.conftest import rows, table
 
 ROWS = 300_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.branching.merge import MergeResult
+from omnigraph.branching.merge.merge_branches import MergeResult
 from omnigraph.errors import MergeConflict
 from support.graphs import ids, rows, state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from omnigraph.graph import Graph, Transaction, init
+from omnigraph.api.graph import Graph, Transaction, init
 from support.social import assert_linear, assert_sound, names, pairs
 from support.worker_processes import Worker
 

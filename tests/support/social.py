@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from omnigraph.graph import Graph, init
-from omnigraph.storage.values import MAIN, Commit
+from omnigraph.api.graph import Graph, init
+from omnigraph.storage.core.model import MAIN, Commit
 
 SOCIAL = """
 node Person { name: String @key  age: I64? }

@@ -15,7 +15,7 @@ import click
 from omnigraph.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph
+    from omnigraph.api.graph import Graph
 
 STORE_VARIABLE = "OMNIGRAPH_STORE"
 

@@ -4,10 +4,10 @@ Promises batches in the schema of their table or a typed error naming the first 
 Readers and writers know no storage; `load` and `dump` join them to a write transaction, a snapshot.
 """
 
-from omnigraph.loading.columnar import read_columnar
-from omnigraph.loading.export import export_ndjson
-from omnigraph.loading.framing import Limits
-from omnigraph.loading.ndjson import read_ndjson
-from omnigraph.loading.typed import TypedBatch
+from omnigraph.loading.columnar_reader import read_columnar
+from omnigraph.loading.line_framing import Limits
+from omnigraph.loading.ndjson_reader import read_ndjson
+from omnigraph.loading.ndjson_writer import export_ndjson
+from omnigraph.loading.typed_batch import TypedBatch
 
 __all__ = ["Limits", "TypedBatch", "export_ndjson", "read_columnar", "read_ndjson"]

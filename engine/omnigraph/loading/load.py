@@ -13,17 +13,17 @@ from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.loading.columnar import read_columnar
-from omnigraph.loading.framing import Limits
-from omnigraph.loading.ndjson import read_ndjson
-from omnigraph.loading.typed import TypedBatch
+from omnigraph.loading.columnar_reader import read_columnar
+from omnigraph.loading.line_framing import Limits
+from omnigraph.loading.ndjson_reader import read_ndjson
+from omnigraph.loading.typed_batch import TypedBatch
 from omnigraph.schema import Catalog
-from omnigraph.storage.branches import create_branch
+from omnigraph.storage.core.model import Commit
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.moments import branch_name
-from omnigraph.storage.snapshot import find_type
-from omnigraph.storage.transaction import WriteTxn
-from omnigraph.storage.values import Commit
+from omnigraph.storage.refs.branches import create_branch
+from omnigraph.storage.refs.moments import branch_name
+from omnigraph.storage.refs.snapshot import find_type
+from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 T = TypeVar("T")
 LoadMode: TypeAlias = Literal["overwrite", "append", "merge"]

@@ -5,10 +5,10 @@ omnigraph.schema and omnigraph.errors only.
 """
 
 from omnigraph.query.compile import CompiledQuery, choose_query, compile_file, compile_query
-from omnigraph.query.descriptor import Descriptor
 from omnigraph.query.lint import LintReport, lint
+from omnigraph.query.logical.describe import Descriptor
 from omnigraph.query.params import coerce_params
-from omnigraph.query.parse import parse
+from omnigraph.query.syntax.parse import parse
 
 __all__ = [
     "CompiledQuery",

@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import Literal as OneOf
 
 from omnigraph.errors import InvalidInput, did_you_mean
-from omnigraph.query.check import check, check_distinct
-from omnigraph.query.descriptor import Descriptor, FieldDescriptor, describe, describe_field
-from omnigraph.query.ir import Plan, ReadPlan
+from omnigraph.query.check.check_query import check, check_distinct
+from omnigraph.query.logical.describe import Descriptor, FieldDescriptor, describe, describe_field
+from omnigraph.query.logical.logical_plan import Plan, ReadPlan
 from omnigraph.query.lower import lower
-from omnigraph.query.parse import parse
-from omnigraph.query.tree import QueryFile, QueryTree
-from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.types import PropertyType
+from omnigraph.query.syntax.parse import parse
+from omnigraph.query.syntax.tree import QueryFile, QueryTree
+from omnigraph.schema.model.catalog import Catalog
+from omnigraph.schema.model.property_types import PropertyType
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Literal as OneOf
 
 from omnigraph.errors import InvalidInput, ParseError, QueryTypeError
 from omnigraph.query.compile import CompiledQuery, compile_tree
-from omnigraph.query.ir import MutationPlan, UpdateNodes
-from omnigraph.query.parse import parse
-from omnigraph.query.tree import MutationTree, QueryTree
-from omnigraph.schema.catalog import Catalog
+from omnigraph.query.logical.logical_plan import MutationPlan, UpdateNodes
+from omnigraph.query.syntax.parse import parse
+from omnigraph.query.syntax.tree import MutationTree, QueryTree
+from omnigraph.schema.model.catalog import Catalog
 
 Severity = OneOf["error", "warning"]
 

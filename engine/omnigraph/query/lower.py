@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from omnigraph.query.checked import (
+from omnigraph.query.check.checked_query import (
     CheckedItem,
     CheckedMatch,
     CheckedQuery,
     CheckedRead,
     CheckedTraversal,
 )
-from omnigraph.query.expressions import (
+from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
     Condition,
@@ -25,7 +25,7 @@ from omnigraph.query.expressions import (
     Rrf,
     TextMatch,
 )
-from omnigraph.query.ir import (
+from omnigraph.query.logical.logical_plan import (
     AntiJoin,
     Column,
     Expand,

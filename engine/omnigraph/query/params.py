@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
 from omnigraph.errors import InvalidInput
-from omnigraph.query.temporal import parse_date, parse_datetime
-from omnigraph.schema.types import PropertyType, Scalar
+from omnigraph.query.syntax.temporal_literals import parse_date, parse_datetime
+from omnigraph.schema.model.property_types import PropertyType, Scalar
 
 MAX_SAFE_INTEGER = 2**53 - 1
 

@@ -4,8 +4,10 @@ Promises typed errors for any input, and no effects. Imports lark, numpy, pyarro
 `keys` only) and omnigraph.errors; never a storage or query engine.
 """
 
-from omnigraph.schema.arrow import arrow_type, table_schema
-from omnigraph.schema.catalog import (
+from omnigraph.schema.compiler.compile_schema import compile_schema
+from omnigraph.schema.evolution.plan_evolution import SchemaPlan, plan_evolution
+from omnigraph.schema.model.arrow_schema import arrow_type, table_schema
+from omnigraph.schema.model.catalog import (
     Annotation,
     Cardinality,
     Catalog,
@@ -20,13 +22,11 @@ from omnigraph.schema.catalog import (
     Range,
     Unique,
 )
-from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.evolution import SchemaPlan, plan_evolution
-from omnigraph.schema.fingerprint import compiled_hash, fingerprint
-from omnigraph.schema.keys import derive_ids, key_text, new_ulid, new_ulids
-from omnigraph.schema.parse import parse
-from omnigraph.schema.render import to_source
-from omnigraph.schema.types import PropertyType, Scalar
+from omnigraph.schema.model.entity_ids import derive_ids, key_text, new_ulid, new_ulids
+from omnigraph.schema.model.fingerprint import compiled_hash, fingerprint
+from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.schema.model.render_pg import to_source
+from omnigraph.schema.syntax.parse import parse
 
 __all__ = [
     "Annotation",

@@ -9,22 +9,16 @@ from pathlib import Path
 
 import lance
 
+from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import AlreadyExists, Corruption, NotFound, StorageError, did_you_mean
 from omnigraph.schema import Catalog, compile_schema
-from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.keys import new_ulid
-from omnigraph.storage.caches import BoundedCache
-from omnigraph.storage.counts import StoreCounts
-from omnigraph.storage.definitions import Definition, definition_id, parse_definition
-from omnigraph.storage.layout import is_local, normalize_root, table_location
-from omnigraph.storage.manifest import Manifest, ManifestView, SwapConflict
-from omnigraph.storage.migrations import migrate, require_heads, require_readable
-from omnigraph.storage.plan import read_head
-from omnigraph.storage.publish import PUBLISHER_RETRY_BUDGET, Publisher
-from omnigraph.storage.store import RawStore, storage_options
-from omnigraph.storage.tables import Tables
-from omnigraph.storage.upgrade import build_heads
-from omnigraph.storage.values import (
+from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.schema.model.entity_ids import new_ulid
+from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET, Publisher
+from omnigraph.storage.core.io_counts import StoreCounts
+from omnigraph.storage.core.layout import is_local, normalize_root, table_location
+from omnigraph.storage.core.model import (
     MAIN,
     Commit,
     Head,
@@ -45,6 +39,12 @@ from omnigraph.storage.values import (
     table_row,
     version_row,
 )
+from omnigraph.storage.core.object_store import RawStore, storage_options
+from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
+from omnigraph.storage.manifest.format_version import migrate, require_heads, require_readable
+from omnigraph.storage.manifest.manifest import Manifest, ManifestView, SwapConflict
+from omnigraph.storage.manifest.upgrade_to_format_3 import build_heads
+from omnigraph.storage.tables.tables import Tables
 
 INDEX_CACHE_BYTES = 256 << 20
 METADATA_CACHE_BYTES = 256 << 20

@@ -9,9 +9,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.compare import MIRRORED
-from omnigraph.exec.evaluate import exact_values
-from omnigraph.query.expressions import (
+from omnigraph.exec.evaluate.comparison import MIRRORED
+from omnigraph.exec.evaluate.evaluator import exact_values
+from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
     Compare,
@@ -26,9 +26,9 @@ from omnigraph.query.expressions import (
     StartsWith,
     TextMatch,
 )
-from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.types import PropertyType, scalar_type
-from omnigraph_spark.gq import numbers
+from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.schema.model.property_types import PropertyType, scalar_type
+from omnigraph_spark.gq import exact_comparison
 from omnigraph_spark.gq.constants import Constants, call, is_constant
 
 Columns = Callable[[PropertyRef | NodeRef], exp.Expr]
@@ -95,13 +95,13 @@ def _compare(condition: Compare, columns: Columns, constants: Constants) -> exp.
     if not is_constant(right):
         first, second = (value_sql(side, columns, constants) for side in (left, right))
         if left.type.is_numeric:
-            return numbers.numbers(op, first, left.type, second, right.type)
-        return numbers.compare(op, first, second)
+            return exact_comparison.numbers(op, first, left.type, second, right.type)
+        return exact_comparison.compare(op, first, second)
     value = constants.value(right)
     if value is None or (is_constant(left) and constants.value(left) is None):
         return exp.false()
     if is_constant(left):
-        return exp.Boolean(this=numbers.holds(op, constants.value(left), value))
+        return exp.Boolean(this=exact_comparison.holds(op, constants.value(left), value))
     column = value_sql(left, columns, constants)
     return _column_to_constant(op, column, left.type, value, constants)
 
@@ -114,8 +114,8 @@ def _column_to_constant(
     constants: Constants,
 ) -> exp.Expr:
     if type_.is_numeric:
-        return numbers.number_to_constant(op, column, type_, value, constants.sql)
-    return numbers.compare(op, column, constants.sql(value))
+        return exact_comparison.number_to_constant(op, column, type_, value, constants.sql)
+    return exact_comparison.compare(op, column, constants.sql(value))
 
 
 # --------------------------------------------------------------------------- lists
@@ -135,9 +135,9 @@ def _membership(condition: Membership, columns: Columns, constants: Constants) -
     else:
         item = value_sql(condition.item, columns, constants)
         test = (
-            numbers.numbers("=", each, element, item, condition.item.type)
+            exact_comparison.numbers("=", each, element, item, condition.item.type)
             if element.is_numeric
-            else numbers.compare("=", each, item)
+            else exact_comparison.compare("=", each, item)
         )
     check = exp.Lambda(this=test, expressions=[exp.to_identifier("x")])
     return call("EXISTS", values, check)

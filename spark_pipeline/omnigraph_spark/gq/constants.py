@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from omnigraph.query.expressions import Expr, Literal, Now, Param
-from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.types import PropertyType
-from omnigraph_spark.sparktypes import spark_type
+from omnigraph.query.logical.expressions import Expr, Literal, Now, Param
+from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.schema.model.property_types import PropertyType
+from omnigraph_spark.spark_types import spark_type
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

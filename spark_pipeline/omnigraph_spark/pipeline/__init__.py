@@ -4,7 +4,7 @@ A pipeline is a value, written in Python or read from YAML; running it changes a
 which is merged in one publish if everything holds and is gone otherwise.
 """
 
-from omnigraph_spark.pipeline.model import (
+from omnigraph_spark.pipeline.pipeline_model import (
     Check,
     Expectation,
     Output,
@@ -12,7 +12,7 @@ from omnigraph_spark.pipeline.model import (
     Source,
     Transform,
 )
-from omnigraph_spark.pipeline.run import PipelineFailed, PipelineReport, run
+from omnigraph_spark.pipeline.run_pipeline import PipelineFailed, PipelineReport, run
 
 __all__ = [
     "Check",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from omnigraph_spark.pipeline.model import Expectation, Output
+from omnigraph_spark.pipeline.pipeline_model import Expectation, Output
 
 REASON = "_expectation"
 

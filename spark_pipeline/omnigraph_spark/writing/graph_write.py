@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 import omnigraph
 from omnigraph.bulk import BulkMode, Target
 from omnigraph.errors import InvalidInput
-from omnigraph_spark.places import Place, place_of
-from omnigraph_spark.sparktypes import arrow_schema
-from omnigraph_spark.writing.jobs import Ending, Job, Part, begin
-from omnigraph_spark.writing.survey import SparkSurvey
+from omnigraph_spark.graph_location import Place, place_of
+from omnigraph_spark.spark_types import arrow_schema
+from omnigraph_spark.writing.spark_constraint_check import SparkSurvey
+from omnigraph_spark.writing.write_job import Ending, Job, Part, begin
 
 PART = "part binary"
 """The schema of the one row that a task gives back."""

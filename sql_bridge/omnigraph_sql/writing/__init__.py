@@ -13,38 +13,38 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.parameters import Params
-from omnigraph_sql.writing import branches
-from omnigraph_sql.writing.alter import alter
-from omnigraph_sql.writing.bulk import run_for_each
-from omnigraph_sql.writing.change import Change, change
-from omnigraph_sql.writing.delete_update import delete, update
-from omnigraph_sql.writing.graph_statements import read_create_type
-from omnigraph_sql.writing.graph_types import create_type
-from omnigraph_sql.writing.ingest import ingest
-from omnigraph_sql.writing.insert import insert
-from omnigraph_sql.writing.merge_rows import merge
-from omnigraph_sql.writing.parameters import numbered, require_values
-from omnigraph_sql.writing.returning import run_returning
-from omnigraph_sql.writing.schemas import create_schema, drop_schema
-from omnigraph_sql.writing.tables import comment, create_table, drop, truncate
-from omnigraph_sql.writing.targets import target_name
-from omnigraph_sql.writing.transactions import SessionTransaction
-from omnigraph_sql.writing.views import create_view
+from omnigraph_sql.resolve.parameter_types import Params
+from omnigraph_sql.writing.ddl import branch_statements
+from omnigraph_sql.writing.ddl.alter_table import alter
+from omnigraph_sql.writing.ddl.create_table import comment, create_table, drop, truncate
+from omnigraph_sql.writing.ddl.graph_types import create_type
+from omnigraph_sql.writing.ddl.parse_create_type import read_create_type
+from omnigraph_sql.writing.ddl.sql_schemas import create_schema, drop_schema
+from omnigraph_sql.writing.ddl.views import create_view
+from omnigraph_sql.writing.dml.delete_update import delete, update
+from omnigraph_sql.writing.dml.execute_many import run_for_each
+from omnigraph_sql.writing.dml.ingest import ingest
+from omnigraph_sql.writing.dml.insert import insert
+from omnigraph_sql.writing.dml.merge_into import merge
+from omnigraph_sql.writing.dml.returning import run_returning
+from omnigraph_sql.writing.statement.session_transaction import SessionTransaction
+from omnigraph_sql.writing.statement.write_parameters import numbered, require_values
+from omnigraph_sql.writing.statement.write_statement import Change, change
+from omnigraph_sql.writing.statement.write_target import target_name
 
 if TYPE_CHECKING:
-    from omnigraph_sql.connection import Connection
+    from omnigraph_sql.session.connection import Connection
 
 __all__ = ["SessionTransaction", "ingest", "run", "run_with_rows"]
 
 Work = Callable[[Change], int]
 
 _COMMANDS: dict[str, Callable[[Connection, str], int]] = {
-    "CREATE BRANCH": branches.create_branch,
-    "DROP BRANCH": branches.drop_branch,
-    "MERGE BRANCH": branches.merge_branch,
-    "CREATE TAG": branches.create_tag,
-    "DROP TAG": branches.drop_tag,
+    "CREATE BRANCH": branch_statements.create_branch,
+    "DROP BRANCH": branch_statements.drop_branch,
+    "MERGE BRANCH": branch_statements.merge_branch,
+    "CREATE TAG": branch_statements.create_tag,
+    "DROP TAG": branch_statements.drop_tag,
 }
 
 
@@ -58,7 +58,7 @@ def run(connection: Connection, expression: exp.Expr, params: Params, text: str 
         case exp.Transaction() | exp.Commit() | exp.Rollback():
             return _transaction(connection, expression)
         case exp.Use():
-            return branches.use(connection, expression)
+            return branch_statements.use(connection, expression)
         case exp.Command():
             command, body = str(expression.this).upper(), str(expression.expression or "")
             if command in _COMMANDS:

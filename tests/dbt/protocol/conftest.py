@@ -12,7 +12,7 @@ import omnigraph
 import omnigraph_sql
 from omnigraph import Graph
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from support.dbt_projects import Project, a_project
 
 Read = Callable[..., list[tuple[Any, ...]]]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from support.dbt_projects import Project, ended
 from support.waiting import wait_until
 

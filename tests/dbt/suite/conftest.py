@@ -12,7 +12,7 @@ from dbt.tests.fixtures.project import *  # noqa: F403 - its fixtures are the su
 
 import omnigraph
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 
 @pytest.fixture(scope="session")

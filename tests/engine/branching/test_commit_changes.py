@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import omnigraph
 from engine.branching.recorded import History, data_histories
 from omnigraph import Graph
-from omnigraph.branching import ranges
+from omnigraph.branching.compare import range_partition
 from omnigraph.errors import NotFound, ParentlessCommit, Reclaimed, SchemaBoundary
 from support.graphs import BOATS, boats
 
@@ -235,7 +235,7 @@ def test_texts_batches_and_values_say_the_same(root: str) -> None:
 
 
 def test_a_big_commit_streams_in_order(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "RANGE_ROWS", 1_000)
+    monkeypatch.setattr(range_partition, "RANGE_ROWS", 1_000)
     graph = omnigraph.init(root, BOATS)
     names = [f"boat-{i * 7919 % 10_000:05d}" for i in range(10_000)]
     graph.load(pa.table({"name": names}), type="Boat", mode="overwrite")

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 import omnigraph
 from engine.branching.recorded import Copy, History, Values, histories
 from omnigraph import Graph
-from omnigraph.branching.diff import DiffEntry
+from omnigraph.branching.compare.snapshot_diff import DiffEntry
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
 from omnigraph.schema import Catalog
-from omnigraph.storage.definitions import define
+from omnigraph.storage.manifest.definitions import define
 from support.graphs import BOATS, boats
 
 

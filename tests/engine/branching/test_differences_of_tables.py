@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.branching import ranges
-from omnigraph.branching.differences import TableImage, table_changes
-from omnigraph.branching.ranges import by_ranges
+from omnigraph.branching.compare import range_partition
+from omnigraph.branching.compare.range_partition import by_ranges
+from omnigraph.branching.compare.table_diff import TableImage, table_changes
 from omnigraph.errors import Corruption
-from omnigraph.storage.moments import resolve
-from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.refs.moments import resolve
 
 PEOPLE = "node Person { name: String @key  age: I64?  note: String?  face: Vector(64)? }"
 ROWS = 1_000_000
@@ -135,7 +135,7 @@ def test_many_changes_come_in_parts_of_ascending_ids(
         txn.delete("Person", [f"person-{i:07d}" for i in range(1, 500, 5)])
     sides = image(graph, start), image(graph, "main")
     (whole,) = table_changes(graph._store.tables, *sides)
-    monkeypatch.setattr(ranges, "RANGE_ROWS", 100)
+    monkeypatch.setattr(range_partition, "RANGE_ROWS", 100)
     parts = list(table_changes(graph._store.tables, *sides))
     assert len(parts) > 5
     for name in ("inserted", "deleted", "updated_before", "updated_after"):
@@ -153,7 +153,7 @@ def test_large_blobs_make_small_parts(root: str, monkeypatch: pytest.MonkeyPatch
     )
     with graph.transaction() as txn:
         txn.insert("Person", photos)
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 1_000_000)
+    monkeypatch.setattr(range_partition, "RANGE_BYTES", 1_000_000)
     parts = list(table_changes(graph._store.tables, None, image(graph, "main")))
     assert len(parts) >= 4
     together = pa.concat_tables([part.inserted for part in parts])
@@ -182,7 +182,7 @@ def test_ranges_bring_equal_ids_together_in_order(
     left: list[str], right: list[str], size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges, "RANGE_ROWS", size)
+        patch.setattr(range_partition, "RANGE_ROWS", size)
         schema = pa.schema([pa.field("id", pa.utf8(), nullable=False)])
         found = list(by_ranges(schema, Listed(left), Listed(right)))  # type: ignore[arg-type]
     columns = [[set(part[side].column("id").to_pylist()) for part in found] for side in (0, 1)]

@@ -17,9 +17,9 @@ import omnigraph
 from engine.branching.recorded import History, data_histories
 from engine.branching.test_commit_changes import head, merged
 from omnigraph import Graph
-from omnigraph.branching import feed as feed_module
-from omnigraph.branching import lineage
-from omnigraph.branching.pages import Page
+from omnigraph.branching.changelog import change_feed as feed_module
+from omnigraph.branching.changelog import first_parent_log
+from omnigraph.branching.changelog.feed_page import Page
 from omnigraph.errors import (
     ChangeFeedGap,
     CursorRejected,
@@ -212,7 +212,7 @@ def test_pages_of_any_size_add_up_to_the_changes_of_each_commit(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(feed_module, "PARKED_BLOCKS", 4 if parked else 0)
-        patch.setattr(lineage, "STEPS", 3)
+        patch.setattr(first_parent_log, "STEPS", 3)
         history = History(f"{folder}/graph")
         for step in steps:
             history.apply(step)

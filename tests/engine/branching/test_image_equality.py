@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.branching.images import differing
+from omnigraph.branching.compare.row_equality import differing
 
 TYPES = {
     "text": (pa.utf8(), st.text(max_size=3)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from omnigraph import Graph
-from omnigraph.branching import entities
+from omnigraph.branching.merge import merge_rows
 from omnigraph.errors import MergeConflict
 from support.graphs import contents
 from support.harbour import BASE, ROWS, SCHEMAS, Operation, build
@@ -69,7 +69,7 @@ def differences(
     graph, source = harbour.graph, Harbour.branch(theirs)
     wrong: list[tuple[object, ...]] = []
     for place, ours in enumerate(several, several.index(theirs)):
-        monkeypatch.setattr(entities, "FEW_ROWS", -1 if place % 2 else 64)
+        monkeypatch.setattr(merge_rows, "FEW_ROWS", -1 if place % 2 else 64)
         expected, conflicts = merge_states(
             BASE, harbour.states[theirs.name], harbour.states[ours.name], side
         )

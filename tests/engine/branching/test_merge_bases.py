@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from omnigraph.errors import Corruption
-from omnigraph.storage.merge_bases import merge_base
+from omnigraph.storage.refs.merge_base import merge_base
 
 Dag = dict[str, tuple[str, ...]]
 

@@ -22,10 +22,10 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import omnigraph
-from omnigraph.branching import entities
-from omnigraph.branching.entities import FEW_ROWS
+from omnigraph.branching.merge import merge_rows
+from omnigraph.branching.merge.merge_rows import FEW_ROWS
 from omnigraph.errors import MergeConflict, StorageError
-from omnigraph.storage import failpoints
+from omnigraph.storage.core import failpoints
 from support.graphs import contents
 from support.harbour import BASE, ROWS, SCHEMAS, Operation, build
 from support.naive_merge import Found, State, merge_states
@@ -94,7 +94,7 @@ class MergeMachine(RuleBasedStateMachine):
     def merge(self, pair: tuple[str, str], side: str, delete: bool, plan: bool, read: bool) -> None:
         source, target = pair
         # Rows that only the source replaced are read where they are few, and else not.
-        entities.FEW_ROWS = FEW_ROWS if read else -1
+        merge_rows.FEW_ROWS = FEW_ROWS if read else -1
         if not {source, target} <= self.heads.keys():
             return
         outcome, expected, conflicts = self.foretold(source, target, side)
@@ -220,7 +220,7 @@ class MergeMachine(RuleBasedStateMachine):
         return found
 
     def teardown(self) -> None:
-        entities.FEW_ROWS = FEW_ROWS
+        merge_rows.FEW_ROWS = FEW_ROWS
         if hasattr(self, "graph"):
             report = self.graph.verify()
             assert report.findings == ()

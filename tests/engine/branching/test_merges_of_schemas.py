@@ -9,7 +9,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.errors import MergeConflict
 from omnigraph.schema import compile_schema, fingerprint
-from omnigraph.schema.merge import MergedSchema, SchemaVersion, merge_schemas
+from omnigraph.schema.evolution.merge_schemas import MergedSchema, SchemaVersion, merge_schemas
 from support.boats import conflicts_of, merged, put
 from support.graphs import BOATS, boats, contents, ids, rows
 

@@ -13,16 +13,18 @@ import pytest
 import omnigraph
 from engine.exec_mutations.harness import store_of
 from omnigraph import Graph
-from omnigraph.branching import conflicts as conflicts_module
-from omnigraph.branching import entities, held
-from omnigraph.branching.entities import Granularity
-from omnigraph.branching.taken import Unread
+from omnigraph.branching.merge import conflicts as conflicts_module
+from omnigraph.branching.merge import merge_rows
+from omnigraph.branching.merge.changeset import Unread
+from omnigraph.branching.merge.merge_rows import Granularity
+from omnigraph.common import spilled_rows
 from omnigraph.errors import InvalidInput, MergeConflict, NotFound, PublishContention, Reclaimed
-from omnigraph.storage import buffers, collect
-from omnigraph.storage.branches import create_branch
-from omnigraph.storage.definitions import define
-from omnigraph.storage.plan import HeadMoved, PublishPlan
-from omnigraph.storage.publish import Publisher
+from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
+from omnigraph.storage.commit.publisher import Publisher
+from omnigraph.storage.maintenance import collect
+from omnigraph.storage.manifest.definitions import define
+from omnigraph.storage.refs.branches import create_branch
+from omnigraph.storage.tables import write_buffer
 from support.boats import boat, conflicts_of, drop, join, merged, part, put
 from support.graphs import boats, contents, ids, rows, state
 
@@ -70,7 +72,7 @@ def test_a_merge_writes_one_new_version_per_merged_table(graph: Graph) -> None:
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that only the source replaced are not read, however few they are."""
-    monkeypatch.setattr(entities, "FEW_ROWS", -1)
+    monkeypatch.setattr(merge_rows, "FEW_ROWS", -1)
     monkeypatch.setattr(Unread, "costly", True)
 
 
@@ -572,8 +574,8 @@ def test_a_branch_that_goes_meanwhile(graph: Graph, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("big", [False, True])
 def test_a_collection_in_between(graph: Graph, monkeypatch: pytest.MonkeyPatch, big: bool) -> None:
     if big:
-        monkeypatch.setattr(buffers, "SPILL_BYTES", 1)
-        monkeypatch.setattr(held, "HELD_BYTES", 1)
+        monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1)
+        monkeypatch.setattr(spilled_rows, "HELD_BYTES", 1)
     put(graph, "wip", "Dot")
     put(graph, "wip", "Fin")
     put(graph, "main", "Eel")
@@ -638,8 +640,8 @@ def test_a_base_whose_data_was_given_up_is_said_so(
 
 
 def test_large_merges_go_through_files(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffers, "SPILL_BYTES", 1 << 16)
-    monkeypatch.setattr(held, "HELD_BYTES", 1 << 16)
+    monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1 << 16)
+    monkeypatch.setattr(spilled_rows, "HELD_BYTES", 1 << 16)
     for branch, first in (("wip", 0), ("main", 10_000)):
         names = [f"{branch}{n:05}" for n in range(first, first + 10_000)]
         with graph.transaction(branch) as txn:

@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from omnigraph.cli.commit_graph import draw, plain
-from omnigraph.storage.ancestry import newest_first
-from omnigraph.storage.values import Commit
+from omnigraph.cli.versioning.commit_graph import draw, plain
+from omnigraph.storage.core.model import Commit
+from omnigraph.storage.refs.commit_order import newest_first
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CASES = {

@@ -7,6 +7,7 @@ import pytest
 
 import omnigraph.errors
 from engine.cli.conftest import Cli
+from omnigraph.api.graph import Graph
 from omnigraph.cli.exit_codes import exit_code
 from omnigraph.errors import (
     AlreadyExists,
@@ -19,7 +20,6 @@ from omnigraph.errors import (
     Reclaimed,
     StorageError,
 )
-from omnigraph.graph import Graph
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_draws_all_branches(merged: Cli) -> None:
 def test_draws_in_ascii_where_there_is_nothing_else(
     merged: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.cli.log._has_unicode", lambda: False)
+    monkeypatch.setattr("omnigraph.cli.versioning.log._has_unicode", lambda: False)
     out = merged.ok("log", "--graph").out
     assert out.isascii()
     assert out.splitlines()[1] == "|-."

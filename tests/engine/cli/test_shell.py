@@ -20,7 +20,7 @@ import omnigraph
 from engine.cli.conftest import Cli
 from engine.cli.test_pipes import OMNIGRAPH
 from engine.query.cases import cases
-from omnigraph.cli.shell import Session, history_file, is_whole, statements
+from omnigraph.cli.data.shell import Session, history_file, is_whole, statements
 from omnigraph.errors import ParseError
 from omnigraph.query import parse
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from omnigraph.query.expressions import (
+from omnigraph.query.logical.expressions import (
     Aggregate,
     Compare,
     Condition,
@@ -20,8 +20,8 @@ from omnigraph.query.expressions import (
     PropertyRef,
     StartsWith,
 )
-from omnigraph.query.ir import Expand, Pattern, ReadPlan
-from omnigraph.storage.snapshot import Snapshot
+from omnigraph.query.logical.logical_plan import Expand, Pattern, ReadPlan
+from omnigraph.storage.refs.snapshot import Snapshot
 
 Entity = Mapping[str, Any]
 Row = dict[str, Entity]

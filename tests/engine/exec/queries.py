@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 
 SCHEMA = """
 node Town { code: I64 @key  name: String  size: I32?  tags: [String]? }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.exec.context import ExecContext
-from omnigraph.exec.result import QueryResult
-from omnigraph.exec.run import run_read
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.run.query_result import QueryResult
+from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec.adjacency import Adjacency
-from omnigraph.exec.context import ExecContext
-from omnigraph.exec.run import run_read
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph.adjacency import Adjacency
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.run.run_read import run_read
 
 SCHEMA = "node Town { code: I64 @key size: I64? }\nedge Road: Town -> Town { km: I64 }\n"
 WALKS = "match { $a: Town  $a road $b  $b road $c } return { count($c) as n }"

@@ -11,12 +11,12 @@ import pytest
 from engine.exec.naive import Naive
 from engine.exec.queries import RandomRead, random_graph
 from omnigraph.errors import QueryTypeError
-from omnigraph.exec import dictionary
-from omnigraph.exec import run as running
-from omnigraph.exec.context import ExecContext, Mode
-from omnigraph.exec.run import run_read
+from omnigraph.exec.columns import id_dictionary
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.run import run_read as running
+from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
-from omnigraph.query.ir import ReadPlan
+from omnigraph.query.logical.logical_plan import ReadPlan
 
 READS = 40
 
@@ -46,7 +46,7 @@ def test_random_reads_agree(
         for context in contexts:
             for many in (0, 10**9):
                 monkeypatch.setattr(running, "MANY_ROWS", many)
-                monkeypatch.setattr(dictionary, "MAPPED_UP_TO", many)
+                monkeypatch.setattr(id_dictionary, "MAPPED_UP_TO", many)
                 table = run_read(snapshot, query, None, context=context).to_arrow()
                 columns = [column.to_pylist() for column in table.columns]
                 found = bag(list(zip(*columns, strict=True)))

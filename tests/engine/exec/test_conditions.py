@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec.compare import compare_arrays, compare_constant
-from omnigraph.graph import Graph
-from omnigraph.query.tree import Comparison
+from omnigraph.api.graph import Graph
+from omnigraph.exec.evaluate.comparison import compare_arrays, compare_constant
+from omnigraph.query.syntax.tree import Comparison
 
 OPERATORS: dict[Comparison, Callable[[Any, Any], bool]] = {
     "=": operator.eq,

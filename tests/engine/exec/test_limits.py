@@ -12,8 +12,8 @@ import pytest
 import omnigraph
 from engine.exec.reads import read, values
 from omnigraph.errors import ResourceLimit
-from omnigraph.exec import run as running
-from omnigraph.exec.context import ExecContext, Mode
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.run import run_read as running
 
 
 def test_threads_share_what_is_built(tmp_path: Path) -> None:

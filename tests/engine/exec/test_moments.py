@@ -11,7 +11,7 @@ import omnigraph
 from engine.exec.reads import read, values
 from omnigraph import exec as execution
 from omnigraph.errors import NotFound
-from omnigraph.exec.context import ExecContext
+from omnigraph.exec.graph.exec_context import ExecContext
 
 
 def test_the_past_is_read_under_the_names_of_today(tmp_path: Path) -> None:
@@ -81,5 +81,5 @@ def test_execution_meets_lance_only_through_storage() -> None:
                 imported.add((path.relative_to(folder).as_posix(), node.module.split(".")[0]))
     heavy = {"lance", "datafusion", "scipy", "pandas"}
     assert {(file, name) for file, name in imported if name in heavy} == {
-        ("sorting.py", "datafusion")
+        ("run/external_sort.py", "datafusion")
     }

@@ -11,8 +11,8 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec.context import ExecContext
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph.exec_context import ExecContext
 
 SCHEMA = """
 node Place { key: I64 @key  group: I64  at: Vector(2)? }

@@ -8,8 +8,9 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec import match, rows, run
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph import bindings
+from omnigraph.exec.run import matcher, run_read
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +37,8 @@ LEFT = [n for n in range(20) if n % 10 >= 3 and n % 5 < 4]
 def test_a_name_of_two_blocks_means_what_each_says(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(match, "CHUNK", 4)  # so that the first block runs after the second
-    monkeypatch.setattr(rows, "CHUNK", 4)
+    monkeypatch.setattr(matcher, "CHUNK", 4)  # so that the first block runs after the second
+    monkeypatch.setattr(bindings, "CHUNK", 4)
     blocks = "not { $p a $z  $z.v < $q.k } not { $p b $z  $z.v >= 104  $z.v > $q.k }"
     body = f"match {{ $p: P  $q: P {{ k: 3 }}  {blocks} }} return {{ $p.k }} order {{ $p.k }}"
     assert values(read(graph, body)) == LEFT
@@ -46,6 +47,6 @@ def test_a_name_of_two_blocks_means_what_each_says(
 def test_also_where_groups_are_summed_along_the_pattern(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "MANY_ROWS", 0)
+    monkeypatch.setattr(run_read, "MANY_ROWS", 0)
     body = f"match {{ $p: P  {BLOCKS} }} return {{ count($p) as n }}"
     assert values(read(graph, body)) == [len(LEFT)]

@@ -10,8 +10,9 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec import order, rows
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.evaluate import sort_keys
+from omnigraph.exec.graph import bindings
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +62,8 @@ def test_one_key_then_ids(
     limit: int | None,
     chunk: int,
 ) -> None:
-    monkeypatch.setattr(order, "CHUNK", chunk)
-    monkeypatch.setattr(rows.Rows.chunks, "__defaults__", (chunk,))
+    monkeypatch.setattr(sort_keys, "CHUNK", chunk)
+    monkeypatch.setattr(bindings.Rows.chunks, "__defaults__", (chunk,))
     expected = sorted(everybody(graph), key=lambda p: str(p["k"]))
     expected.sort(key=lambda p: below(p[name], name == "s"), reverse=descending)
     if descending:  # a reversed sort is stable, so ties are still by id

@@ -13,16 +13,16 @@ from engine.exec.naive import Naive
 from engine.exec.queries import RandomRead, random_graph
 from engine.exec.reads import read, values
 from engine.exec.test_agrees_with_naive import bag
+from omnigraph.api.graph import Graph
 from omnigraph.errors import QueryTypeError
-from omnigraph.exec import loaded
-from omnigraph.exec.context import ExecContext
-from omnigraph.exec.explain import explain
-from omnigraph.exec.run import run_read
-from omnigraph.exec.source import TableSource
-from omnigraph.exec.view import View
-from omnigraph.graph import Graph
+from omnigraph.exec.columns import column_cache
+from omnigraph.exec.columns.type_source import TableSource
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.run.explain import explain
+from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
-from omnigraph.query.ir import ReadPlan
+from omnigraph.query.logical.logical_plan import ReadPlan
 
 ROWS = 40_000
 SELECTIVE = "match { $p: P $p.n = 17 } return { $p.wide, $p.n }"
@@ -30,7 +30,7 @@ SELECTIVE = "match { $p: P $p.n = 17 } return { $p.wide, $p.n }"
 
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded, "SPARED_FROM", 1)
+    monkeypatch.setattr(column_cache, "SPARED_FROM", 1)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_the_rows_are_those_of_columns_in_memory(
 ) -> None:
     context = ExecContext(mode="csr")
     found = [sorted(values(read(graph, body, context=context)), key=str) for _ in range(4)]
-    monkeypatch.setattr(loaded, "SPARED_FROM", 10**9)
+    monkeypatch.setattr(column_cache, "SPARED_FROM", 10**9)
     expected = sorted(values(read(graph, body, context=ExecContext(mode="csr"))), key=str)
     assert found == [expected] * 4
 
@@ -99,7 +99,7 @@ def test_a_selective_condition_reads_a_fraction(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pushed = bytes_read(graph, SELECTIVE, ExecContext(mode="csr"))
-    monkeypatch.setattr(loaded, "SPARED_FROM", 10**9)
+    monkeypatch.setattr(column_cache, "SPARED_FROM", 10**9)
     whole = bytes_read(graph, SELECTIVE, ExecContext(mode="csr"))
     assert 0 < 10 * pushed < whole
 
@@ -113,7 +113,7 @@ def test_a_list_of_keys_longer_than_look_ups_take_finds_the_same(graph: Graph) -
 
 def test_a_column_that_is_asked_for_again_and_again_is_loaded(graph: Graph) -> None:
     context = ExecContext(mode="csr")
-    for _ in range(loaded.PATIENCE + 1):
+    for _ in range(column_cache.PATIENCE + 1):
         last = bytes_read(graph, SELECTIVE, context)
         if last == 0:
             break
@@ -134,8 +134,8 @@ def test_explain_shows_what_the_table_evaluates(graph: Graph) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_reads_agree(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded, "SPARSE", 1)
-    monkeypatch.setattr(loaded, "PATIENCE", 10**9)
+    monkeypatch.setattr(column_cache, "SPARSE", 1)
+    monkeypatch.setattr(column_cache, "PATIENCE", 10**9)
     snapshot = random_graph(tmp_path, seed).snapshot()
     naive = Naive.of(snapshot)
     context = ExecContext(mode="csr")

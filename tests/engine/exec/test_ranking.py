@@ -12,9 +12,9 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.context import ExecContext
-from omnigraph.graph import Graph
+from omnigraph.exec.graph.exec_context import ExecContext
 
 
 @dataclass(frozen=True)

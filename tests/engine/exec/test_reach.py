@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.graph import Graph
 from support.social import edge, social_graph
 
 PEOPLE = ["A", "B", "C", "D", "E"]

@@ -10,11 +10,11 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput
-from omnigraph.exec import route
-from omnigraph.exec.context import ExecContext, Mode
-from omnigraph.exec.explain import explain
-from omnigraph.graph import Graph
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.plan import access_path
+from omnigraph.exec.run.explain import explain
 from omnigraph.query import compile_query
 
 BOTH: tuple[Mode, ...] = ("csr", "indexed")
@@ -23,7 +23,7 @@ HOPS = "match { $a: P { k: 3 }  $a e $b  $b e $c } return { $c.k }"
 
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
-    monkeypatch.setattr(route, "LARGE", 0)
+    monkeypatch.setattr(access_path, "LARGE", 0)
     graph = omnigraph.init(str(tmp_path), "node P { k: I64 @key n: I64? }\nedge E: P -> P")
     rng = np.random.default_rng(1)
     ends = rng.integers(0, 300, (2, 900)).astype(str)
@@ -37,7 +37,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
 def test_a_cold_graph_is_looked_up_until_loading_pays(graph: Graph) -> None:
     context = ExecContext()
     expected = sorted(values(read(graph, HOPS, context=ExecContext(mode="csr"))))
-    for _ in range(route.PATIENCE):
+    for _ in range(access_path.PATIENCE):
         assert sorted(values(read(graph, HOPS, context=context))) == expected
     assert (context.counters.built, context.counters.probes > 0) == (0, True)
     probes = context.counters.probes
@@ -48,7 +48,7 @@ def test_a_cold_graph_is_looked_up_until_loading_pays(graph: Graph) -> None:
 def test_a_read_that_grows_too_wide_goes_the_other_way(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "GIVE_UP", 0.001)
+    monkeypatch.setattr(access_path, "GIVE_UP", 0.001)
     context = ExecContext()
     expected = sorted(values(read(graph, HOPS, context=ExecContext(mode="csr"))))
     assert sorted(values(read(graph, HOPS, context=context))) == expected

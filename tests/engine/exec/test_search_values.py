@@ -9,9 +9,9 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.api.graph import Graph
 from omnigraph.errors import QueryTypeError
-from omnigraph.exec.context import ExecContext, Mode
-from omnigraph.graph import Graph
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
 
 NOTES: list[dict[str, Any]] = [
     {"slug": "n1", "body": "red kite over the marsh", "word": "kite", "vec": [0, 0], "n": 1},

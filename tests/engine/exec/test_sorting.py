@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 import omnigraph
 from engine.exec.reads import read, values
+from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput, StorageError
-from omnigraph.exec import sorting
-from omnigraph.exec.context import ExecContext, Mode
-from omnigraph.exec.order import SortKey
-from omnigraph.exec.rows import Rows
-from omnigraph.exec.view import EntitySet
-from omnigraph.graph import Graph
+from omnigraph.exec.evaluate.sort_keys import SortKey
+from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.graph.graph_view import EntitySet
+from omnigraph.exec.run import external_sort
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), -1, 0, 1])
 FLOATS = st.floats() | st.sampled_from([math.nan, -math.nan, 0.0, -0.0, math.inf, -math.inf])
@@ -78,9 +78,9 @@ def test_many_rows_are_in_the_order_of_few(
 
     def ordered(in_memory: int) -> list[int]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sorting, "SORTED_IN_MEMORY", in_memory)
-            patch.setattr(sorting, "BATCH", 7)
-            parts = sorting.in_order(rows.chunks(size), keys, ties, limit)
+            patch.setattr(external_sort, "SORTED_IN_MEMORY", in_memory)
+            patch.setattr(external_sort, "BATCH", 7)
+            parts = external_sort.in_order(rows.chunks(size), keys, ties, limit)
             return [h for part in parts if part.count for h in part["x"].tolist()]
 
     assert ordered(0) == ordered(1000)
@@ -129,14 +129,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def spilling(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Every sort runs in DataFusion; gives how many did."""
     ran: list[int] = []
-    real = sorting._by_datafusion
+    real = external_sort._by_datafusion
 
     def watched(*args: Any) -> Any:  # noqa: ANN401
         ran.append(1)
         return real(*args)
 
-    monkeypatch.setattr(sorting, "SORTED_IN_MEMORY", 0)
-    monkeypatch.setattr(sorting, "_by_datafusion", watched)
+    monkeypatch.setattr(external_sort, "SORTED_IN_MEMORY", 0)
+    monkeypatch.setattr(external_sort, "_by_datafusion", watched)
     yield ran
 
 
@@ -156,14 +156,14 @@ def test_a_read_has_the_same_rows_in_the_same_order(
 ) -> None:
     found = values(read(graph, body, context=ExecContext(mode=mode)))
     assert bool(spilling) == bool(found)
-    monkeypatch.setattr(sorting, "SORTED_IN_MEMORY", 10**9)
+    monkeypatch.setattr(external_sort, "SORTED_IN_MEMORY", 10**9)
     assert found == values(read(graph, body, context=ExecContext(mode=mode)))
 
 
 def test_an_error_of_the_match_comes_out_as_it_was(
     graph: Graph, spilling: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = sorting._batch
+    real = external_sort._batch
     seen: list[int] = []
 
     def failing(*args: Any) -> pa.RecordBatch:  # noqa: ANN401
@@ -172,8 +172,8 @@ def test_an_error_of_the_match_comes_out_as_it_was(
             raise InvalidInput("no more")
         return real(*args)
 
-    monkeypatch.setattr(sorting, "BATCH", 10)
-    monkeypatch.setattr(sorting, "_batch", failing)
+    monkeypatch.setattr(external_sort, "BATCH", 10)
+    monkeypatch.setattr(external_sort, "_batch", failing)
     with pytest.raises(InvalidInput, match="no more"):
         read(graph, READS[0]).to_arrow()
     assert spilling
@@ -195,13 +195,15 @@ def test_what_does_not_fit_in_memory_goes_to_temporary_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     count = 1_200_000
-    monkeypatch.setattr(sorting, "SORTED_IN_MEMORY", 10**9)
-    expected = [h for part in sorting.in_order(*many(count), None) for h in part["x"].tolist()]
-    monkeypatch.setattr(sorting, "SORTED_IN_MEMORY", 0)
-    monkeypatch.setattr(sorting, "SORT_BYTES", 24 << 20)
-    found = [h for part in sorting.in_order(*many(count), None) for h in part["x"].tolist()]
+    monkeypatch.setattr(external_sort, "SORTED_IN_MEMORY", 10**9)
+    expected = [
+        h for part in external_sort.in_order(*many(count), None) for h in part["x"].tolist()
+    ]
+    monkeypatch.setattr(external_sort, "SORTED_IN_MEMORY", 0)
+    monkeypatch.setattr(external_sort, "SORT_BYTES", 24 << 20)
+    found = [h for part in external_sort.in_order(*many(count), None) for h in part["x"].tolist()]
     assert found == expected
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     with pytest.raises(StorageError, match="could not be sorted") as caught:
-        list(sorting.in_order(*many(count), None))
+        list(external_sort.in_order(*many(count), None))
     assert "TMPDIR" in str(caught.value.hint)

@@ -11,11 +11,11 @@ import pytest
 
 import omnigraph
 from engine.query.cases import EXAMPLES, Case, cases
-from omnigraph.exec.context import ExecContext
-from omnigraph.exec.run import run_read
-from omnigraph.graph import Graph
-from omnigraph.json_values import json_value
-from omnigraph.query.ir import ReadPlan
+from omnigraph.api.graph import Graph
+from omnigraph.common.json_values import json_value
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.run.run_read import run_read
+from omnigraph.query.logical.logical_plan import ReadPlan
 
 READS = [case for case in cases() if "rows" in case.expectations]
 

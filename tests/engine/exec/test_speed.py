@@ -14,8 +14,8 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read
-from omnigraph.exec.context import ExecContext
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph.exec_context import ExecContext
 
 NODES, EDGES = 50_000, 500_000
 SEED = "$a: P { k: 5 }"

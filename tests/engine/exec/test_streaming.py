@@ -11,10 +11,11 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec import hops, match
-from omnigraph.exec.context import ExecContext
-from omnigraph.exec.rows import CHUNK
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph import traversal
+from omnigraph.exec.graph.bindings import CHUNK
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.run import matcher
 
 NODES, EDGES = 500, 25_000
 
@@ -67,11 +68,11 @@ def test_a_cross_product_is_cut_into_chunks(graph: Graph) -> None:
 def test_what_many_nodes_reach_is_found_for_a_few_at_a_time(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, closing: str
 ) -> None:
-    monkeypatch.setattr(hops, "BLOCK", 1 << 12)
-    monkeypatch.setattr(match, "CHUNK", 1 << 12)
+    monkeypatch.setattr(traversal, "BLOCK", 1 << 12)
+    monkeypatch.setattr(matcher, "CHUNK", 1 << 12)
     for sparse in (False, True):
-        monkeypatch.setattr(hops, "SMALL", -1 if sparse else 1 << 30)
-        monkeypatch.setattr(hops, "SPARSE", 0 if sparse else 16)
+        monkeypatch.setattr(traversal, "SMALL", -1 if sparse else 1 << 30)
+        monkeypatch.setattr(traversal, "SPARSE", 0 if sparse else 16)
         context = ExecContext()
         body = f"match {{ $a: P  {closing}  $a e{{1,9}} $b }} return {{ $a.k as a, $b.k as b }}"
         result = read(graph, body, context=context)

@@ -11,9 +11,10 @@ import pytest
 
 import omnigraph
 from engine.exec.reads import read, values
-from omnigraph.exec import match, rows
-from omnigraph.exec.context import ExecContext, Mode
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
+from omnigraph.exec.graph import bindings
+from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.run import matcher
 
 SCHEMA = """
 node A { k: String @key  i: I32?  n: I64?  u: U64?  f: F64?  g: F32?  s: String?  b: Bool?
@@ -84,8 +85,8 @@ def test_values_of_all_types_join_where_they_are_equal(
 def test_rows_that_come_in_parts_join_like_rows_that_come_at_once(
     tmp_path: Path, few: int, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(match, "CHUNK", 4)
-    monkeypatch.setattr(rows, "CHUNK", 4)
+    monkeypatch.setattr(matcher, "CHUNK", 4)
+    monkeypatch.setattr(bindings, "CHUNK", 4)
     schema = "node A { k: I64 @key v: I64? }\nnode B { k: I64 @key v: I64? }\nedge E: A -> A"
     graph = omnigraph.init(str(tmp_path), schema)
     with graph.transaction() as txn:

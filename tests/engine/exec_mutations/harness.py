@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.exec.mutate import MutationResult, run_mutation
+from omnigraph.exec.mutate.run_mutation import MutationResult, run_mutation
 from omnigraph.query import compile_query
 from omnigraph.storage.graph_store import GraphStore
 

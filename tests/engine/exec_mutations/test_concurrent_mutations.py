@@ -9,9 +9,9 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import Conflict, ExpectedVersionMismatch, PreconditionFailed
-from omnigraph.exec.mutate import MutationResult
-from omnigraph.exec.mutate_values import Values
-from omnigraph.storage.transaction import WriteTxn
+from omnigraph.exec.mutate.run_mutation import MutationResult
+from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.storage.transaction.write_transaction import WriteTxn
 from support.graphs import boats, ids, refused, rows
 
 from .harness import affected, mutate, parcels

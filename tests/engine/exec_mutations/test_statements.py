@@ -19,7 +19,7 @@ from omnigraph.errors import (
     ReadSetConflict,
     ResourceLimit,
 )
-from omnigraph.exec.mutate import run_mutation
+from omnigraph.exec.mutate.run_mutation import run_mutation
 from omnigraph.query import compile_query
 from support.graphs import boats, contents, ids, ndjson, node, refused, rows
 

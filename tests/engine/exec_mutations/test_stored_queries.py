@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import omnigraph
-from omnigraph.errors import Conflict, InvalidInput, NotFound, ParseError, QueryTypeError
-from omnigraph.exec.stored import (
+from omnigraph.api.stored_queries import (
     StoredQuery,
     find_stored,
     register_queries,
@@ -17,9 +16,9 @@ from omnigraph.exec.stored import (
     run_stored_mutation,
     stored_queries,
 )
+from omnigraph.errors import Conflict, InvalidInput, NotFound, ParseError, QueryTypeError
 from omnigraph.query import compile_query
-from omnigraph.storage.manifest import ManifestView, Swap
-from omnigraph.storage.values import (
+from omnigraph.storage.core.model import (
     ALLOCATOR_ID,
     Row,
     commit_row,
@@ -27,6 +26,7 @@ from omnigraph.storage.values import (
     parse_commit,
     parse_head,
 )
+from omnigraph.storage.manifest.manifest import ManifestView, Swap
 from support.graphs import boats, contents, ids, refused, rows
 
 from .harness import affected, mutate, store_of

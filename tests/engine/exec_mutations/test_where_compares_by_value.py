@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.exec.mutate_values import Values
-from omnigraph.exec.mutate_where import where_condition
-from omnigraph.query.expressions import Literal
-from omnigraph.query.ir import Where
-from omnigraph.query.tree import Comparison
-from omnigraph.storage.snapshot import Snapshot
+from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.exec.mutate.where_filter import where_condition
+from omnigraph.query.logical.expressions import Literal
+from omnigraph.query.logical.logical_plan import Where
+from omnigraph.query.syntax.tree import Comparison
+from omnigraph.storage.refs.snapshot import Snapshot
 from support.graphs import ndjson, node
 
 OPERATORS: dict[Comparison, Any] = {

@@ -15,8 +15,8 @@ import pytest
 from engine.loading.cases import EVERYTHING, GARDEN, plain
 from omnigraph.errors import InvalidInput, LoadError, NotFound
 from omnigraph.loading import read_columnar
-from omnigraph.loading.typed import EntityType
-from omnigraph.schema.arrow import table_schema
+from omnigraph.loading.typed_batch import EntityType
+from omnigraph.schema.model.arrow_schema import table_schema
 
 PLANT = GARDEN.node("Plant")
 VISIT = GARDEN.node("Visit")

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from engine.loading.cases import EVERYTHING, GARDEN, batches, plain
 from engine.loading.test_ndjson_records import STATE_A
 from omnigraph.loading import export_ndjson, read_ndjson
-from omnigraph.loading.typed import EntityType
-from omnigraph.schema.arrow import table_schema
+from omnigraph.loading.typed_batch import EntityType
+from omnigraph.schema.model.arrow_schema import table_schema
 
 
 def exported(*tables: tuple[EntityType, pa.RecordBatch]) -> str:

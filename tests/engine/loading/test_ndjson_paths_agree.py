@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.loading.cases import EVERYTHING, outcome
-from omnigraph.loading import columns, ndjson, read_ndjson
+from omnigraph.loading import json_columns, ndjson_reader, read_ndjson
 
 SLOW_MACHINE = settings(deadline=None, max_examples=300)
 
@@ -104,9 +104,9 @@ def texts(draw: st.DrawFn) -> bytes:
 
 def exact_outcome(text: bytes) -> object:
     def give_up(*_: object) -> None:
-        raise columns.Unproven
+        raise json_columns.Unproven
 
-    with mock.patch.object(ndjson, "_read_fast", give_up):
+    with mock.patch.object(ndjson_reader, "_read_fast", give_up):
         return outcome(text, EVERYTHING)
 
 
@@ -144,6 +144,6 @@ def test_the_fast_reading_is_the_one_that_is_used() -> None:
         % (i, i)
         for i in range(5000)
     )
-    with mock.patch.object(ndjson, "_read_exact", side_effect=AssertionError("slow")):
+    with mock.patch.object(ndjson_reader, "_read_exact", side_effect=AssertionError("slow")):
         found = list(read_ndjson(io.BytesIO(text), EVERYTHING))
     assert sum(typed.batch.num_rows for typed in found) == 10_000

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.loading.cases import EVERYTHING, GARDEN, batches, refusal, rows
-from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.model.arrow_schema import table_schema
 
 STATE_A = """\
 {"edge":"near","from":"P1","to":"P2","data":{"id":"n1","metres":2}}

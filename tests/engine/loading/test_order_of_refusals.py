@@ -6,8 +6,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ConstraintViolation, KeyConflict, LoadError
-from omnigraph.loading import ndjson as reading
-from omnigraph.storage import buffers
+from omnigraph.loading import ndjson_reader as reading
+from omnigraph.storage.tables import write_buffer
 from support.graphs import Row, edge, ndjson, node
 
 SCHEMA = """
@@ -40,7 +40,7 @@ def test_values_come_before_what_is_looked_up(
     spilled: bool,
 ) -> None:
     if spilled:
-        monkeypatch.setattr(buffers, "SPILL_BYTES", 1)
+        monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1)
     with pytest.raises(ConstraintViolation) as refused:
         graph.load(ndjson(*earlier, node(aged, name="z", age=100)), mode="append")
     assert refused.value.kind == "range"
@@ -55,7 +55,7 @@ def test_an_input_that_cannot_be_read_is_refused_for_that(
     graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where rows before the fault were written, and so checked, meanwhile."""
-    monkeypatch.setattr(buffers, "SPILL_BYTES", 1)
+    monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1)
     monkeypatch.setattr(reading, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(reading, "BATCH_BYTES", 1)
     text = ndjson(*(node("Zebra", name=f"z{i}", age=100) for i in range(500))) + b"{\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from omnigraph.query import compile_file, compile_query, lint
-from omnigraph.query.arrow import result_schema
-from omnigraph.query.ir import ReadPlan
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.query.logical.result_schema import result_schema
 
 from .cases import catalog
 

@@ -6,8 +6,8 @@ import pytest
 
 from omnigraph.errors import ParseError
 from omnigraph.query import parse
-from omnigraph.query.lexer import MAX_NESTING
-from omnigraph.query.tree import (
+from omnigraph.query.syntax.lexer import MAX_NESTING
+from omnigraph.query.syntax.tree import (
     BindingTree,
     ClauseTree,
     FilterTree,

@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.errors import InvalidInput
 from omnigraph.query import compile_query
-from omnigraph.query.expressions import (
+from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
     Compare,
@@ -22,7 +22,7 @@ from omnigraph.query.expressions import (
     TextMatch,
     ranked_variable,
 )
-from omnigraph.query.ir import (
+from omnigraph.query.logical.logical_plan import (
     DeleteEdges,
     DeleteNodes,
     Expand,
@@ -33,7 +33,7 @@ from omnigraph.query.ir import (
     ReadPlan,
     UpdateNodes,
 )
-from omnigraph.schema.types import Scalar
+from omnigraph.schema.model.property_types import Scalar
 
 from .cases import catalog
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.query import parse
-from omnigraph.query.tree import QueryTree
+from omnigraph.query.syntax.tree import QueryTree
 
 from .trees import clauses, queries, text, without_spans
 

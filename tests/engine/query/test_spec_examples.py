@@ -7,7 +7,7 @@ import json
 import pytest
 
 from omnigraph.errors import InvalidInput, QueryTypeError
-from omnigraph.query.ir import Expand, Pattern, ReadPlan
+from omnigraph.query.logical.logical_plan import Expand, Pattern, ReadPlan
 
 from .cases import Case, cases
 

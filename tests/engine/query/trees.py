@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from omnigraph.query.tree import (
+from omnigraph.query.syntax.tree import (
     AggregateTree,
     BindingTree,
     Bm25Tree,
@@ -39,7 +39,7 @@ from omnigraph.query.tree import (
     UpdateTree,
     VariableTree,
 )
-from omnigraph.schema.types import Scalar
+from omnigraph.schema.model.property_types import Scalar
 
 NOWHERE = (0, 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from omnigraph.schema.constraints import quote
+from omnigraph.schema.model.constraints import quote
 
 NAMES = ("age", "bio", "code", "depth", "edge", "enum", "node", "type", "_row_id", "x1")
 SCALARS = ("String", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "DateTime", "Date", "Blob")

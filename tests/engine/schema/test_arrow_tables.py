@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.schema import compile_schema, table_schema
-from omnigraph.schema.arrow import arrow_type, default_scalar, pattern_matches
-from omnigraph.schema.types import PropertyType
+from omnigraph.schema.model.arrow_schema import arrow_type, default_scalar, pattern_matches
+from omnigraph.schema.model.property_types import PropertyType
 
 
 def type_of(text: str) -> PropertyType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.schema import compile_schema, parse
-from omnigraph.schema.tree import Literal, Name
+from omnigraph.schema.syntax.tree import Literal, Name
 
 
 def test_keywords_are_property_names() -> None:

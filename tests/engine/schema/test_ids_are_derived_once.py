@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput
 from omnigraph.schema import compile_schema, derive_ids, key_text, new_ulid, new_ulids
-from omnigraph.schema.arrow import arrow_type
-from omnigraph.schema.keys import tuple_text
-from omnigraph.schema.types import PropertyType, Scalar, scalar_type, vector_type
+from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.schema.model.entity_ids import tuple_text
+from omnigraph.schema.model.property_types import PropertyType, Scalar, scalar_type, vector_type
 
 
 def text_of(value: object, scalar: Scalar) -> str:

@@ -16,8 +16,8 @@ import pytest
 import Stemmer  # type: ignore[import-not-found]  # compiled, without types
 
 from omnigraph.exec.search import TextIndex, analyse_query
-from omnigraph.exec.search.analysis import STOP_WORDS
-from omnigraph.storage.indexes import MissingIndex, _options
+from omnigraph.exec.search.text_analysis import STOP_WORDS
+from omnigraph.storage.tables.indexes import MissingIndex, _options
 
 STEMS = (
     "kite marsh bird flow relat nation organ gener commun hop run stud happ argu commit operat "

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.exec.search import analysis
-from omnigraph.exec.search.analysis import STOP_WORDS, analyse, analyse_query
-from omnigraph.exec.search.characters import alphanumeric
+from omnigraph.exec.search import text_analysis
+from omnigraph.exec.search.ascii_folding import alphanumeric
+from omnigraph.exec.search.text_analysis import STOP_WORDS, analyse, analyse_query
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40) | st.text("aeé the kitesß ,", max_size=30)
 
@@ -101,7 +101,7 @@ def test_a_column_is_analysed_like_each_of_its_texts(texts: list[str | None]) ->
 @given(st.lists(TEXT, max_size=8), st.integers(1, 30))
 def test_blocks_leave_no_trace(texts: list[str], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysis, "BLOCK_BYTES", size)
+        patch.setattr(text_analysis, "BLOCK_BYTES", size)
         assert terms_of(pa.array(texts, pa.string())) == [analyse_query(t) for t in texts]
 
 

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.exec.search import fuzzy
-from omnigraph.exec.search.fuzzy import Vocabulary
+from omnigraph.exec.search import fuzzy_terms
+from omnigraph.exec.search.fuzzy_terms import Vocabulary
 
 TERM = st.text("abcxé日𝐁", min_size=1, max_size=8) | st.text(min_size=1, max_size=12)
 
@@ -45,8 +45,8 @@ def test_many_terms_are_measured_in_batches() -> None:
     rng = random.Random(1)
     terms = ["".join(rng.choices("abcde", k=rng.randrange(1, 9))) for _ in range(3000)]
     expected = [t for t in terms if levenshtein(t, "abcd") <= 3]
-    batch, fuzzy.BATCH = fuzzy.BATCH, 500
+    batch, fuzzy_terms.BATCH = fuzzy_terms.BATCH, 500
     try:
         assert near(terms, "abcd", 3) == expected
     finally:
-        fuzzy.BATCH = batch
+        fuzzy_terms.BATCH = batch

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.search import TextIndex, analyse_query, text
-from omnigraph.exec.search.text import K1, B
+from omnigraph.exec.search import TextIndex, analyse_query, inverted_index
+from omnigraph.exec.search.inverted_index import K1, B
 
 NOTES = ["red kite over the marsh", "kite festival", "marsh birds", "red marsh red marsh"]
 WORDS = st.sampled_from(["kite", "Kites", "marsh", "red", "the", "café", "cafe", "42", "birds", ""])
@@ -82,7 +82,7 @@ def test_fuzzy_compares_terms() -> None:
 def test_fuzzy_finds_many_terms_as_it_finds_few(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str | None] = [f"word{i} {i}" for i in range(300)]
     few = found(texts, "word7", "fuzzy")
-    monkeypatch.setattr(text, "FEW", 0)
+    monkeypatch.setattr(inverted_index, "FEW", 0)
     assert found(texts, "word7", "fuzzy") == few
     assert len(few) > 100
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import CommitUnknown, StorageError
-from omnigraph.storage import manifest as manifest_module
-from omnigraph.storage.folding import FANOUT
-from omnigraph.storage.manifest import KEPT_VERSIONS, Manifest, ManifestView
-from omnigraph.storage.store import RawStore
+from omnigraph.storage.core.compaction_policy import FANOUT
+from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.manifest import manifest as manifest_module
+from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, Manifest, ManifestView
 from support.social import add_person, assert_sound, people, persons, social_graph
 from support.waiting import wait_until
 

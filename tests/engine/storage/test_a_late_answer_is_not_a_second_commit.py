@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.storage.manifest import ManifestView, Swap, SwapUnknown
+from omnigraph.api.graph import Graph
+from omnigraph.storage.manifest.manifest import ManifestView, Swap, SwapUnknown
 from support.social import add_person, assert_sound, people, persons, social_graph
 
 
@@ -39,7 +39,7 @@ def test_a_commit_that_lands_late_is_acknowledged_once(
     graph = social_graph(root, ["Ann"])
     store = LateStore(graph)
     monkeypatch.setattr(graph._store.manifest, "swap", store.swap)
-    monkeypatch.setattr("omnigraph.storage.publish.time.sleep", store.pause)
+    monkeypatch.setattr("omnigraph.storage.commit.publisher.time.sleep", store.pause)
     with graph.transaction(message="late") as txn:
         getattr(txn, operation)("Person", persons(["Ann", "Bob"][operation != "overwrite" :]))
     monkeypatch.undo()

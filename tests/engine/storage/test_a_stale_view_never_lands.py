@@ -12,17 +12,17 @@ from dataclasses import replace
 import lance
 import pytest
 
-from omnigraph.graph import Graph, init
-from omnigraph.storage.folding import FANOUT
-from omnigraph.storage.manifest import (
+from omnigraph.api.graph import Graph, init
+from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.core.compaction_policy import FANOUT
+from omnigraph.storage.core.model import ALLOCATOR_ID, head_row
+from omnigraph.storage.manifest.manifest import (
     KEPT_VERSIONS,
     Manifest,
     ManifestView,
     Swap,
     SwapConflict,
 )
-from omnigraph.storage.plan import read_head
-from omnigraph.storage.values import ALLOCATOR_ID, head_row
 
 SCHEMA = "node Item { name: String @key }"
 LONG_STALL = KEPT_VERSIONS + 4 * FANOUT

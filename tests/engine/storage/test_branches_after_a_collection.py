@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import Reclaimed
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from support.social import add_person, assert_sound, people, social_graph
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidInput, NotFound, Reclaimed
-from omnigraph.storage.values import now
+from omnigraph.storage.core.model import now
 from support.graphs import boats, contents, ids, ndjson, node, refused
 
 DOT = ndjson(node("Boat", name="Dot"))

@@ -9,9 +9,9 @@ import random
 
 import pytest
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import ConstraintViolation
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from support.social import add_person, assert_sound, pairs, people, persons, social_graph
 
 

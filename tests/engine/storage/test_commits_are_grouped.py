@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from omnigraph.api.graph import Graph, init
 from omnigraph.errors import (
     CommitUnknown,
     ExpectedVersionMismatch,
@@ -16,8 +17,7 @@ from omnigraph.errors import (
     PreconditionFailed,
     PublishContention,
 )
-from omnigraph.graph import Graph, init
-from omnigraph.storage.manifest import Manifest, ManifestView, Swap, SwapUnknown
+from omnigraph.storage.manifest.manifest import Manifest, ManifestView, Swap, SwapUnknown
 from support.social import assert_linear, assert_sound, persons, social_graph
 from support.waiting import wait_until
 from support.workers.counting import schema, tables

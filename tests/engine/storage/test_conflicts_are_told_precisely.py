@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from omnigraph.api.graph import Graph, Transaction
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
@@ -13,7 +14,6 @@ from omnigraph.errors import (
     PreconditionFailed,
     ReadSetConflict,
 )
-from omnigraph.graph import Graph, Transaction
 from support.social import add_person, assert_sound, edge, pairs, people, persons, social_graph
 
 

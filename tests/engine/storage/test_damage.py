@@ -13,8 +13,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import AlreadyExists, Corruption, FormatTooNew, NotFound, StorageError
-from omnigraph.storage.layout import fnv1a64
-from omnigraph.storage.migrations import KEY_ANNOTATION, STAMP
+from omnigraph.storage.core.layout import fnv1a64
+from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, STAMP
 from support.graphs import BOATS, boats, contents, edge, ids, ndjson, node
 
 Rows = list[dict[str, Any]]

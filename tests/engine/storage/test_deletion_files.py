@@ -13,16 +13,16 @@ from hypothesis import example, given, settings
 
 import omnigraph
 from omnigraph.errors import Corruption
-from omnigraph.storage.deletion_files import (
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.deletion_vectors import (
     LISTED,
     FileType,
     Offsets,
     read_offsets,
     write_offsets,
 )
-from omnigraph.storage.fragments import all_rows, differing_rows
-from omnigraph.storage.reading import TableVersion
-from omnigraph.storage.tables import MARKED_BY_LANCE
+from omnigraph.storage.tables.tables import MARKED_BY_LANCE
+from omnigraph.storage.tables.version_diff import all_rows, differing_rows
 
 ROWS = 200_000
 

@@ -113,7 +113,7 @@ def test_a_store_that_may_not_be_written_is_read_and_refused(place: Path) -> Non
 def test_a_store_that_may_not_be_read_says_so(place: Path, closed: str) -> None:
     (place / closed).chmod(0o000)
     code = (
-        "import os, sys\nfrom omnigraph.graph import open\n"
+        "import os, sys\nfrom omnigraph.api.graph import open\n"
         "from omnigraph.errors import StorageError\n"
         "if os.getuid() == 0: os.setuid(65534)\n"
         "try: open(sys.argv[1])\n"

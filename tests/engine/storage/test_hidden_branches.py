@@ -6,7 +6,7 @@ import pytest
 
 from engine.exec_mutations.harness import store_of
 from omnigraph.errors import ConstraintViolation, InvalidInput, KeyConflict
-from omnigraph.storage.branches import create_branch
+from omnigraph.storage.refs.branches import create_branch
 from support.graphs import boats
 
 

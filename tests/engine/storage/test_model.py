@@ -33,7 +33,7 @@ from omnigraph.errors import (
     OmniGraphError,
     Reclaimed,
 )
-from omnigraph.storage.moments import KEPT_FROM
+from omnigraph.storage.refs.moments import KEPT_FROM
 from support.graphs import Row, edge, ndjson, node
 
 EXAMPLES = int(os.environ.get("OMNIGRAPH_MODEL_EXAMPLES", "25"))

@@ -8,9 +8,9 @@ import lance
 import pytest
 
 import omnigraph
-from omnigraph.graph import Graph
-from omnigraph.storage import manifest as manifest_module
-from omnigraph.storage.manifest import Manifest, ManifestView
+from omnigraph.api.graph import Graph
+from omnigraph.storage.manifest import manifest as manifest_module
+from omnigraph.storage.manifest.manifest import Manifest, ManifestView
 
 SCHEMA = "node Item { name: String @key }"
 

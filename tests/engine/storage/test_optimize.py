@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import omnigraph
-from omnigraph.graph import Graph
+from omnigraph.api.graph import Graph
 from omnigraph.query import compile_query
 from omnigraph.schema import compile_schema
-from omnigraph.storage import indexes, optimize
-from omnigraph.storage.collect import CollectReport
-from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.maintenance import optimize
+from omnigraph.storage.maintenance.collect import CollectReport
+from omnigraph.storage.tables import indexes
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs
 from oracle.random_queries import queries, rankings

@@ -27,9 +27,9 @@ from omnigraph.errors import (
     NotFound,
     ReadSetConflict,
 )
-from omnigraph.storage import buffers
-from omnigraph.storage.definitions import define
-from omnigraph.storage.plain_tables import PlainTable, TableDeclaration
+from omnigraph.storage.manifest.definitions import define
+from omnigraph.storage.plain.plain_table import PlainTable, TableDeclaration
+from omnigraph.storage.tables import write_buffer
 from support.fixtures import unique_uri, use_environment
 from support.graphs import boats
 from support.object_stores import ObjectStore
@@ -419,7 +419,7 @@ def test_uniqueness_agrees_with_counting(
 
 
 def test_many_rows_go_to_disk_on_the_way(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffers, "SPILL_BYTES", 1 << 16)
+    monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1 << 16)
     graph = boats(root)
     schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
     declaration = TableDeclaration(primary_key=("n",))

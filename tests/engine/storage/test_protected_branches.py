@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 import omnigraph
+from omnigraph.api.graph import Graph
 from omnigraph.errors import BranchProtected, NotFound
-from omnigraph.graph import Graph
 from support.graphs import BOATS, boats, contents, ids, ndjson, node, refused
 
 DOT = ndjson(node("Boat", name="Dot"))

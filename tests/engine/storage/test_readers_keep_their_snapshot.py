@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import NotFound, Reclaimed
-from omnigraph.graph import open as open_graph
 from support.social import add_person, assert_sound, people, persons, social_graph
 
 

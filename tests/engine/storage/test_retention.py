@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidInput, Reclaimed
-from omnigraph.storage.values import now
+from omnigraph.storage.core.model import now
 from support.graphs import boats, contents, ids, ndjson, node, refused
 
 

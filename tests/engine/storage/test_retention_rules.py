@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import hypothesis.strategies as st
 from hypothesis import given
 
-from omnigraph.storage.moments import KEPT_FROM
-from omnigraph.storage.retention import Retention, history, readable_commits
-from omnigraph.storage.tag_rows import Tag
-from omnigraph.storage.values import Commit, Head
+from omnigraph.storage.core.model import Commit, Head
+from omnigraph.storage.maintenance.retention import Retention, history, readable_commits
+from omnigraph.storage.manifest.tag_rows import Tag
+from omnigraph.storage.refs.moments import KEPT_FROM
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 AT = START + timedelta(hours=40)

@@ -7,15 +7,15 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ConstraintViolation
-from omnigraph.storage import indexes, lookup
-from omnigraph.storage.reading import TableVersion
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables import indexes, key_lookup
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 
 
 @pytest.fixture
 def graph(root: str, monkeypatch: pytest.MonkeyPatch) -> omnigraph.Graph:
-    monkeypatch.setattr(lookup, "PROBED_ROWS", 5000)
+    monkeypatch.setattr(key_lookup, "PROBED_ROWS", 5000)
     graph = omnigraph.init(root, SCHEMA)
     graph.load(people(range(6000)), type="Person", mode="append")
     return graph
@@ -74,7 +74,7 @@ edge Likes: Person -> Person @card(0..3)
 @pytest.fixture
 def social(root: str, monkeypatch: pytest.MonkeyPatch) -> omnigraph.Graph:
     """Many people, each of whom knows and likes the next one."""
-    monkeypatch.setattr(lookup, "PROBED_ROWS", 5000)
+    monkeypatch.setattr(key_lookup, "PROBED_ROWS", 5000)
     graph = omnigraph.init(root, SOCIAL)
     names = people(range(6000)).column("name").to_pylist()
     edges = pa.table({"src": names[:-1], "dst": names[1:]})

@@ -18,9 +18,9 @@ from omnigraph.errors import (
     OmniGraphError,
     Reclaimed,
 )
-from omnigraph.storage.branches import create_branch
-from omnigraph.storage.tags import create_tag
-from omnigraph.storage.values import now
+from omnigraph.storage.core.model import now
+from omnigraph.storage.refs.branches import create_branch
+from omnigraph.storage.refs.tags import create_tag
 from support.graphs import BOATS, boats, contents, ids, ndjson, node, refused
 
 

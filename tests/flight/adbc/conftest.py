@@ -9,7 +9,7 @@ from adbc_driver_flightsql import dbapi
 
 from flight.clients import run
 from omnigraph_flight.config import Config
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 from support.social import social_graph
 
 

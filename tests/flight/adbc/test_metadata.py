@@ -11,10 +11,10 @@ from adbc_driver_flightsql import dbapi
 
 from flight.clients import metadata
 from omnigraph import Graph
-from omnigraph_flight.commands import decode_command
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.metadata import schema_of
-from omnigraph_flight.running import Server
+from omnigraph_flight.handlers.metadata_commands import schema_of
+from omnigraph_flight.protocol.decode_command import decode_command
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 
 
 def objects(client: dbapi.Connection, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401

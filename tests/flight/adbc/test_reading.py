@@ -12,8 +12,8 @@ from adbc_driver_manager import ProgrammingError
 
 from flight.clients import header, rows
 from omnigraph import Graph
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 
 
 def test_a_query_streams_its_rows(client: dbapi.Connection) -> None:

@@ -14,7 +14,7 @@ from adbc_driver_flightsql import dbapi
 from adbc_driver_manager import Error
 
 from flight.clients import fetched, rows, run
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 Mode = Literal["create", "append", "create_append", "replace"]
 MODES: dict[Mode, int] = {"create": 2, "append": 4, "create_append": 6, "replace": 2}

@@ -13,9 +13,9 @@ from adbc_driver_manager import Error
 from flight.clients import action, header, query, rows, run, update
 from flight.conftest import Connect
 from omnigraph import Graph
-from omnigraph_flight.commands import decode_command
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.protocol.decode_command import decode_command
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 from support.social import people
 
 COUNT = "SELECT count(*) FROM Person"

@@ -25,7 +25,7 @@ from adbc_driver_flightsql import dbapi
 from flight.clients import action, query, rows, run
 from flight.processes import serving
 from omnigraph import Graph
-from omnigraph_flight.messages import wrapped
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
 from support.social import assert_sound
 
 MANY = (

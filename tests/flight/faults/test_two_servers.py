@@ -10,7 +10,7 @@ from adbc_driver_flightsql import dbapi
 from flight.clients import rows, run
 from flight.conftest import Serve
 from omnigraph import Graph
-from omnigraph_flight.messages import wrapped
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
 from support.social import assert_sound
 
 EACH = 10

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from omnigraph_flight.command import serve
+from omnigraph_flight.access.policies import Policies
+from omnigraph_flight.cli import serve
 from omnigraph_flight.config import read_config
-from omnigraph_flight.policies import Policies
 
 PAGE = Path(__file__).parents[3] / "docs" / "flight.md"
 _HELP = re.compile(r"(<!-- help -->\n).*?(<!-- /help -->)", re.S)

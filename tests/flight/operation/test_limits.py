@@ -13,8 +13,8 @@ import pytest
 from flight.clients import query
 from flight.conftest import Serve
 from omnigraph import Graph
-from omnigraph_flight import maintenance
-from omnigraph_flight.admission import Limits
+from omnigraph_flight import maintenance_thread
+from omnigraph_flight.access.admission import Limits
 
 DIGITS = "WITH d(v) AS (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 MILLION = (
@@ -56,7 +56,7 @@ def test_the_maintenance_thread_compacts_and_sweeps(
     for number in range(12):
         with graph.transaction() as txn:
             txn.insert("Person", [{"name": f"p{number}"}])
-    monkeypatch.setattr(maintenance, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(maintenance_thread, "LOOK_SECONDS", 0.1)
     before = graph.snapshot().commit
     over = Path(graph.uri, "__results", "1000-old-000000.arrow")
     over.parent.mkdir(parents=True)

@@ -10,7 +10,7 @@ from adbc_driver_manager import Error
 from flight.clients import rows, run
 from flight.conftest import Connect
 from omnigraph import Graph
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 
 def value(server: Server, name: str, **labels: str) -> float:

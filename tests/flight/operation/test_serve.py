@@ -23,9 +23,9 @@ from flight.processes import serving, uri_in
 from omnigraph import Graph
 from omnigraph.cli import run
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.command import serve as serve_command
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.cli import serve as serve_command
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 
 
 def test_it_says_how_to_connect_and_ends_when_told(graph: Graph) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from flight.other_clients.matrix import CLIENTS, FEATURES, in_docs, matrix, write_docs
-from omnigraph_flight.running import Server
+from omnigraph_flight.server import Server
 
 HERE = Path(__file__).parent
 INSTALLED = "OMNIGRAPH_CLIENTS"

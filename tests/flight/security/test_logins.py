@@ -11,10 +11,10 @@ from flight.clients import query, rows, run
 from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.authentication import User, token_sha256
+from omnigraph_flight.access.authentication import User, token_sha256
 from omnigraph_flight.config import Config
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 
 AUTHORIZATION = DatabaseOptions.AUTHORIZATION_HEADER.value
 USERS = (

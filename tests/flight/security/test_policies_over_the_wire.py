@@ -11,9 +11,9 @@ from adbc_driver_manager import Error
 from flight.clients import rows, run
 from flight.conftest import Serve
 from omnigraph import Graph
-from omnigraph_flight.authentication import User, token_sha256
-from omnigraph_flight.messages import wrapped
-from omnigraph_flight.running import Server
+from omnigraph_flight.access.authentication import User, token_sha256
+from omnigraph_flight.protocol.flight_sql_messages import wrapped
+from omnigraph_flight.server import Server
 
 POLICIES = """
 permit(principal, action == Action::"connect", resource);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.authentication import User, token_sha256
+from omnigraph_flight.access.authentication import User, token_sha256
 from omnigraph_flight.config import Config, is_loopback
 
 ADA = User("ada", token_sha256("token"))

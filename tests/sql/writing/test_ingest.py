@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound, OmniGraphError
-from omnigraph.storage import buffers
+from omnigraph.storage.tables import write_buffer
 from sql.writing.session import Session
 
 ROWS = pa.table({"a": [1, 2], "b": ["x", None]})
@@ -149,7 +149,7 @@ def test_a_temporary_table_ends_with_its_session(session: Session) -> None:
 def test_a_stream_that_breaks_leaves_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buffers, "SPILL_BYTES", 1 << 16)
+    monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1 << 16)
     schema = pa.schema([("a", pa.int64())])
 
     def broken() -> Iterator[pa.RecordBatch]:

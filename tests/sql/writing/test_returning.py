@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
-from omnigraph_sql.parameters import Params
+from omnigraph_sql.resolve.parameter_types import Params
 from sql.conftest import rows, table
 
 SCHEMA = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import OmniGraphError
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
-from omnigraph.storage import buffers
+from omnigraph.storage.tables import write_buffer
 from support.social import edge, persons
 from support.workers.reporting import report, wait_for_go
 
@@ -56,14 +56,14 @@ def _act(graph: Graph, asked: dict[str, Any]) -> str | None:
 
 def _write_many(graph: Graph, names: list[str]) -> str | None:
     """A bulk write whose rows go to files as they come."""
-    usual, buffers.SPILL_BYTES = buffers.SPILL_BYTES, 1
+    usual, write_buffer.SPILL_BYTES = write_buffer.SPILL_BYTES, 1
     try:
         with graph.transaction() as txn:
             for name in names:
                 txn.upsert("Person", persons([name]))
             assert txn._txn._registration is not None, "nothing was spilled"
     finally:
-        buffers.SPILL_BYTES = usual
+        write_buffer.SPILL_BYTES = usual
     return txn.commit.id if txn.commit else None
 
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import Conflict, NotFound, Reclaimed
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from support.workers.reporting import report, wait_for_go
 
 SCHEMA = """

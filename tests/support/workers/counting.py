@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
-from omnigraph.storage.snapshot import Snapshot
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
+from omnigraph.storage.refs.snapshot import Snapshot
 from support.workers.reporting import report, wait_for_go
 
 

@@ -9,7 +9,7 @@ import sys
 import traceback
 
 import omnigraph  # noqa: F401  paid for before the first job
-from omnigraph.storage import failpoints
+from omnigraph.storage.core import failpoints
 from support.workers.reporting import report
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from omnigraph.api.graph import Graph
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitUnknown, OmniGraphError, PublishContention
-from omnigraph.graph import Graph
-from omnigraph.graph import open as open_graph
 from support.ledger import entry_key, write_entry
 from support.workers.reporting import report, wait_for_go
 

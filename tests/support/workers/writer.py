@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from omnigraph.api.graph import Graph, Transaction
+from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitUnknown, OmniGraphError, PublishContention
-from omnigraph.graph import Graph, Transaction
-from omnigraph.graph import open as open_graph
-from omnigraph.storage.manifest import Manifest, ManifestView, Swap, SwapConflict, SwapUnknown
+from omnigraph.storage.manifest.manifest import (
+    Manifest,
+    ManifestView,
+    Swap,
+    SwapConflict,
+    SwapUnknown,
+)
 from support.ledger import entry_key, write_entry
 from support.workers.reporting import report, wait_for_go
 

@@ -20,8 +20,8 @@ from dbt.adapters.sql import SQLConnectionManager
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.omnigraph.column import sql_type
+from dbt.adapters.omnigraph.connection_pool import Handle, Pool, hear_interrupts, spoken
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.pool import Handle, Pool, hear_interrupts, spoken
 from dbt.adapters.omnigraph.run_branch import RunBranch
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ class Embedded(Environment):
             import omnigraph
             from omnigraph.errors import NotFound
             from omnigraph_flight.config import Config
-            from omnigraph_flight.running import Server
+            from omnigraph_flight.server import Server
         except ImportError as error:
             raise DbtRuntimeError(
                 "a profile with `path` runs the server in this process and needs it installed: "

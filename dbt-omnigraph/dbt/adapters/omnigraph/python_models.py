@@ -19,8 +19,8 @@ from typing import Any
 from dbt.adapters.base import PythonJobHelper
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.omnigraph.connection_pool import Handle, Place
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.pool import Handle, Place
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",

@@ -15,11 +15,11 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.omnigraph import kept
+from dbt.adapters.omnigraph import retry_state
+from dbt.adapters.omnigraph.connection_pool import Pool, spoken
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, ended_task, is_retry
-from dbt.adapters.omnigraph.kept import Kept
-from dbt.adapters.omnigraph.pool import Pool, spoken
+from dbt.adapters.omnigraph.retry_state import Kept
 
 logger = AdapterLogger("OmniGraph")
 
@@ -42,7 +42,7 @@ class RunBranch:
 
     def _refuse_what_a_retry_cannot_complete(self) -> None:
         """After an interruption dbt's results lack the nodes that it never came to."""
-        waiting = kept.recall(self._folder, self.target)
+        waiting = retry_state.recall(self._folder, self.target)
         if waiting is not None and waiting.never_ran:
             raise DbtRuntimeError(f"{waiting.branch}: {_incomplete(waiting.never_ran)}")
 
@@ -64,7 +64,7 @@ class RunBranch:
             name = self._credentials.run_branch or f"dbt/{self._config.target_name}"
             self._create(name, "IF NOT EXISTS ")
             return name
-        self._resumed = kept.recall(self._folder, self.target) if self._retrying else None
+        self._resumed = retry_state.recall(self._folder, self.target) if self._retrying else None
         if self._resumed is not None:
             name = self._resumed.branch
             # What others published meanwhile comes in first; what this run made stays its own.
@@ -123,7 +123,7 @@ class RunBranch:
 
     def _publish_again(self) -> None:
         """A retry with nothing left to run: what failed the last time was the publish."""
-        waiting = kept.recall(self._folder, self.target)
+        waiting = retry_state.recall(self._folder, self.target)
         if waiting is None or not waiting.passed or self._settled:
             return
         self._settled = True
@@ -136,12 +136,12 @@ class RunBranch:
 
     def _publish(self, name: str) -> None:
         self._run(f"MERGE BRANCH {_quoted(name)} INTO {_quoted(self.target)} DROP SOURCE")
-        kept.forget(self._folder)
+        retry_state.forget(self._folder)
         self._name = self.target  # for whoever asks after the run
         self._last_line = f"Published {name} to {self.target} in one commit."
 
     def _keep(self, branch: Kept, what: str) -> None:
-        kept.remember(self._folder, branch)
+        retry_state.remember(self._folder, branch)
         operation = "dbt run-operation omnigraph_"
         named = f"--args '{{branch: {branch.branch}}}'"
         self._last_line = (

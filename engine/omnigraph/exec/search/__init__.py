@@ -4,9 +4,9 @@ Promises the same answer whether or not a table has an index (query-language §6
 pyarrow, PyStemmer and omnigraph.errors only; it knows columns and positions, no graph and no store.
 """
 
-from omnigraph.exec.search.analysis import Tokens, analyse, analyse_query
-from omnigraph.exec.search.text import TextIndex
-from omnigraph.exec.search.vector import VectorColumn, distances, top
+from omnigraph.exec.search.inverted_index import TextIndex
+from omnigraph.exec.search.nearest_neighbours import VectorColumn, distances, top
+from omnigraph.exec.search.text_analysis import Tokens, analyse, analyse_query
 
 __all__ = [
     "TextIndex",

@@ -1,0 +1,145 @@
+"""Pages of the change feed, and how much goes into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.branching.changelog.commit_changes import Cause, Change
+from omnigraph.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much one page holds unless told otherwise, and at most."""
+
+    name: str
+    default: int
+    most: int
+
+    def checked(self, given: int | None) -> int:
+        """The limit that a caller asked for."""
+        if given is None:
+            return self.default
+        if not 1 <= given <= self.most:
+            raise InvalidInput(
+                f"{self.name} is {given}", hint=f"Choose between 1 and {self.most:,}."
+            )
+        return given
+
+
+MAX_CHANGES = Limit("max_changes", 1_000, 8_192)
+MAX_BYTES = Limit("max_bytes", 4 << 20, 32 << 20)
+MAX_COMMITS = Limit("max_commits", 128, 512)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSize:
+    """Where a page ends at the latest; a single change that is larger comes alone."""
+
+    changes: int
+    bytes: int
+    commits: int
+
+
+def page_size(changes: int | None, bytes_: int | None, commits: int | None) -> PageSize:
+    """The limits of a page, checked."""
+    return PageSize(
+        MAX_CHANGES.checked(changes), MAX_BYTES.checked(bytes_), MAX_COMMITS.checked(commits)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Changes of one commit; a page may hold a part of them."""
+
+    cause: Cause
+    changes: tuple[Change, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"cause": self.cause.to_json(), "changes": [c.to_json() for c in self.changes]}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the feed. One that ends inside a block has a page token, any other a cursor."""
+
+    blocks: tuple[Block, ...]
+    next_page_token: str | None = None
+    cursor: str | None = None
+    caught_up: bool = False
+    """Whether the cursor stands where the head of the branch stood when the poll began."""
+
+    def to_json(self) -> dict[str, Any]:
+        blocks = [block.to_json() for block in self.blocks]
+        if self.next_page_token is not None:
+            return {"blocks": blocks, "next_page_token": self.next_page_token}
+        return {"blocks": blocks, "cursor": self.cursor, "caught_up": self.caught_up}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One change on its way into a page."""
+
+    edges: bool
+    type_id: int
+    id: str
+    text: str
+    bytes: int
+
+
+class Rows:
+    """The changes of one block; the next one can be looked at before it is taken."""
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._rows = rows
+        self.next: Row | None = next(rows, None)
+
+    def take(self) -> Row:
+        """The next change, and go on."""
+        taken = self.next
+        assert taken is not None
+        self.next = next(self._rows, None)
+        return taken
+
+
+class PageBuilder:
+    """Fills one page."""
+
+    def __init__(self, size: PageSize) -> None:
+        self._size = size
+        self._changes = 0
+        self._bytes = 0
+        self.blocks: list[Block] = []
+        self.last: Row | None = None
+        """The last change that went in."""
+
+    @property
+    def full(self) -> bool:
+        """Whether no further block may begin."""
+        return len(self.blocks) >= self._size.commits or self._changes >= self._size.changes
+
+    def add(self, cause: Cause, rows: Rows) -> bool:
+        """Put in what fits of a block; whether it was all of it. A part that is empty is left out.
+
+        What the source of the rows raises is raised before the page changes.
+        """
+        taken: list[Row] = []
+        size = 0
+        while rows.next is not None and self._fits(rows.next, len(taken), size):
+            size += rows.next.bytes
+            taken.append(rows.take())
+        complete = rows.next is None
+        if complete or taken:
+            self.blocks.append(Block(cause, tuple(Change.from_text(row.text) for row in taken)))
+        self._changes += len(taken)
+        self._bytes += size
+        self.last = taken[-1] if taken else self.last
+        return complete
+
+    def _fits(self, row: Row, taken: int, size: int) -> bool:
+        changes = self._changes + taken
+        if changes == 0:
+            return True
+        return changes < self._size.changes and self._bytes + size + row.bytes <= self._size.bytes

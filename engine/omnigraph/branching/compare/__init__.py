@@ -1,0 +1,1 @@
+"""What differs between two moments, at the cost of the change."""

@@ -1,0 +1,132 @@
+"""The net difference between two moments, entity by entity (branching.md §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from omnigraph.branching.compare.change_counts import Stats, count_changes
+from omnigraph.branching.compare.change_filter import Filter
+from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA, entry_batches, plain_batch
+from omnigraph.branching.compare.plain_diff import plain_changes, plain_names
+from omnigraph.branching.compare.table_diff import Changes
+from omnigraph.branching.compare.type_pairs import Pair, pair_changes, pairs
+from omnigraph.errors import NotFound, did_you_mean
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.refs.moments import Moment
+
+Image = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffEntry:
+    """What became of one entity; images hold JSON values, as an export writes them."""
+
+    kind: str
+    type_name: str
+    id: str
+    op: str
+    endpoints: dict[str, str] | None = None
+    """`src` and `dst` of an edge, as they are after, or were before if it is gone."""
+    before: Image | None = None
+    after: Image | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "kind": self.kind,
+            "type_name": self.type_name,
+            "id": self.id,
+            "op": self.op,
+        }
+        optional = {"endpoints": self.endpoints, "before": self.before, "after": self.after}
+        return body | {name: value for name, value in optional.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Diff:
+    """The difference between two fixed moments.
+
+    Nothing is read until it is asked for; asking again reads again. Entries come nodes first, then
+    edges, then plain tables; by type identity, then by id. Types and properties carry the names
+    that they have today on the branch of `to`, or had last if they are gone.
+    """
+
+    before: Moment
+    after: Moment
+    wanted: Filter
+    _store: GraphStore = field(repr=False)
+
+    def __iter__(self) -> Iterator[DiffEntry]:
+        for batch in self.batches():
+            yield from _entries(batch)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The entries as a stream of batches; images are JSON texts."""
+        return pa.RecordBatchReader.from_batches(ENTRY_SCHEMA, self.batches())
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The entries as batches of bounded size."""
+        for pair in self._pairs():
+            for changes in pair_changes(self._store, pair):
+                yield from entry_batches(changes, pair.name, self.wanted.ops)
+        plain = self._plain()
+        if plain:
+            yield plain_batch(plain)
+
+    def changes(self) -> Iterator[Changes]:
+        """The same of nodes and edges as typed Arrow tables, one type after the other.
+
+        The filter by operation is not applied: each part holds all three in tables of their own.
+        """
+        for pair in self._pairs():
+            yield from pair_changes(self._store, pair)
+
+    def stats(self) -> Stats:
+        """Counts per operation, and the types that are affected."""
+        return count_changes(self._store, self._pairs(), self.wanted, self._plain())
+
+    def _pairs(self) -> list[Pair]:
+        today = self._store.catalog(self.after.reading_schema)
+        found = pairs(self._store, self.before, self.after, today)
+        return [pair for pair in found if self.wanted.admits(pair.type.kind, *pair.names)]
+
+    def _plain(self) -> list[tuple[str, str]]:
+        return [
+            (name, op)
+            for name, op in plain_changes(self._store, self.before, self.after)
+            if self.wanted.admits("table", name) and self.wanted.admits_op(op)
+        ]
+
+
+def diff(store: GraphStore, before: Moment, after: Moment, wanted: Filter) -> Diff:
+    """The difference between two moments; a type name in the filter must mean something."""
+    today = store.catalog(after.reading_schema)
+    named: list[tuple[str, tuple[str, ...]]] = [
+        (pair.type.kind, pair.names) for pair in pairs(store, before, after, today)
+    ]
+    named += [("table", (name,)) for name in sorted(plain_names(before) | plain_names(after))]
+    for name in sorted(wanted.types or ()):
+        if not any(wanted.asks_for(name, kind, *names) for kind, names in named):
+            known = sorted({each for _, names in named for each in names})
+            raise NotFound(
+                f"there is no type {name!r}{did_you_mean(name, known)}",
+                hint=f"The two moments have {', '.join(known) or 'no types'}.",
+            )
+    return Diff(before, after, wanted, store)
+
+
+def _entries(batch: pa.RecordBatch) -> Iterator[DiffEntry]:
+    for row in batch.to_pylist():
+        yield DiffEntry(
+            row["kind"],
+            row["type_name"],
+            row["id"],
+            row["op"],
+            {"src": row["src"], "dst": row["dst"]} if row["src"] is not None else None,
+            orjson.loads(row["before"]) if row["before"] is not None else None,
+            orjson.loads(row["after"]) if row["after"] is not None else None,
+        )

@@ -1,0 +1,182 @@
+"""What became of the entities of one table between two versions of it.
+
+Costs what changed: rows in files that both versions share are never read. The others are matched by
+id and compared image by image, so that rewriting equal values, compaction and indexing are nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.branching.compare.column_pairing import Layout, lay_out
+from omnigraph.branching.compare.range_partition import by_ranges
+from omnigraph.branching.compare.row_equality import differing
+from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.version_diff import (
+    RowSet,
+    all_rows,
+    differing_rows,
+    read_rows,
+    with_blobs,
+)
+
+ADDRESS = pa.field("_rowaddr", pa.uint64())
+
+Candidates = tuple[RowSet | None, RowSet | None]
+"""The rows before and after that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableImage:
+    """A type as it was declared then, and the version of its table."""
+
+    type: GraphType
+    version: TableVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Entities of one type that differ; all tables have the columns of the layout, sorted by id."""
+
+    layout: Layout
+    inserted: pa.Table
+    deleted: pa.Table
+    updated_before: pa.Table
+    updated_after: pa.Table
+    """Row by row what became of `updated_before`."""
+
+    @property
+    def type(self) -> GraphType:
+        """The type as declared after, or before if it is gone."""
+        return self.layout.type
+
+    def counts(self) -> dict[str, int]:
+        """How many entities changed, by operation."""
+        return {
+            "insert": self.inserted.num_rows,
+            "update": self.updated_after.num_rows,
+            "delete": self.deleted.num_rows,
+        }
+
+    @property
+    def count(self) -> int:
+        """How many entities changed."""
+        return sum(self.counts().values())
+
+
+def table_changes(
+    tables: Tables,
+    before: TableImage | None,
+    after: TableImage | None,
+    today: GraphType | None = None,
+    *,
+    addresses: bool = False,
+    candidates: Candidates | None = None,
+) -> Iterator[Changes]:
+    """The entities that differ between two versions of a table; none stands for no table.
+
+    Many come in several parts, each with greater ids than the one before it; no change in none.
+    `today` gives properties that it still has their names. With `addresses`, rows also say where
+    they are, in `_rowaddr`. With `candidates`, no other rows are looked at: of an entity whose row
+    before is not among them it is not told what became of it, or that it was inserted.
+    """
+    if before is None and after is None:
+        return
+    layout = lay_out(before.type if before else None, after.type if after else None, today)
+    old, new = candidates or _candidates(tables, layout, before, after)
+    left = _side(tables, layout, old, after=False)
+    right = _side(tables, layout, new, after=True)
+    schema = layout.schema.append(ADDRESS) if addresses else layout.schema
+    for rows_before, rows_after in by_ranges(schema, left, right):
+        changes = compared(layout, rows_before, rows_after)
+        if changes.count:
+            yield changes
+
+
+def compared(layout: Layout, before: pa.Table, after: pa.Table) -> Changes:
+    """What became of some entities, given their rows of both sides in the layout's columns.
+
+    Other columns are carried along, and not compared.
+    """
+    compared_columns = layout.schema.names
+    places = pc.index_in(after.column("id"), before.column("id"))
+    met, places = places.is_valid(), places.drop_null()
+    stayed, arrived = before.take(places), after.filter(met)
+    changed = pa.array(differing(stayed.select(compared_columns), arrived.select(compared_columns)))
+    gone = np.ones(before.num_rows, np.bool_)
+    gone[places.to_numpy()] = False
+    updated = arrived.filter(changed)
+    order = _by_id(updated)
+    inserted, deleted = after.filter(pc.invert(met)), before.filter(pa.array(gone))
+    return Changes(
+        layout,
+        inserted=inserted.take(_by_id(inserted)),
+        deleted=deleted.take(_by_id(deleted)),
+        updated_before=stayed.filter(changed).take(order),
+        updated_after=updated.take(order),
+    )
+
+
+def _by_id(rows: pa.Table) -> pa.Array:
+    """Where the rows are in the order of their ids; one array sorts faster than its chunks."""
+    return pc.sort_indices(rows.column("id").combine_chunks())
+
+
+def touched_rows(tables: Tables, before: TableImage, after: TableImage) -> tuple[RowSet, RowSet]:
+    """The rows of two versions that can differ: those that were there, and those that came."""
+    old, new = _candidates(tables, lay_out(before.type, after.type), before, after)
+    assert old is not None and new is not None
+    return old, new
+
+
+def _candidates(
+    tables: Tables, layout: Layout, before: TableImage | None, after: TableImage | None
+) -> tuple[RowSet | None, RowSet | None]:
+    """The rows that can differ: all of them unless both sides have the same properties."""
+    if before is not None and after is not None and layout.same_properties:
+        return differing_rows(tables, before.version, after.version)
+    return (
+        all_rows(tables, before.version) if before else None,
+        all_rows(tables, after.version) if after else None,
+    )
+
+
+def _side(tables: Tables, layout: Layout, rows: RowSet | None, *, after: bool) -> _Side:
+    stored = layout.stored(after=after)
+    if rows is not None:
+        blobs = [stored[c.name] for c in layout.columns if c.type.is_blob and c.name in stored]
+        rows = with_blobs(tables, rows, blobs)
+    return _Side(tables, stored, rows)
+
+
+class _Side:
+    """The candidate rows of one side, in the layout's columns."""
+
+    def __init__(self, tables: Tables, stored: dict[str, str], rows: RowSet | None) -> None:
+        self._tables = tables
+        self._stored = stored
+        self._set = rows
+        self.rows, self.bytes = (rows.rows, rows.bytes) if rows else (0, 0)
+
+    def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        if self._set is None:
+            return
+        names = [self._stored[name] for name in schema.names if name in self._stored]
+        addressed = ADDRESS in schema
+        for batch in read_rows(self._tables, self._set, names, addresses=addressed):
+            columns = [self._column(batch, field) for field in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+        stored = field.name if field == ADDRESS else self._stored.get(field.name)
+        if stored is None:
+            return pa.nulls(batch.num_rows, field.type)
+        column = batch.column(stored)
+        return column if column.type == field.type else column.cast(field.type)

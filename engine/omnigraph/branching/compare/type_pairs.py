@@ -1,0 +1,107 @@
+"""The types of two moments side by side, paired by identity: a renamed type is the same type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from omnigraph.branching.compare.table_diff import Changes, TableImage, table_changes
+from omnigraph.errors import StorageError
+from omnigraph.schema import Catalog
+from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A type at one moment."""
+
+    moment: Moment
+    type: GraphType
+    pointer: TablePointer
+
+    @property
+    def image(self) -> TableImage:
+        """What differences are found between."""
+        if self.moment.version < self.moment.purged.get(str(self.pointer.identity), 0):
+            raise reclaimed(self.moment.commit)
+        return TableImage(self.type, TableVersion(self.pointer.location, self.pointer.lance))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One type at two moments; a side is none where the type did not exist."""
+
+    before: Side | None
+    after: Side | None
+    today: GraphType | None
+    """The type as the reader's schema has it, if it still does."""
+
+    @property
+    def type(self) -> GraphType:
+        """The type as it was last declared among the two moments."""
+        side = self.after or self.before
+        assert side is not None
+        return side.type
+
+    @property
+    def name(self) -> str:
+        """What the type is called: today if it still exists, else as it was."""
+        return (self.today or self.type).name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything the type goes by."""
+        sides = (self.before, self.after)
+        return (self.name, *(side.type.name for side in sides if side is not None))
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """Nodes before edges, then by identity."""
+        return self.type.kind != "node", self.type.identity
+
+    @property
+    def moved(self) -> bool:
+        """Whether the two sides can differ at all."""
+        if self.before is None or self.after is None:
+            return True
+        old, new = self.before.pointer, self.after.pointer
+        return (old.location, old.lance) != (new.location, new.lance)
+
+
+def pairs(store: GraphStore, before: Moment, after: Moment, today: Catalog) -> list[Pair]:
+    """Every type of either moment, nodes before edges, then by identity."""
+    old, new = _sides(store, before), _sides(store, after)
+    found = [Pair(old.get(i), new.get(i), today.by_identity(i)) for i in old.keys() | new.keys()]
+    return sorted(found, key=lambda pair: pair.order)
+
+
+def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
+    """The entities of a type that differ, in parts of ascending ids."""
+    if not pair.moved:
+        return
+    sides = [side for side in (pair.before, pair.after) if side is not None]
+    try:
+        yield from table_changes(
+            store.tables,
+            pair.before.image if pair.before else None,
+            pair.after.image if pair.after else None,
+            pair.today,
+        )
+    except StorageError as error:
+        for side in sides:
+            if error.code == "corruption" and given_up_since(store, side.moment):
+                raise reclaimed(side.moment.commit) from error
+        raise
+
+
+def _sides(store: GraphStore, moment: Moment) -> dict[int, Side]:
+    catalog = store.catalog(moment.schema)
+    return {
+        type_.identity: Side(moment, type_, moment.tables[type_.table_key])
+        for type_ in catalog.types()
+        if type_.table_key in moment.tables
+    }

@@ -1,0 +1,1 @@
+"""A three-way merge of two branches into one commit, or nothing."""

@@ -1,0 +1,126 @@
+"""What two branches disagree on, gathered in bounded memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.errors import ConstraintViolation, LoadError
+from omnigraph.schema.evolution.merge_schemas import SchemaConflict
+from omnigraph.schema.model.catalog import GraphType
+
+SHOWN = 1000
+"""Conflicts that a report lists; all of them are counted."""
+
+OnConflict = Literal["fail", "ours", "theirs"]
+EntityConflict = Literal["divergent_insert", "divergent_update", "delete_vs_update"]
+
+_MESSAGES: Mapping[EntityConflict, str] = {
+    "divergent_insert": "was inserted on both sides with different values",
+    "divergent_update": "was changed differently on both sides",
+    "delete_vs_update": "was deleted on one side and changed on the other",
+}
+_INTEGRITY = {
+    "endpoint": "orphan_edge",
+    "unique": "unique_violation",
+    "card": "cardinality_violation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One thing on which source and target disagree, or that together they break."""
+
+    entity_kind: str
+    """`node`, `edge`, `schema`, or the kind of a whole thing: `table`, `view`, `query`."""
+    type_name: str
+    kind: str
+    message: str
+    entity_id: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "entity_kind": self.entity_kind,
+            "type_name": self.type_name,
+            "entity_id": self.entity_id,
+            "kind": self.kind,
+            "message": self.message,
+            **self.facts,
+        }
+
+
+class Conflicts:
+    """All conflicts of one merge: counted, and the first of them kept."""
+
+    def __init__(self) -> None:
+        self.shown: list[Conflict] = []
+        self.counts: Counter[str] = Counter()
+        self._seen: set[tuple[str, str, str]] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def add(self, conflict: Conflict) -> None:
+        """Note one; an edge that lost both of its ends is one orphan."""
+        if conflict.entity_id is not None and len(self._seen) <= SHOWN:
+            place = (conflict.kind, conflict.type_name, conflict.entity_id)
+            if place in self._seen:
+                return
+            self._seen.add(place)
+        self.counts[conflict.kind] += 1
+        if len(self.shown) < SHOWN:
+            self.shown.append(conflict)
+
+    def add_entities(self, type_: GraphType, kind: EntityConflict, ids: pa.StringArray) -> None:
+        """Note entities that conflict, however many."""
+        if not len(ids):
+            return
+        self.counts[kind] += len(ids)
+        for entity_id in ids.slice(0, SHOWN - len(self.shown)).to_pylist():
+            message = f"{type_.kind} {type_.name} {entity_id!r} {_MESSAGES[kind]}"
+            self.shown.append(Conflict(type_.kind, type_.name, kind, message, entity_id))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [conflict.to_json() for conflict in self.shown]
+
+
+def of_schema(conflict: SchemaConflict) -> Conflict:
+    """A declaration on which the schemas disagree."""
+    name = conflict.entity.partition(":")[2].partition(".")[0] or conflict.entity
+    return Conflict("schema", name, "schema_conflict", conflict.message, facts=conflict.to_json())
+
+
+def of_whole(entity_kind: str, name: str, message: str) -> Conflict:
+    """A plain table, view or stored query, which merges as a whole."""
+    return Conflict(entity_kind, name, "table_conflict", message)
+
+
+def of_violation(type_: GraphType, problem: ConstraintViolation | LoadError) -> Conflict:
+    """A rule that the merged image breaks."""
+    kind = problem.kind if isinstance(problem, ConstraintViolation) else "value"
+    facts = problem.facts if isinstance(problem, ConstraintViolation) else {}
+    name = str(facts.get("type", type_.name))
+    entity_kind = "edge" if kind in ("endpoint", "card") else type_.kind
+    entity_id = facts.get("edge_id") if kind == "endpoint" else None
+    if kind == "unique":
+        entity_id = facts["id"]
+    mapped = _INTEGRITY.get(kind, "value_constraint_violation")
+    return Conflict(entity_kind, name, mapped, problem.message, entity_id)
+
+
+def next_step(counts: Mapping[str, int], source: str, target: str) -> str:
+    """What a person can do about conflicts of these kinds."""
+    entities = set(counts) <= {*_MESSAGES, "table_conflict"}
+    if entities:
+        return (
+            f"Change one of the branches and merge again, or decide with on_conflict='ours' "
+            f"(keep {target}) or 'theirs' (take {source})."
+        )
+    if "schema_conflict" in counts:
+        return f"Bring the schemas of {source} and {target} together, then merge again."
+    return f"Repair {source} (merge {target} into it first, or change it), then merge again."

@@ -1,0 +1,307 @@
+"""Merge one branch into another: one commit, or nothing (branching.md §7).
+
+`prepare` decides on the heads it is given and writes nothing. What it decided is then staged and
+published on exactly those heads; when the target moved meanwhile, all of it is decided again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any, get_args
+
+from omnigraph.branching.merge.conflicts import Conflict, OnConflict, next_step
+from omnigraph.branching.merge.merge_rows import Decisions, Granularity
+from omnigraph.branching.merge.merged_constraints import Piece
+from omnigraph.branching.merge.plan_merge import Outcome, Prepared, find_base, prepare
+from omnigraph.branching.merge.stage_merge import Stage
+from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
+from omnigraph.storage.commit.publish_plan import (
+    HeadMoved,
+    PublishPlan,
+    require_new,
+    require_unprotected,
+)
+from omnigraph.storage.commit.publisher import PAUSE_SECONDS
+from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
+from omnigraph.storage.core.model import MAIN, Commit, Head
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.refs.branches import delete_branch, is_hidden
+from omnigraph.storage.refs.moments import branch_name, resolve
+
+
+@dataclass(frozen=True)
+class MergeRequest:
+    """What a caller asks for."""
+
+    source: str
+    into: str
+    decisions: Decisions
+    delete_source: bool = False
+    actor: str | None = None
+    message: str | None = None
+    once: tuple[str, int] | None = None
+    """A stream and the number of its batch, which lands at most once, and leaves a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableMerge:
+    """What a merge does to one table of the target.
+
+    A plan counts entities. A merge counts them where it knows them; where that would take reading
+    much of the table, it says how many rows came and how many left.
+    """
+
+    way: str
+    """`taken` as a whole, `merged` row by row, or `dropped`."""
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+    rows_in: int | None = None
+    rows_out: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class MergeResult:
+    """What became of a merge, or for a plan what would."""
+
+    outcome: Outcome
+    source: str
+    target: str
+    commit: Commit | None = None
+    """The merge commit; none when there was nothing to do, and for a plan."""
+    tables: Mapping[str, TableMerge] = field(default_factory=dict)
+    """What changes in the target, by table key."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Only a plan has conflicts; a merge that meets them raises `MergeConflict`."""
+    conflict_counts: Mapping[str, int] = field(default_factory=dict)
+    branch_deleted: bool = False
+    branch_delete_error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "outcome": self.outcome,
+            "source": self.source,
+            "target": self.target,
+            "commit": self.commit.to_json() if self.commit else None,
+            "tables": {key: table.to_json() for key, table in self.tables.items()},
+            "conflicts": [conflict.to_json() for conflict in self.conflicts],
+            "conflict_counts": dict(self.conflict_counts),
+            "branch_deleted": self.branch_deleted,
+            "branch_delete_error": self.branch_delete_error,
+        }
+
+
+def merge_request(
+    source: str,
+    into: str,
+    *,
+    on_conflict: OnConflict = "fail",
+    granularity: Granularity = "entity",
+    delete_source: bool = False,
+    actor: str | None = None,
+    message: str | None = None,
+    once: tuple[str, int] | None = None,
+) -> MergeRequest:
+    """A checked request."""
+    for name, given, known in (
+        ("on_conflict", on_conflict, get_args(OnConflict)),
+        ("granularity", granularity, get_args(Granularity)),
+    ):
+        if given not in known:
+            raise InvalidInput(
+                f"{given!r} is not a value of {name}", hint=f"Use {' or '.join(map(repr, known))}."
+            )
+    return MergeRequest(
+        branch_name(source),
+        branch_name(into),
+        Decisions(on_conflict, granularity),
+        delete_source,
+        actor,
+        message,
+        once,
+    )
+
+
+def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
+    """What a merge would do, and every conflict it would meet; writes nothing."""
+    source, target = _heads(store, request)
+    base = find_base(store, source, target)
+    if base == source.commit:
+        return _up_to_date(request)
+    with _reading(store, base):
+        prepared = prepare(store, base, source, target, request.decisions, compared=True)
+        tables = dict(_tables(prepared, counted=not prepared.conflicts))
+    return MergeResult(
+        prepared.outcome,
+        request.source,
+        request.into,
+        tables=tables,
+        conflicts=tuple(prepared.conflicts.shown),
+        conflict_counts=dict(prepared.conflicts.counts),
+    )
+
+
+def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
+    """Merge, and publish one commit on the target; the source is not changed, or deleted."""
+    store.ready_to_write()
+    with store.publisher.one_commit() as commit:
+        return _merge(store, request, commit)
+
+
+def _merge(store: GraphStore, request: MergeRequest, commit: str) -> MergeResult:
+    publisher = store.publisher
+    for attempt in range(publisher.retry_budget):
+        if attempt:
+            time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * attempt)
+        # Who has lost once queues up before merging again, so that it does not lose for ever.
+        with publisher.exclusive() if attempt else nullcontext():
+            try:
+                return _attempt(store, request, commit, first=attempt > 0)
+            except HeadMoved:
+                continue
+    raise PublishContention(
+        f"other writers of {request.into} were faster {publisher.retry_budget} times; "
+        "nothing was changed",
+        hint="Try again, or open the graph with a larger retry_budget.",
+    )
+
+
+def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bool) -> MergeResult:
+    source, target = _heads(store, request)
+    if is_hidden(source.branch):
+        require_unprotected(target)
+    error = _delete_error(source) if request.delete_source else None
+    deletes = source if request.delete_source and error is None else None
+    require_new(target, request.once)
+    base = find_base(store, source, target)
+    nothing_new = base == source.commit
+    if nothing_new and request.once is None:
+        if deletes is not None:
+            delete_branch(store, source.branch, only=source)
+        return _up_to_date(request, deleted=deletes is not None, error=error)
+    with _reading(store, base, target):
+        prepared = prepare(store, base, source, target, request.decisions)
+        if prepared.conflicts:
+            raise _refusal(request, prepared)
+        failpoint(BEFORE_STAGE)
+        stage = Stage(store, commit, target, source, request.actor)
+        try:
+            moved = stage.pointers(prepared.pieces.values())
+            failpoint(AFTER_VALIDATION)
+            plan = PublishPlan(
+                commit=commit,
+                base=target,
+                tables=dict.fromkeys(prepared.gone) | moved | dict(prepared.wholes.tables),
+                relies_on=frozenset(),
+                actor=request.actor,
+                message=request.message or f"merge {request.source}",
+                merged=None if nothing_new else source.commit,
+                direct=is_hidden(source.branch),  # the work of one write, not a branch of users
+                schema=prepared.schema,
+                definitions={
+                    key: store.definition(key, text) if text else None
+                    for key, text in prepared.wholes.definitions.items()
+                },
+                unified=prepared.unified,
+                only_on_base=True,
+                deletes=deletes,
+                registration=stage.registration,
+                once=request.once,
+            )
+            published = store.publisher.publish(plan, first=first)
+        finally:
+            stage.close()
+    return MergeResult(
+        prepared.outcome,
+        request.source,
+        request.into,
+        published,
+        dict(_tables(prepared, counted=False)),
+        branch_deleted=deletes is not None,
+        branch_delete_error=error,
+    )
+
+
+def _heads(store: GraphStore, request: MergeRequest) -> tuple[Head, Head]:
+    """Source and target as one view of the graph shows them."""
+    if request.source == request.into:
+        raise InvalidInput(
+            f"{request.source} cannot be merged into itself", hint="Name two different branches."
+        )
+    target = store.head(request.into)
+    return store.head(request.source, fresh=False), target
+
+
+@contextmanager
+def _reading(store: GraphStore, base: str, target: Head | None = None) -> Iterator[None]:
+    """Tell damage from data that a collection gave up, before or while it was read."""
+    try:
+        yield
+    except StorageError as error:
+        if error.code not in ("corruption", "storage"):
+            raise
+        if target is not None:
+            head = store.head(target.branch)
+            if head.epoch != target.epoch:
+                raise HeadMoved(head, "collection", expired=True) from error
+        resolve(store, base)
+        raise
+
+
+def _delete_error(source: Head) -> str | None:
+    """Why the source may not be deleted."""
+    if source.branch == MAIN:
+        return "main cannot be deleted"
+    return f"{source.branch} is protected" if source.protected else None
+
+
+def _up_to_date(
+    request: MergeRequest, *, deleted: bool = False, error: str | None = None
+) -> MergeResult:
+    return MergeResult(
+        "already_up_to_date",
+        request.source,
+        request.into,
+        branch_deleted=deleted,
+        branch_delete_error=error,
+    )
+
+
+def _refusal(request: MergeRequest, prepared: Prepared) -> MergeConflict:
+    counts = prepared.conflicts.counts
+    return MergeConflict(
+        request.source,
+        request.into,
+        prepared.conflicts.to_json(),
+        counts,
+        next_step(counts, request.source, request.into),
+    )
+
+
+def _tables(prepared: Prepared, *, counted: bool) -> Iterator[tuple[str, TableMerge]]:
+    """What happens to each table that does not stay as the target has it."""
+    for key in sorted(prepared.gone - prepared.pieces.keys()):
+        yield key, TableMerge("dropped")
+    for key, piece in prepared.pieces.items():
+        if piece.rows_taken is not None or (piece.way == "take" and counted):
+            yield key, _counted(piece)
+        elif piece.way == "take":
+            yield key, TableMerge("taken")
+    for key, pointer in sorted(prepared.wholes.tables.items()):
+        yield key, TableMerge("taken" if pointer else "dropped")
+
+
+def _counted(piece: Piece) -> TableMerge:
+    way = "taken" if piece.rows_taken is None else "merged"
+    change = piece.change
+    counts = change.counts()
+    if counts is None:
+        return TableMerge(way, rows_in=change.buffer.rows, rows_out=change.left)
+    return TableMerge(way, counts.inserted, counts.updated, counts.deleted)

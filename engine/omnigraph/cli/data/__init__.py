@@ -1,0 +1,1 @@
+"""Commands on data, schemas and queries."""

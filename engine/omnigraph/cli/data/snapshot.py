@@ -1,0 +1,143 @@
+"""`omnigraph snapshot`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli import output
+from omnigraph.cli.command import Invocation, command, pass_invocation
+from omnigraph.cli.data.json_rows import json_row, shown_value
+
+if TYPE_CHECKING:
+    from omnigraph.storage.refs.snapshot import Snapshot
+
+PREVIEW_ROWS = 20
+
+
+@command(
+    "snapshot",
+    example="""
+    omnigraph snapshot
+    omnigraph snapshot --at main@v2 --json
+    omnigraph snapshot Person --columns name,age --filter "age > 30" --limit 5
+    """,
+)
+@click.argument("type_name", metavar="[TYPE]", required=False)
+@click.option(
+    "--at",
+    metavar="MOMENT",
+    default="main",
+    show_default=True,
+    help="A branch, branch@commit, branch@v42, branch@time or a commit.",
+)
+@click.option("--columns", metavar="A,B,…", help="Only these properties.  [default: all]")
+@click.option("--filter", "condition", metavar="SQL", help="Only rows that meet a condition.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=PREVIEW_ROWS,
+    show_default=True,
+    help="At most this many rows.",
+)
+@pass_invocation
+@click.pass_context
+def snapshot(
+    context: click.Context,
+    invocation: Invocation,
+    type_name: str | None,
+    at: str,
+    columns: str | None,
+    condition: str | None,
+    limit: int,
+) -> None:
+    """Show the types of the graph at a moment, or some rows of one.
+
+    Without TYPE: every type with its kind, how many entities it has, and its version.
+    """
+    if type_name is None:
+        for option in ("columns", "condition", "limit"):
+            source = context.get_parameter_source(option)
+            if source is not None and source.name == "COMMANDLINE":
+                raise click.UsageError("--columns, --filter and --limit need a TYPE")
+        _show_types(invocation, invocation.graph().snapshot(at))
+        return
+    wanted = [name.strip() for name in columns.split(",")] if columns is not None else None
+    _show_rows(invocation, invocation.graph().snapshot(at), type_name, wanted, condition, limit)
+
+
+def _show_types(invocation: Invocation, shown: Snapshot) -> None:
+    found = [(type_, shown.pointer(type_)) for type_ in shown.types()]
+    if invocation.json:
+        output.write_json(
+            {
+                "branch": shown.branch,
+                "graph_commit_id": shown.commit,
+                "graph_manifest_version": shown.version,
+                "types": [
+                    {
+                        "name": type_.name,
+                        "kind": type_.kind,
+                        "entities": pointer.rows,
+                        "table_version": pointer.version,
+                    }
+                    for type_, pointer in found
+                ],
+                "tables": [
+                    {
+                        "name": table.name,
+                        "rows": table.rows,
+                        "table_version": table.pointer.version,
+                    }
+                    for table in shown.plain_tables()
+                ],
+            }
+        )
+        return
+    output.write_line(f"{shown.branch} at {shown.commit} (v{shown.version})")
+    output.write_table(
+        ["type", "kind", "entities", "version"],
+        [
+            *((t.name, t.kind, f"{pointer.rows:,}", f"v{pointer.version}") for t, pointer in found),
+            *(
+                (t.name, "table", f"{t.rows:,}", f"v{t.pointer.version}")
+                for t in shown.plain_tables()
+            ),
+        ],
+        numbers=["entities", "version"],
+    )
+
+
+def _show_rows(
+    invocation: Invocation,
+    shown: Snapshot,
+    type_name: str,
+    columns: list[str] | None,
+    condition: str | None,
+    limit: int,
+) -> None:
+    from omnigraph.common.arrow_to_python import python_rows
+
+    table = shown.scan(type_name, columns, condition, limit).read_all()
+    rows = python_rows(table)
+    if invocation.json:
+        output.write_json(
+            {
+                "type": type_name,
+                "target": {"branch": shown.branch, "snapshot": shown.commit},
+                "row_count": len(rows),
+                "columns": table.column_names,
+                "rows": [json_row(row) for row in rows],
+                "graph_commit_id": shown.commit,
+            }
+        )
+        return
+    output.write_table(
+        table.column_names,
+        [[shown_value(row[name]) for name in table.column_names] for row in rows],
+    )
+    total = shown.count(type_name)
+    if condition is None and total > len(rows):
+        output.write_line(f"{len(rows):,} of {total:,}; see more with --limit.")

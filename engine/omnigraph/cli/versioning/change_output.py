@@ -1,0 +1,116 @@
+"""Changed entities on stdout: lines of JSON for programs, a table for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli import output
+from omnigraph.cli.command import Invocation
+
+if TYPE_CHECKING:
+    from omnigraph.branching.compare.change_counts import Stats
+
+SHOWN_CHANGES = 500
+"""As many changes as a terminal shows at once; programs get all of them."""
+LINES_AT_ONCE = 512
+_SHOWN_TEXT = 60
+
+Options = Callable[[Callable[..., None]], Callable[..., None]]
+Image = Mapping[str, Any]
+
+
+def filter_options(*kinds: str) -> Options:
+    """The options that narrow changes down."""
+
+    def several(name: str, variable: str, help_: str, **more: Any) -> Options:  # noqa: ANN401
+        return click.option(name, variable, multiple=True, help=help_, **more)
+
+    def wrap(function: Callable[..., None]) -> Callable[..., None]:
+        options = [
+            several(
+                "--kind", "kinds", "Only this kind; may be repeated.", type=click.Choice(kinds)
+            ),
+            several("--type", "types", "Only this type; may be repeated.", metavar="TYPE"),
+            several(
+                "--op",
+                "ops",
+                "Only this operation; may be repeated.",
+                type=click.Choice(["insert", "update", "delete"]),
+            ),
+        ]
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return wrap
+
+
+def for_programs(invocation: Invocation) -> bool:
+    """Whether to write lines of JSON: asked for, or nobody is looking."""
+    return invocation.json or not sys.stdout.isatty()
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Lines of JSON, some at a time, so that a reader who has seen enough is noticed soon."""
+    left = iter(lines)
+    while part := list(islice(left, LINES_AT_ONCE)):
+        click.echo("\n".join(part).encode("utf-8", "backslashreplace"))
+
+
+def write_changes(changes: Iterator[tuple[str, str, str, Image | None, Image | None]]) -> None:
+    """A table of operations, types, ids and images, as much as a terminal takes."""
+    rows = [
+        (op, type_name, id_, described(before, after))
+        for op, type_name, id_, before, after in islice(changes, SHOWN_CHANGES)
+    ]
+    if not rows:
+        output.write_line("No changes.")
+        return
+    output.write_table(["op", "type", "id", "what"], rows)
+    if next(changes, None) is not None:
+        output.write_line(f"The first {SHOWN_CHANGES:,} only; --stats counts all, --json has them.")
+
+
+def write_stats(invocation: Invocation, stats: Stats, facts: Mapping[str, Any]) -> None:
+    """Counts per operation, and the types that are affected."""
+    if invocation.json:
+        output.write_json({**facts, **stats.to_json()})
+        return
+    output.write_table(
+        ["inserts", "updates", "deletes", "types"],
+        [
+            (
+                f"{stats.inserts:,}",
+                f"{stats.updates:,}",
+                f"{stats.deletes:,}",
+                ", ".join(stats.types) or None,
+            )
+        ],
+        numbers=["inserts", "updates", "deletes"],
+    )
+
+
+def described(before: Image | None, after: Image | None) -> str | None:
+    """An image in one line, or what of it changed."""
+    if before is None or after is None:
+        image = _values(after or before or {})
+        return (
+            ", ".join(f"{name} {_short(v)}" for name, v in image.items() if v is not None) or None
+        )
+    old, new = _values(before), _values(after)
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return ", ".join(f"{n} {_short(old.get(n))} → {_short(new.get(n))}" for n in changed) or None
+
+
+def _values(image: Image) -> dict[str, Any]:
+    return {**image.get("endpoints", {}), **image.get("properties", {})}
+
+
+def _short(value: Any) -> str:  # noqa: ANN401
+    text = "-" if value is None else value if isinstance(value, str) and value else repr(value)
+    return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…"

@@ -1,0 +1,77 @@
+"""Node spaces: which dense ids a node table version holds, and where their rows are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from omnigraph.exec.columns.arrays import AnyArray, Handles
+from omnigraph.exec.columns.column_cache import LoadedTable
+from omnigraph.exec.columns.id_dictionary import IdDictionary
+
+
+class NodeSpace:
+    """The nodes of one table version. `size` is above every dense id in it."""
+
+    def __init__(
+        self, dictionary: IdDictionary, table: LoadedTable, dense_parts: list[Handles]
+    ) -> None:
+        self.dictionary = dictionary
+        self.table = table
+        dense = (
+            dense_parts[0]
+            if len(dense_parts) == 1
+            else np.concatenate([np.empty(0, np.int32), *dense_parts])
+        )
+        self.size = dictionary.size
+        self.rows = len(dense)
+        ordered = bool(np.array_equal(dense, np.arange(self.rows, dtype=dense.dtype)))
+        self._all = dense
+        self._dense: AnyArray | None = None if ordered else dense
+        self._positions: AnyArray | None = None
+        if not ordered:
+            self._positions = np.full(self.size, -1, np.int32)
+            self._positions[dense] = np.arange(self.rows, dtype=np.int32)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether positions and dense ids are the same numbers."""
+        return self._dense is None
+
+    def all(self) -> Handles:
+        """Every node, in position order."""
+        return self._all
+
+    def at(self, positions: AnyArray) -> Handles:
+        """The nodes whose rows are at positions."""
+        return positions if self._dense is None else self._dense[positions]
+
+    def positions(self, handles: Handles) -> Handles:
+        """Where the rows of nodes are; every node must be in this version."""
+        return handles if self._positions is None else self._positions[handles]
+
+    def present(self, handles: Handles) -> Handles:
+        """Those that are nodes of this version."""
+        if len(handles) == 1:
+            return handles if self.holds(int(handles[0])) else handles[:0]
+        kept = handles[(handles >= 0) & (handles < self.size)]
+        if self._positions is None:
+            return kept[kept < self.rows]
+        return kept[self._positions[kept] >= 0]
+
+    def holds(self, handle: int) -> bool:
+        """Whether a dense id is a node of this version."""
+        if self._positions is None:
+            return 0 <= handle < self.rows
+        return 0 <= handle < self.size and bool(self._positions[handle] >= 0)
+
+    def by_dense(self, by_position: AnyArray, absent: object) -> AnyArray:
+        """Values in position order turned into values by dense id."""
+        if self._dense is None:
+            if self.size == self.rows:
+                return by_position
+            padded = np.full(self.size, absent, by_position.dtype)
+            padded[: self.rows] = by_position
+            return padded
+        values = np.full(self.size, absent, by_position.dtype)
+        values[self._dense] = by_position
+        return values

@@ -1,0 +1,1 @@
+"""Expressions, comparisons, scores and sort keys over bindings."""

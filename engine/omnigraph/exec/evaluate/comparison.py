@@ -1,0 +1,163 @@
+"""Comparison by value (section 3): numbers across widths exactly, texts by bytes, null never."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.exec.columns.arrays import AnyArray, Mask, truth
+from omnigraph.query.syntax.tree import Comparison
+
+OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+MIRRORED: dict[Comparison, Comparison] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+_ARROW = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_EXACT = 2**53
+
+
+def is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def compare_arrays(op: Comparison, left: pa.Array, right: pa.Array) -> Mask:
+    """Row by row; false where either is null."""
+    if is_number(left.type):
+        valid = _valid(left) & _valid(right)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(compare_numbers(op, _numbers(left), _numbers(right)) & valid)
+    if left.type != right.type:
+        right = right.cast(left.type)
+    return truth(_ARROW[op](left, right))
+
+
+def compare_constant(op: Comparison, left: pa.Array, value: Any) -> Mask:  # noqa: ANN401
+    """Each row against one value, which is not null."""
+    if is_number(left.type):
+        with np.errstate(invalid="ignore"):
+            found = number_test(op, _numbers(left), value)
+        return found & _valid(left) if left.null_count else found
+    if op == "=" and pa.types.is_boolean(left.type):
+        return truth(left if value else pc.invert(left))
+    return truth(_ARROW[op](left, pa.scalar(value, left.type)))
+
+
+def number_test(op: Comparison, values: AnyArray, value: int | float) -> Mask:
+    """Numbers without nulls against a constant, exactly."""
+    if values.dtype.kind == "f":
+        return _floats_to_constant(op, values, value)
+    if isinstance(value, float):
+        return _integers_to_float(op, values, value)
+    found: Mask = OPERATORS[op](values, value)
+    return found
+
+
+def compare_numbers(op: Comparison, left: AnyArray, right: AnyArray) -> Mask:
+    """Numbers without nulls, row by row, exactly."""
+    kinds = left.dtype.kind == "f", right.dtype.kind == "f"
+    if kinds == (False, True):
+        return _integers_to_floats(op, left, right.astype(np.float64, copy=False))
+    if kinds == (True, False):
+        return _integers_to_floats(MIRRORED[op], right, left.astype(np.float64, copy=False))
+    # numpy compares signed with unsigned integers, and floats of two widths, by value.
+    found: Mask = OPERATORS[op](left, right)
+    return found
+
+
+def _floats_to_constant(op: Comparison, values: AnyArray, value: int | float) -> Mask:
+    if values.dtype != np.float64:
+        values = values.astype(np.float64)
+    if isinstance(value, float) or abs(value) <= _EXACT:
+        found: Mask = OPERATORS[op](values, float(value))
+        return found
+    near = float(value)
+    if int(near) == value:
+        return np.asarray(OPERATORS[op](values, near))
+    below = near if near < value else math.nextafter(near, -math.inf)
+    match op:
+        case "<" | "<=":
+            return np.asarray(values <= below)
+        case ">" | ">=":
+            return np.asarray(values > below)
+        case "=":
+            return np.zeros(len(values), np.bool_)
+        case _:
+            return np.ones(len(values), np.bool_)
+
+
+def _integers_to_float(op: Comparison, values: AnyArray, value: float) -> Mask:
+    if math.isnan(value):
+        return np.full(len(values), op == "!=")
+    if value.is_integer():
+        return np.asarray(OPERATORS[op](values, int(value)))
+    if math.isinf(value):
+        return np.full(len(values), OPERATORS[op](0.0, value))
+    match op:
+        case "<" | "<=":
+            return np.asarray(values <= math.floor(value))
+        case ">" | ">=":
+            return np.asarray(values >= math.ceil(value))
+        case "=":
+            return np.zeros(len(values), np.bool_)
+        case _:
+            return np.ones(len(values), np.bool_)
+
+
+def _integers_to_floats(op: Comparison, whole: AnyArray, floats: AnyArray) -> Mask:
+    low, high = (0.0, 2.0**64) if whole.dtype == np.uint64 else (-(2.0**63), 2.0**63)
+    wide = np.uint64 if whole.dtype == np.uint64 else np.int64
+    floor = np.floor(floats)
+    inside = (floats >= low) & (floor < high)
+    cut = np.where(inside, floor, 0.0).astype(wide)
+    same = inside & (floor == floats) & (whole == cut)
+    # A fraction above the floor makes every integer up to the floor smaller.
+    less = np.where(inside, (whole < cut) | ((whole == cut) & (floor != floats)), floats >= high)
+    more = ~less & ~same & ~np.isnan(floats)
+    match op:
+        case "=":
+            return np.asarray(same)
+        case "!=":
+            return np.asarray(~same)
+        case "<":
+            return np.asarray(less)
+        case "<=":
+            return np.asarray(less | same)
+        case ">":
+            return np.asarray(more)
+        case _:
+            return np.asarray(more | same)
+
+
+def _valid(array: pa.Array) -> Any:  # noqa: ANN401
+    return truth(array.is_valid()) if array.null_count else np.bool_(True)
+
+
+def _numbers(array: pa.Array) -> AnyArray:
+    filled = array.fill_null(0) if array.null_count else array
+    values: AnyArray = filled.to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,278 @@
+"""Expressions over rows: values as Arrow columns, conditions as masks in which null is false."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.columns.arrays import Handles, Mask, constant, truth
+from omnigraph.exec.evaluate.comparison import MIRRORED, compare_arrays, compare_constant, is_number
+from omnigraph.exec.evaluate.step_costs import Trace
+from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.graph_view import View
+from omnigraph.query.logical.expressions import (
+    Bm25,
+    Compare,
+    Condition,
+    Contains,
+    Expr,
+    Literal,
+    Membership,
+    Nearest,
+    NodeRef,
+    Now,
+    Param,
+    PropertyRef,
+    Ranking,
+    Rrf,
+    StartsWith,
+    TextMatch,
+    ranked_variable,
+)
+from omnigraph.query.logical.logical_plan import VariableInfo
+from omnigraph.schema.model.arrow_schema import arrow_type
+
+
+def is_constant(expr: object) -> bool:
+    return isinstance(expr, Literal | Param | Now)
+
+
+class ScoreColumns(Protocol):
+    """What knows the distances and scores of ranking calls."""
+
+    def column(self, rank: Ranking, handles: Handles) -> pa.Array: ...
+
+
+class Evaluator:
+    """Evaluates over one view with the parameters and the instant of one run."""
+
+    def __init__(self, view: View, params: Mapping[str, Any], now: datetime) -> None:
+        self.view = view
+        self.params = params
+        self.now = now
+        self.variables: dict[str, VariableInfo] = {}
+        self.scores: ScoreColumns | None = None
+        self.trace: Trace | None = None
+        self._text: dict[tuple[int, str], Mask] = {}
+
+    def within(self, variables: Mapping[str, VariableInfo]) -> Evaluator:
+        """The same for a block with these variables: what a name means ends with its block."""
+        inner = Evaluator(self.view, self.params, self.now)
+        inner.variables = {**self.variables, **variables}
+        inner.trace, inner._text = self.trace, self._text
+        return inner
+
+    # ------------------------------------------------------------------ values
+
+    def constant(self, expr: Expr) -> Any:  # noqa: ANN401
+        """The value of a literal, a parameter or `now()`."""
+        match expr:
+            case Literal():
+                return list(expr.value) if isinstance(expr.value, tuple) else expr.value
+            case Param():
+                return self.params[expr.name]
+            case _:
+                return self.now
+
+    def column(self, expr: Expr, rows: Rows) -> pa.Array:
+        """The value of an expression in every row."""
+        match expr:
+            case PropertyRef():
+                entities = self.view.entities(self.variables[expr.variable])
+                return entities.values(expr.property, rows[expr.variable])
+            case NodeRef():
+                return self.view.nodes(expr.type_name).ids(rows[expr.variable])
+            case TextMatch():
+                return pa.array(self.test(expr, rows))
+            case Literal() | Param() | Now():
+                return constant(self.constant(expr), arrow_type(expr.type), rows.count)
+            case Nearest() | Bm25() | Rrf():
+                assert self.scores is not None
+                return self.scores.column(expr, rows[ranked_variable(expr)])
+            case _:
+                raise AssertionError(f"{type(expr).__name__} has no value of its own")
+
+    # ------------------------------------------------------------------ conditions
+
+    def test_all(self, conditions: Sequence[Condition], rows: Rows) -> Mask:
+        """Where every condition holds."""
+        found = self.test(conditions[0], rows)
+        for condition in conditions[1:]:
+            found = found & self.test(condition, rows)
+        return found
+
+    def test(self, condition: Condition, rows: Rows) -> Mask:
+        """Where a condition holds."""
+        match condition:
+            case Compare():
+                return self._compare(condition, rows)
+            case Contains():
+                return self._texts(
+                    condition.text, condition.part, rows, pc.match_substring, _contains
+                )
+            case StartsWith():
+                return self._texts(
+                    condition.text, condition.prefix, rows, pc.starts_with, str.startswith
+                )
+            case Membership():
+                return self._membership(condition, rows)
+            case TextMatch():
+                return self._text_match(condition, rows)
+
+    def _compare(self, condition: Compare, rows: Rows) -> Mask:
+        left, right, op = condition.left, condition.right, condition.operator
+        if is_constant(left) and not is_constant(right):
+            left, right, op = right, left, MIRRORED[op]
+        if not is_constant(right):
+            return compare_arrays(op, self.column(left, rows), self.column(right, rows))
+        value = self.constant(right)
+        if value is None:
+            return np.zeros(rows.count, np.bool_)
+        if not is_constant(left):
+            return compare_constant(op, self.column(left, rows), value)
+        first = self.constant(left)
+        if first is None:
+            return np.zeros(rows.count, np.bool_)
+        one = compare_constant(op, pa.array([first], _natural(left)), value)
+        return np.full(rows.count, bool(one[0]))
+
+    def _texts(
+        self,
+        text: Expr,
+        part: Expr,
+        rows: Rows,
+        kernel: Callable[..., Any],
+        each: Callable[[str, str], bool],
+    ) -> Mask:
+        if is_constant(part):
+            pattern = self.constant(part)
+            if pattern is None:
+                return np.zeros(rows.count, np.bool_)
+            if is_constant(text):
+                value = self.constant(text)
+                return np.full(rows.count, value is not None and each(value, pattern))
+            return truth(kernel(self.column(text, rows), pattern=pattern))
+        parts = self.column(part, rows).to_pylist()
+        texts: Sequence[str | None] = (
+            [self.constant(text)] * rows.count
+            if is_constant(text)
+            else self.column(text, rows).to_pylist()
+        )
+        pairs = zip(texts, parts, strict=True)
+        return np.array(
+            [t is not None and p is not None and each(t, p) for t, p in pairs], np.bool_
+        )
+
+    def _membership(self, condition: Membership, rows: Rows) -> Mask:
+        if is_constant(condition.list):
+            return self._in_constant(condition, rows)
+        lists = self.column(condition.list, rows)
+        lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        elements = lists.flatten()
+        owners = np.repeat(np.arange(rows.count), lengths)
+        if is_constant(condition.item):
+            value = self.constant(condition.item)
+            if value is None:
+                return np.zeros(rows.count, np.bool_)
+            hits = compare_constant("=", elements, value)
+        else:
+            items = self.column(condition.item, rows)
+            hits = compare_arrays("=", elements, items.take(pa.array(owners)))
+        found = np.zeros(rows.count, np.bool_)
+        found[owners[hits]] = True
+        return found
+
+    def _in_constant(self, condition: Membership, rows: Rows) -> Mask:
+        values = [v for v in self.constant(condition.list) or () if v is not None]
+        if is_constant(condition.item):
+            item = self.constant(condition.item)
+            return np.full(rows.count, item is not None and item in values)
+        items = self.column(condition.item, rows)
+        known = pa.array(exact_values(values, items.type), items.type)
+        return truth(pc.is_in(items, value_set=known, skip_nulls=True))
+
+    def _text_match(self, condition: TextMatch, rows: Rows) -> Mask:
+        entities = self.view.loaded(self.variables[condition.field.variable])
+        positions = entities.positions(rows[condition.field.variable])
+        if is_constant(condition.query):
+            query = self.constant(condition.query)
+            none = np.zeros(rows.count, np.bool_)
+            return none if query is None else self._holding(condition, query)[positions]
+        # Each row has its own text to look for: one search for each text there is.
+        queries = self.column(condition.query, rows).dictionary_encode()
+        codes = queries.indices.fill_null(-1).to_numpy()
+        found = np.zeros(rows.count, np.bool_)
+        for code, query in enumerate(queries.dictionary.to_pylist()):
+            places = np.flatnonzero(codes == code)
+            found[places] = self._holding(condition, query)[positions[places]]
+        return found
+
+    def _holding(self, condition: TextMatch, query: str) -> Mask:
+        """By position, which entities hold a text; remembered for the run."""
+        known = self._text.get((id(condition), query))
+        if known is None:
+            distance = None if condition.distance is None else self.constant(condition.distance)
+            info = self.variables[condition.field.variable]
+            index = text_index(self.view, info, condition.field.property)
+            known = self._text[id(condition), query] = index.matches(
+                query, condition.kind, distance
+            )
+        return known
+
+
+def text_index(view: View, info: VariableInfo, name: str) -> Any:  # noqa: ANN401
+    """The analysed form of a text property, made once per table version."""
+    try:
+        from omnigraph.exec.search.inverted_index import TextIndex
+    except ImportError as error:
+        raise InvalidInput("text search is not available in this installation") from error
+    entities = view.loaded(info)
+    entities.column(name)
+
+    def make(column: pa.Array) -> tuple[object, int]:
+        index = TextIndex(column)
+        return index, index.nbytes
+
+    table = entities.table
+    return table.columns.derived(table, entities.source.stored(name), "text", make)
+
+
+def exact_values(values: Sequence[Any], type_: pa.DataType) -> list[Any]:
+    """Those constants that a value of the type can be equal to, as values of the type."""
+    if not is_number(type_):
+        return list(values)
+    if pa.types.is_integer(type_):
+        low, high = _range(type_)
+        whole = [
+            value if isinstance(value, int) else int(value)
+            for value in values
+            if isinstance(value, int) or value.is_integer()
+        ]
+        return [value for value in whole if low <= value <= high]
+    found = []
+    for value in values:
+        near = float(np.float32(value)) if pa.types.is_float32(type_) else float(value)
+        if near == value and (isinstance(value, float) or int(near) == value):
+            found.append(near)
+    return found
+
+
+def _range(type_: pa.DataType) -> tuple[int, int]:
+    bits = type_.bit_width
+    if pa.types.is_unsigned_integer(type_):
+        return 0, 2**bits - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+def _contains(text: str, part: str) -> bool:
+    return part in text
+
+
+def _natural(expr: Expr) -> pa.DataType:
+    return arrow_type(expr.type)

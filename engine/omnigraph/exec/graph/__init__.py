@@ -1,0 +1,1 @@
+"""Adjacency, traversal, and the view of a graph that one run sees."""

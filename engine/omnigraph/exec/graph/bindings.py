@@ -1,0 +1,63 @@
+"""Rows of a match in the making: one column of handles per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from omnigraph.exec.columns.arrays import AnyArray, Handles
+
+CHUNK = 1 << 18
+"""About how many rows travel together; results of any size need memory for a few such chunks."""
+
+
+class Rows:
+    """Bindings of some variables, row by row. Columns are never changed in place."""
+
+    __slots__ = ("columns", "count")
+
+    def __init__(self, columns: Mapping[str, Handles], count: int) -> None:
+        self.columns = dict(columns)
+        self.count = count
+
+    def __getitem__(self, name: str) -> Handles:
+        return self.columns[name]
+
+    def take(self, places: AnyArray) -> Rows:
+        """The rows at places, or those where a mask is true."""
+        columns = {name: column[places] for name, column in self.columns.items()}
+        count = int(np.count_nonzero(places)) if places.dtype == np.bool_ else len(places)
+        return Rows(columns, count)
+
+    def slice(self, start: int, stop: int) -> Rows:
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        return Rows(columns, min(stop, self.count) - start)
+
+    def keep(self, names: Iterable[str]) -> Rows:
+        """Only some variables; there are as many rows as before."""
+        wanted = set(names)
+        columns = {name: column for name, column in self.columns.items() if name in wanted}
+        return Rows(columns, self.count)
+
+    def add(self, **columns: Handles) -> Rows:
+        return Rows({**self.columns, **columns}, self.count)
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Rows]:
+        if self.count <= size:
+            yield self
+            return
+        for start in range(0, self.count, size):
+            yield self.slice(start, start + size)
+
+
+def concat(parts: list[Rows]) -> Rows:
+    """Rows one after the other; all have the same variables."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return Rows({}, 0)
+    names = parts[0].columns
+    columns: dict[str, Any] = {n: np.concatenate([p.columns[n] for p in parts]) for n in names}
+    return Rows(columns, sum(part.count for part in parts))

@@ -1,0 +1,102 @@
+"""What can be reached from some nodes along one edge type, and in how many steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.columns.arrays import AnyArray
+from omnigraph.exec.graph.adjacency import Way
+from omnigraph.exec.graph.bindings import CHUNK
+from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.traversal import Pairs
+from omnigraph.schema.model.catalog import EdgeType
+
+Direction = Literal["out", "in", "both"]
+
+REACHED = pa.schema(
+    [
+        pa.field("seed", pa.string(), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("depth", pa.int32(), nullable=False),
+    ]
+)
+SEEDS_AT_ONCE = 4096
+
+
+def reach(
+    view: View,
+    edge_name: str,
+    node_name: str,
+    seeds: Sequence[str] | None,
+    low: int,
+    high: int,
+    direction: Direction | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows (seed, id, depth) of the nodes whose distance from a seed lies in [low, high].
+
+    Without seeds, from every node of the type. A seed is at no distance from itself: it is not in
+    the result, unless `low` is 0.
+    """
+    edge = view.snapshot.catalog.edge(edge_name)
+    start = view.snapshot.catalog.node(node_name).name
+    way = _way(edge, start, direction, high)
+    if not 0 <= low <= high:
+        raise InvalidInput(f"{low} to {high} steps are no range", hint="Give 0 <= min <= max.")
+    origin = view.nodes(start)
+    handles = origin.all() if seeds is None else origin.find(seeds)
+    end = view.nodes(edge.dst if way == "forward" else edge.src)
+    neighbours = view.neighbours(edge.name, way, bag=False)
+    for place in range(0, len(handles), SEEDS_AT_ONCE):
+        sources = handles[place : place + SEEDS_AT_ONCE]
+        owner: AnyArray = np.arange(len(sources), dtype=np.int64)
+        node: AnyArray = sources
+        seen = Pairs()
+        if edge.src == edge.dst:  # else the seeds are nodes of another type
+            seen.first(owner, node)
+        for depth in range(high + 1):
+            if depth >= low:
+                for part in range(0, len(node), CHUNK):
+                    some = slice(part, part + CHUNK)
+                    yield pa.RecordBatch.from_arrays(
+                        [
+                            origin.ids(sources[owner[some]]),
+                            (origin if depth == 0 else end).ids(node[some]),
+                            pa.repeat(pa.scalar(depth, pa.int32()), len(node[some])),
+                        ],
+                        schema=REACHED,
+                    )
+            if depth == high or not len(node):
+                break
+            node, counts = neighbours.expand(node)
+            owner = np.repeat(owner, counts)
+            once = seen.first(owner, node)
+            owner, node = owner[once], node[once]
+
+
+def _way(edge: EdgeType, start: str, direction: Direction | None, high: int) -> Way:
+    """How edges are followed: as asked for, else from the side that the type is on."""
+    if edge.src == edge.dst == start:
+        match direction or "out":
+            case "out":
+                return "forward"
+            case "in":
+                return "reverse"
+            case "both":
+                return "undirected"
+        raise InvalidInput(f"there is no direction {direction!r}", hint="Use out, in or both.")
+    if start not in (edge.src, edge.dst):
+        raise InvalidInput(
+            f"{edge.name} leads from {edge.src} to {edge.dst}, not from or to {start}",
+            hint="Start at one of its ends.",
+        )
+    if high > 1:
+        raise InvalidInput(
+            f"{edge.name} leads from {edge.src} to {edge.dst}: there is no second step",
+            hint="Use max => 1.",
+        )
+    return "forward" if start == edge.src else "reverse"

@@ -1,0 +1,1 @@
+"""A mutation as one transaction."""

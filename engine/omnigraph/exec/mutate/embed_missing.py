@@ -1,0 +1,103 @@
+"""Vectors that an insert leaves to an embedder (section 7, `@embed`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.query.logical.logical_plan import InsertNode, MutationPlan
+from omnigraph.schema import Catalog
+from omnigraph.schema.model.catalog import NodeType, Property
+
+_Wanted = tuple[int, NodeType, Property, str]
+Vector = list[float]
+Vectors = Mapping[int, Mapping[str, Vector]]
+"""Per statement number: property to vector."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; may have a `model`, the name of the space they lie in."""
+
+    def embed(self, texts: Sequence[str]) -> Iterable[Iterable[float]]: ...
+
+
+EmbedderFor = Callable[[int], Embedder | None]
+"""The embedder for vectors of a dimension, none where none is configured."""
+
+
+def no_embedder(dimension: int) -> Embedder | None:
+    """What there is where nothing is configured."""
+    return None
+
+
+def embed_missing(
+    catalog: Catalog, plan: MutationPlan, values: Values, embedder_for: EmbedderFor
+) -> Vectors:
+    """All vectors the plan lacks, from one call of the embedder for each dimension."""
+    wanted: dict[int, list[_Wanted]] = {}
+    for number, statement in enumerate(plan.statements):
+        if isinstance(statement, InsertNode):
+            node = catalog.node(statement.type_name)
+            given = {a.property: values.of(a.value) for a in statement.assignments}
+            for name in statement.embeds:
+                prop = node.property(name)
+                text = given.get(prop.embed.source) if prop.embed else None
+                dimension = prop.type.dimension or 0
+                if text is not None and embedder_for(dimension) is not None:
+                    wanted.setdefault(dimension, []).append((number, node, prop, text))
+                elif not prop.nullable:
+                    raise _missing(node, prop, text)
+    vectors: dict[int, dict[str, Vector]] = {}
+    for dimension, places in wanted.items():
+        embedder = embedder_for(dimension)
+        assert embedder is not None
+        for _, node, prop, _ in places:
+            _check_model(node, prop, embedder)
+        embedded = list(embedder.embed([text for *_, text in places]))
+        if len(embedded) != len(places):
+            raise InvalidInput(f"the embedder gave {len(embedded)} vectors for {len(places)} texts")
+        for (number, node, prop, _), vector in zip(places, embedded, strict=True):
+            vectors.setdefault(number, {})[prop.name] = _usable(node, prop, vector)
+    return vectors
+
+
+def _missing(node: NodeType, prop: Property, text: str | None) -> InvalidInput:
+    assert prop.embed is not None
+    why = f"`{prop.embed.source}` is null" if text is None else "no embedder is configured"
+    return InvalidInput(
+        f"{node.name}.{prop.name} is required and cannot be computed: {why}",
+        hint="Give the vector itself, or configure an embedder.",
+        details={"type_name": node.name, "property": prop.name},
+    )
+
+
+def _check_model(node: NodeType, prop: Property, embedder: Embedder) -> None:
+    recorded = prop.embed.model if prop.embed else None
+    model = getattr(embedder, "model", None)
+    if recorded is not None and model is not None and recorded != model:
+        raise InvalidInput(
+            f"{node.name}.{prop.name} holds vectors of {recorded!r}, the embedder makes {model!r}",
+            hint=f"Configure an embedder for {recorded!r}.",
+            details={"type_name": node.name, "property": prop.name, "model": recorded},
+        )
+
+
+def _usable(node: NodeType, prop: Property, vector: Iterable[float]) -> Vector:
+    """The vector at length one; refused when it has none, or another dimension."""
+    numbers = [float(x) for x in vector]
+    length = math.hypot(*numbers)
+    problem = None
+    if len(numbers) != prop.type.dimension:
+        problem = f"{len(numbers)} numbers instead of {prop.type.dimension}"
+    elif not math.isfinite(length) or length == 0:
+        problem = "a vector that is not finite" if length else "the zero vector"
+    if problem:
+        raise InvalidInput(
+            f"the embedder gave {problem} for {node.name}.{prop.name}",
+            hint="Check which model the embedder uses.",
+            details={"type_name": node.name, "property": prop.name},
+        )
+    return [x / length for x in numbers]

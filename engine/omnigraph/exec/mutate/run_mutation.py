@@ -1,0 +1,263 @@
+"""Run a mutation: one transaction, one commit, or none when nothing matched (section 7).
+
+Inserts only add operations, so a branch that moved is no obstacle to them. Updates and deletes
+first read, through the transaction, what they decide on; the transaction refuses to publish them
+when that has moved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput, NotFound, ReadSetConflict, ResourceLimit
+from omnigraph.exec.mutate.embed_missing import EmbedderFor, Vectors, embed_missing, no_embedder
+from omnigraph.exec.mutate.statement_values import Values, stored_column
+from omnigraph.exec.mutate.where_filter import where_condition
+from omnigraph.loading.typed_batch import ids_for
+from omnigraph.query import CompiledQuery, coerce_params
+from omnigraph.query.logical.logical_plan import (
+    Assignment,
+    DeleteEdges,
+    DeleteNodes,
+    InsertEdge,
+    InsertNode,
+    MutationPlan,
+    Statement,
+    UpdateNodes,
+)
+from omnigraph.schema import EdgeType, NodeType
+from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.schema.model.entity_ids import new_ulids
+from omnigraph.storage.core.model import MAIN, Commit
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.refs.moments import branch_name
+from omnigraph.storage.transaction.write_transaction import WriteTxn
+
+_COMMIT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+
+
+@dataclass(frozen=True, slots=True)
+class MutationResult:
+    """What a mutation did; no commit when it matched nothing."""
+
+    query_name: str
+    branch: str
+    affected_nodes: int
+    affected_edges: int
+    commit: Commit | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "query_name": self.query_name,
+            "target": {"branch": self.branch, "snapshot": None},
+            "affected_nodes": self.affected_nodes,
+            "affected_edges": self.affected_edges,
+            "commit": self.commit.to_json() if self.commit else None,
+        }
+
+
+@dataclass(slots=True)
+class _Affected:
+    nodes: int = 0
+    edges: int = 0
+
+
+def run_mutation(
+    store: GraphStore,
+    query: CompiledQuery,
+    params: Mapping[str, Any] | None = None,
+    *,
+    branch: str = MAIN,
+    actor: str | None = None,
+    message: str | None = None,
+    if_commit: str | None = None,
+    embedder_for: EmbedderFor = no_embedder,
+    max_affected: int | None = None,
+) -> MutationResult:
+    """Apply a compiled mutation to the head of a branch.
+
+    `if_commit` makes it run only while that commit is the head. `max_affected` is a ceiling on
+    nodes and edges together; beyond it nothing is changed.
+    """
+    plan = query.ir
+    if not isinstance(plan, MutationPlan):
+        raise InvalidInput(f"{query.name} is a read and changes nothing", hint="Run it as a read.")
+    target = require_branch(branch)
+    _check_token(if_commit)
+    values = Values.at_once(coerce_params(query, params))
+    txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
+    try:
+        _require_same_schema(txn, plan)
+        vectors = embed_missing(txn.catalog, plan, values, embedder_for)
+        affected = _apply(txn, plan, values, vectors)
+        _check_ceiling(affected, max_affected)
+        commit = txn.commit()
+    except BaseException:
+        txn.abort()
+        raise
+    return MutationResult(query.name, target, affected.nodes, affected.edges, commit)
+
+
+def _apply(txn: WriteTxn, plan: MutationPlan, values: Values, vectors: Vectors) -> _Affected:
+    """Put every statement into the transaction; the plan holds deletes only, or none (rule D2)."""
+    if any(isinstance(s, DeleteNodes | DeleteEdges) for s in plan.statements):
+        return _delete(txn, plan, values)
+    affected = _Affected()
+    for number, statement in enumerate(plan.statements):
+        match statement:
+            case InsertNode():
+                _insert_node(txn, statement, values, vectors.get(number, {}))
+                affected.nodes += 1
+            case InsertEdge():
+                _insert_edge(txn, statement, values)
+                affected.edges += 1
+            case UpdateNodes():
+                affected.nodes += _update(txn, statement, values)
+    return affected
+
+
+# --------------------------------------------------------------------------- before any effect
+
+
+def require_branch(branch: str) -> str:
+    """The name of a branch that a mutation may write to; a snapshot is none."""
+    if "@" in branch or _COMMIT_ID.fullmatch(branch.strip()):
+        raise InvalidInput(
+            f"{branch!r} is a snapshot, and a mutation writes to the head of a branch",
+            hint="Create a branch there and write to that.",
+        )
+    return branch_name(branch)
+
+
+def _check_token(if_commit: str | None) -> None:
+    if if_commit is not None and not _COMMIT_ID.fullmatch(if_commit):
+        raise InvalidInput(
+            f"{if_commit!r} is not a commit id",
+            hint="Give if_commit the graph_commit_id of a read, without quotes or wildcards.",
+        )
+
+
+def _require_same_schema(txn: WriteTxn, plan: MutationPlan) -> None:
+    """The query was checked against a schema; the branch must still agree with it."""
+    for statement in plan.statements:
+        assigned: tuple[Assignment, ...] = getattr(statement, "assignments", ())
+        typed = [(a.property, a.type) for a in assigned]
+        if isinstance(statement, UpdateNodes | DeleteNodes | DeleteEdges):
+            where = statement.where
+            typed += [(where.property, where.type)] if where.end is None else []
+        try:
+            owner = _type(txn, statement)
+            agrees = all(owner.property(name).type == type_ for name, type_ in typed)
+        except NotFound:
+            agrees = False
+        if not agrees:
+            raise ReadSetConflict(
+                "schema",
+                None,
+                txn.pin.schema,
+                f"the query was compiled for another schema than {txn.pin.branch} has",
+            )
+
+
+def _check_ceiling(affected: _Affected, most: int | None) -> None:
+    total = affected.nodes + affected.edges
+    if most is not None and total > most:
+        raise ResourceLimit("affected entities", most, total)
+
+
+def _type(txn: WriteTxn, statement: Statement) -> NodeType | EdgeType:
+    if statement.entity == "edge":
+        return txn.catalog.edge(statement.type_name)
+    return txn.catalog.node(statement.type_name)
+
+
+# --------------------------------------------------------------------------- insert
+
+
+def _insert_node(
+    txn: WriteTxn, statement: InsertNode, values: Values, vectors: Mapping[str, Any]
+) -> None:
+    """Upsert by key, replacing the whole node; without a key, a fresh one."""
+    node = txn.catalog.node(statement.type_name)
+    given = {a.property: values.of(a.value) for a in statement.assignments} | dict(vectors)
+    columns = {p.name: stored_column(given.get(p.name), node, p) for p in node.properties}
+    ids, fresh = ids_for(node, None, columns, 1)
+    rows = pa.Table.from_pydict({"id": ids, **columns}, schema=table_schema(node))
+    txn.write(node, rows, "insert" if fresh else "upsert", fresh_ids=fresh)
+
+
+def _insert_edge(txn: WriteTxn, statement: InsertEdge, values: Values) -> None:
+    edge = txn.catalog.edge(statement.type_name)
+    given = {a.property: values.of(a.value) for a in statement.assignments}
+    columns = {p.name: stored_column(given.get(p.name), edge, p) for p in edge.properties}
+    ends = {
+        end: pa.array([values.of(value)], pa.string())
+        for end, value in (("src", statement.src), ("dst", statement.dst))
+    }
+    rows = pa.Table.from_pydict({"id": new_ulids(1), **ends, **columns}, schema=table_schema(edge))
+    txn.write(edge, rows, "insert", fresh_ids=True)
+
+
+# --------------------------------------------------------------------------- update
+
+
+def _update(txn: WriteTxn, statement: UpdateNodes, values: Values) -> int:
+    """Put matched rows back with new values, by id; the rest of the table is left alone."""
+    node = txn.catalog.node(statement.type_name)
+    new = {
+        a.property: stored_column(values.of(a.value), node, node.property(a.property))
+        for a in statement.assignments
+    }
+    condition = where_condition(node, statement.where, values)
+    if condition is None:
+        return 0
+    matched = 0
+    for batch in txn.scan(node, None, condition):
+        if not batch.num_rows:
+            continue
+        matched += batch.num_rows
+        places = pa.array(np.zeros(batch.num_rows, np.int64))
+        columns = [
+            new[name].take(places) if name in new else batch.column(name)
+            for name in batch.schema.names
+        ]
+        rows = pa.Table.from_arrays(columns, schema=batch.schema)
+        txn.write(node, rows, "upsert")
+    return matched
+
+
+# --------------------------------------------------------------------------- delete
+
+
+def _delete(txn: WriteTxn, plan: MutationPlan, values: Values) -> _Affected:
+    """Find what every statement matches, then take it all out.
+
+    Deletes do not change what other deletes match, so all of them can look at the same image; a
+    row that several statements match is found several times and counted once.
+    """
+    found: dict[str, list[pa.Array]] = {}
+    for statement in plan.statements:
+        assert isinstance(statement, DeleteNodes | DeleteEdges), "rule D2"
+        type_ = _type(txn, statement)
+        condition = where_condition(type_, statement.where, values)
+        if condition is None:
+            continue
+        ids = txn.scan(type_, ["id"], condition).read_all().column("id")
+        found.setdefault(type_.table_key, []).extend(ids.chunks)
+    for key, chunks in found.items():
+        ids = pa.chunked_array(chunks, pa.string()).unique()
+        if len(ids):
+            txn.remove(txn.catalog.type_for(key), ids)
+    affected = _Affected()
+    for key, change in txn.prepare().items():
+        if txn.catalog.type_for(key).kind == "node":
+            affected.nodes -= change
+        else:
+            affected.edges -= change
+    return affected

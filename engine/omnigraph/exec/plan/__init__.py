@@ -1,0 +1,1 @@
+"""A logical plan to a match plan, and the access path that it takes."""

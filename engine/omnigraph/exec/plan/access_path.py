@@ -1,0 +1,130 @@
+"""Which way a read takes: adjacency in memory, or look-ups through the indexes of a cold graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from omnigraph.exec.columns.type_source import TableSource, TypeSource
+from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.plan.match_plan import (
+    Close,
+    Hop,
+    MatchPlan,
+    Negate,
+    Start,
+    equated,
+    key_values,
+    searches,
+)
+from omnigraph.query.logical.expressions import Condition
+from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
+from omnigraph.schema.model.catalog import NodeType
+
+PROBE_ROWS = 3_000
+"""A read that is expected to touch more rows than this loads them instead."""
+GIVE_UP = 10.0
+"""A read that looks up this many times as many rows starts again the other way."""
+LARGE = 100_000
+"""Smaller tables are loaded at once: that takes about as long as a few look-ups."""
+PATIENCE = 8
+"""After this many reads by look-up, loading a table has been worth it."""
+
+HASTE = 2
+"""The same where there is no index yet, and a look-up reads the whole table."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a read runs, and why. `limit` is how many rows it may look up before it is given up."""
+
+    way: Literal["csr", "indexed"]
+    why: str
+    limit: int | None = None
+
+
+def choose_route(view: View, plan: ReadPlan, match: MatchPlan) -> Route:
+    """The cheaper way for one read, unless somebody insists on one."""
+    context = view.context
+    mode = context.traversal_mode
+    if context.planned(plan, "searches", lambda: _searches(plan)):
+        return Route("csr", "search reads whole columns")
+    if mode != "auto":
+        return Route(mode, f"the traversal mode is {mode}")
+    tables = probed_tables(view, match)
+    if all(context.in_memory(table) for table in tables):
+        return Route("csr", "what it needs is in memory")
+    largest = max((rows for rows in _table_rows(view, match)), default=0)
+    if largest < LARGE:
+        return Route("csr", "the tables are small")
+    if not _keyed(view, match) or match.touched > PROBE_ROWS:
+        return Route("csr", f"about {match.touched:,.0f} rows are touched")
+    for table in tables:
+        patience = PATIENCE if all(map(table.has_index, table.keys)) else HASTE
+        if context.probed_reads(table.version) >= patience:
+            return Route("csr", f"looked up {patience} times already")
+    return Route(
+        "indexed", f"about {match.touched:,.0f} rows of a cold graph", int(GIVE_UP * PROBE_ROWS)
+    )
+
+
+def probed_tables(view: View, match: MatchPlan) -> list[TableSource]:
+    """The tables that look-ups go to: edges, or nodes where nothing is traversed."""
+    edges = set(_edge_types(match))
+    if edges:
+        return [view.source("edge", name).table for name in sorted(edges)]
+    types = {info.type_name for info in match.variables.values() if info.kind == "node"}
+    return [view.source("node", name).table for name in sorted(types)]
+
+
+def _searches(plan: ReadPlan) -> bool:
+    return (
+        plan.rank is not None
+        or any(searches(column.expr) for column in plan.columns)
+        or any(searches(condition) for condition in _conditions(plan.pattern))
+    )
+
+
+def _conditions(pattern: Pattern) -> Iterator[Condition]:
+    yield from pattern.filters
+    for scan in pattern.scans:
+        yield from scan.predicates
+    for negation in pattern.negations:
+        yield from _conditions(negation.pattern)
+
+
+def _edge_types(match: MatchPlan) -> Iterator[str]:
+    for step in match.steps:
+        if isinstance(step, Hop | Close):
+            yield step.expand.edge_type
+        elif isinstance(step, Negate):
+            yield from _edge_types(step.plan)
+
+
+def _table_rows(view: View, match: MatchPlan) -> Iterator[int]:
+    for info in match.variables.values():
+        yield view.count(info.kind, info.type_name)
+    for name in _edge_types(match):
+        yield view.count("edge", name)
+
+
+def _keyed(view: View, match: MatchPlan) -> bool:
+    """Whether every place the match starts from is found by an index, inner ones included."""
+    for step in match.steps:
+        if isinstance(step, Negate) and not _keyed(view, step.plan):
+            return False
+        if isinstance(step, Start):
+            type_ = view.snapshot.catalog.node(match.variables[step.variable].type_name)
+            tests = match.tests.get(step.variable, ())
+            table = view.source("node", type_.name)
+            if not any(_indexed(table, type_, condition) for condition in tests):
+                return False
+    return True
+
+
+def _indexed(source: TypeSource, type_: NodeType, condition: Condition) -> bool:
+    name = equated(condition)
+    if key_values(condition, type_) is not None:
+        return True
+    return name is not None and source.table.has_index(source.stored(name))

@@ -1,0 +1,1 @@
+"""A match plan to Arrow batches: match, aggregate, sort, rank, stream."""

@@ -1,0 +1,264 @@
+"""Grouped aggregates over streamed rows: partial results per chunk, merged as they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.exec.columns.arrays import AnyArray
+from omnigraph.exec.evaluate.evaluator import Evaluator
+from omnigraph.exec.graph.bindings import Rows
+from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, PropertyRef
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.schema.model.arrow_schema import arrow_type
+
+MERGE_AT = 1 << 20
+
+
+@dataclass
+class Partial:
+    """Groups, each a tuple of codes, and what is known of each so far.
+
+    A state is a pair: how many values, and their sum or their best one (by Arrow array).
+    """
+
+    keys: list[AnyArray]
+    states: list[tuple[AnyArray, Any]]
+
+    def __len__(self) -> int:
+        return len(self.states[0][0]) if self.states else len(self.keys[0])
+
+
+class Grouper:
+    """Aggregates the rows of a match by the group columns of a plan."""
+
+    def __init__(self, evaluator: Evaluator, plan: ReadPlan) -> None:
+        assert plan.group_by is not None
+        self._evaluator = evaluator
+        self._plan = plan
+        self._group = [plan.columns[i] for i in plan.group_by]
+        self._aggregates = [
+            column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
+        ]
+        self._partials: list[Partial] = []
+        self._held = 0
+
+    def add(self, rows: Rows) -> None:
+        """Take in some rows of the match."""
+        groups, keys = grouped(self.codes(rows), rows.count)
+        count = len(keys[0]) if keys else 1
+        states = [self._state(agg, rows, groups, count) for agg in self._aggregates]
+        self.add_partial(Partial(keys, states))
+
+    def add_partial(self, partial: Partial) -> None:
+        self._partials.append(partial)
+        self._held += len(partial)
+        if self._held > MERGE_AT and len(self._partials) > 1:
+            self._partials = [self._merged()]
+            self._held = len(self._partials[0])
+
+    def finish(self) -> list[pa.Array]:
+        """The columns of the result, one row per group."""
+        merged = self._merged() if self._partials else None
+        if merged is None and self._group:
+            return [pa.array([], arrow_type(column.type)) for column in self._plan.columns]
+        columns = []
+        keys = iter(merged.keys if merged else ())
+        states = iter(merged.states if merged else [self._none(a) for a in self._aggregates])
+        for column in self._plan.columns:
+            if isinstance(column.expr, Aggregate):
+                columns.append(_result(column.expr, *next(states)))
+            else:
+                columns.append(self._decoded(column.expr, next(keys)))
+        return columns
+
+    # ------------------------------------------------------------------ group keys
+
+    def codes(self, rows: Rows) -> list[AnyArray]:
+        """The group key of each row, one array of codes per member."""
+        return [self._codes(column.expr, rows) for column in self._group]
+
+    def _codes(self, expr: Expr, rows: Rows) -> AnyArray:
+        handles = rows[_variable(expr)]
+        if isinstance(expr, NodeRef):
+            return handles
+        assert isinstance(expr, PropertyRef)
+        entities = self._evaluator.view.entities(self._evaluator.variables[expr.variable])
+        return entities.group_codes(expr.property, handles)
+
+    def _decoded(self, expr: Expr, codes: AnyArray) -> pa.Array:
+        entities = self._evaluator.view.entities(self._evaluator.variables[_variable(expr)])
+        if isinstance(expr, NodeRef):
+            return entities.ids(codes)
+        assert isinstance(expr, PropertyRef)
+        return entities.decoded(expr.property, codes)
+
+    # ------------------------------------------------------------------ states
+
+    def _state(
+        self, agg: Aggregate, rows: Rows, groups: AnyArray | None, count: int
+    ) -> tuple[AnyArray, Any]:
+        if isinstance(agg.argument, NodeRef):
+            return _counts(groups, rows.count, count), None
+        values = self._evaluator.column(agg.argument, rows)
+        if values.null_count:
+            valid = values.is_valid().to_numpy(zero_copy_only=False)
+            values = values.drop_null()
+            groups = None if groups is None else groups[valid]
+        return state_of(agg.function, values, groups, count)
+
+    def _none(self, agg: Aggregate) -> tuple[AnyArray, Any]:
+        empty = pa.array([], arrow_type(agg.argument.type))
+        return state_of(agg.function, empty, None, 1)
+
+    def _merged(self) -> Partial:
+        if len(self._partials) == 1:
+            return self._partials[0]
+        keys = [
+            np.concatenate([p.keys[i] for p in self._partials]) for i in range(len(self._group))
+        ]
+        total = sum(len(partial) for partial in self._partials)
+        groups, keys = grouped(keys, total)
+        count = len(keys[0]) if keys else 1
+        states = [
+            _merged_state(agg, [p.states[i] for p in self._partials], groups, count)
+            for i, agg in enumerate(self._aggregates)
+        ]
+        return Partial(keys, states)
+
+
+def _variable(expr: Expr) -> str:
+    assert isinstance(expr, NodeRef | PropertyRef)
+    return expr.variable
+
+
+def grouped(codes: Sequence[AnyArray], rows: int) -> tuple[AnyArray | None, list[AnyArray]]:
+    """The number of each row's group, and the codes of every group; no codes are one group."""
+    if not codes:
+        return None, []
+    combined = codes[0].astype(np.int64)
+    limit = int(combined.max(initial=0)) + 1
+    for code in codes[1:]:
+        width = int(code.max(initial=0)) + 1
+        if limit * width >= 2**62:
+            _, combined = np.unique(combined, return_inverse=True)
+            limit = int(combined.max(initial=0)) + 1
+        combined = combined * width + code
+        limit *= width
+    if limit <= 4 * rows + 1024:
+        seen = np.zeros(limit, np.bool_)
+        seen[combined] = True
+        distinct = np.flatnonzero(seen)
+        numbers = np.empty(limit, np.int64)
+        numbers[distinct] = np.arange(len(distinct))
+        groups = numbers[combined]
+    else:
+        distinct, groups = np.unique(combined, return_inverse=True)
+    example = np.empty(len(distinct), np.int64)
+    example[groups] = np.arange(rows)
+    return groups, [code[example] for code in codes]
+
+
+def _counts(groups: AnyArray | None, rows: int, count: int) -> AnyArray:
+    return np.array([rows]) if groups is None else np.bincount(groups, minlength=count)
+
+
+def state_of(
+    function: str, values: pa.Array, groups: AnyArray | None, count: int
+) -> tuple[AnyArray, Any]:
+    """The state of an aggregate over values that are not null."""
+    counts = _counts(groups, len(values), count)
+    match function:
+        case "count":
+            return counts, None
+        case "sum" | "avg":
+            return counts, _sums(values, groups, count)
+        case _:
+            return counts, _best(function, values, groups, counts)
+
+
+def best_of(
+    function: str, values: pa.Array, groups: AnyArray | None, count: int
+) -> tuple[AnyArray, Any]:
+    """The state of `min` or `max` over values that are not null."""
+    counts = _counts(groups, len(values), count)
+    return counts, _best(function, values, groups, counts)
+
+
+def _sums(values: pa.Array, groups: AnyArray | None, count: int) -> AnyArray:
+    numbers = values.to_numpy(zero_copy_only=False)
+    if groups is None:
+        return np.array([numbers.sum(dtype=np.float64)])
+    return np.bincount(groups, weights=numbers, minlength=count)
+
+
+def _best(function: str, values: pa.Array, groups: AnyArray | None, counts: AnyArray) -> pa.Array:
+    """The smallest or largest value of every group; null where there is none."""
+    if groups is None:
+        found = pc.min_max(values)[function]
+        return pa.array([found.as_py()], values.type)
+    if not len(values):
+        return pa.nulls(len(counts), values.type)
+    text = not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type))
+    sorted_values: pa.Array | None = None
+    if text:
+        encoded = values.dictionary_encode()
+        order = pc.sort_indices(encoded.dictionary)
+        ranks = np.empty(len(order), np.int64)
+        ranks[order.to_numpy()] = np.arange(len(order))
+        numbers = ranks[encoded.indices.to_numpy(zero_copy_only=False)]
+        sorted_values = encoded.dictionary.take(order)
+    else:
+        numbers = values.to_numpy(zero_copy_only=False)
+    by_group = np.argsort(groups, kind="stable")
+    filled = counts > 0
+    starts = (np.cumsum(counts) - counts)[filled]
+    reduce = np.minimum if function == "min" else np.maximum
+    best = reduce.reduceat(numbers[by_group], starts)
+    places = np.cumsum(filled) - 1
+    found = pa.array(best) if sorted_values is None else sorted_values.take(pa.array(best))
+    return found.take(pa.array(places, mask=~filled)).cast(values.type)
+
+
+def _merged_state(
+    agg: Aggregate, states: Sequence[tuple[AnyArray, Any]], groups: AnyArray | None, count: int
+) -> tuple[AnyArray, Any]:
+    counts = np.concatenate([state[0] for state in states])
+    total = np.array([counts.sum()]) if groups is None else _exact_bincount(groups, counts, count)
+    match agg.function:
+        case "count":
+            return total, None
+        case "sum" | "avg":
+            sums = np.concatenate([state[1] for state in states])
+            if groups is None:
+                return total, np.array([sums.sum()])
+            return total, np.bincount(groups, weights=sums, minlength=count)
+        case _:
+            values = pa.concat_arrays([state[1] for state in states])
+            valid = values.is_valid().to_numpy(zero_copy_only=False)
+            kept = None if groups is None else groups[valid]
+            present = _counts(kept, int(valid.sum()), count)
+            return total, _best(agg.function, values.drop_null(), kept, present)
+
+
+def _exact_bincount(groups: AnyArray, counts: AnyArray, size: int) -> AnyArray:
+    found = np.zeros(size, np.int64)
+    np.add.at(found, groups, counts)
+    return found
+
+
+def _result(agg: Aggregate, counts: AnyArray, state: Any) -> pa.Array:  # noqa: ANN401
+    match agg.function:
+        case "count":
+            return pa.array(counts, pa.int64())
+        case "sum":
+            return pa.array(state, pa.float64(), mask=counts == 0)
+        case "avg":
+            return pa.array(state / np.maximum(counts, 1), pa.float64(), mask=counts == 0)
+        case _:
+            return state.cast(arrow_type(agg.type))

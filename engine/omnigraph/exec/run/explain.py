@@ -1,0 +1,242 @@
+"""A read explained: the way it takes, its steps, and on request what each of them cost."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.evaluate.evaluator import Evaluator, is_constant
+from omnigraph.exec.evaluate.step_costs import Trace, rows_shown
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.index_view import ProbedView
+from omnigraph.exec.plan.access_path import Route, choose_route
+from omnigraph.exec.plan.filter_pushdown import pushable
+from omnigraph.exec.plan.match_plan import (
+    Check,
+    Close,
+    Hop,
+    MatchPlan,
+    Negate,
+    Start,
+    Step,
+    key_values,
+)
+from omnigraph.exec.run import run_read
+from omnigraph.query.compile import CompiledQuery
+from omnigraph.query.logical.expressions import (
+    Aggregate,
+    Bm25,
+    Compare,
+    Condition,
+    Contains,
+    Expr,
+    Literal,
+    Membership,
+    Nearest,
+    NodeRef,
+    Now,
+    Param,
+    PropertyRef,
+    Rrf,
+    StartsWith,
+    TextMatch,
+)
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.query.logical.result_schema import result_schema
+from omnigraph.query.params import coerce_params
+from omnigraph.storage.refs.snapshot import Snapshot
+
+ARROWS = {"forward": "-{}->", "reverse": "<-{}-", "undirected": "-{}-"}
+
+
+def explain(
+    snapshot: Snapshot,
+    query: CompiledQuery,
+    params: Mapping[str, Any] | None,
+    analyze: bool = False,
+    *,
+    context: ExecContext | None = None,
+) -> str:
+    """The plan of a read as a tree of text; with `analyze` it runs, and says what steps cost."""
+    plan = query.ir
+    if not isinstance(plan, ReadPlan):
+        raise InvalidInput(f"{query.name} changes the graph; only reads are explained")
+    view = View(snapshot, context or ExecContext())
+    steps = run_read.match_plan(view, plan)
+    route = choose_route(view, plan, steps)
+    pushes = dict(_pushes(view, route, steps))
+    trace = Trace() if analyze else None
+    footer: list[str] = []
+    if trace is not None:
+        footer = [_analyzed(view, route, plan, coerce_params(query, params), trace)]
+    head = f"read {query.name}: {route.way} ({route.why})"
+    body = _match(view, steps, pushes, trace, 1)
+    return "\n".join([head, *_result(view, route, plan), *body, *footer])
+
+
+def _pushes(
+    view: View, route: Route, plan: MatchPlan
+) -> Iterator[tuple[str, tuple[Condition, ...]]]:
+    """The conditions that tables will evaluate, by the variable they are about."""
+    for step in plan.steps:
+        if isinstance(step, Negate):
+            yield from _pushes(view, route, step.plan)
+        if not isinstance(step, Start) or _keyed(view, plan, step):
+            continue
+        source = view.source("node", plan.variables[step.variable].type_name)
+        table, columns = view.context.table(source.table), view.context.columns
+        found = {c: pushable(source, c) for c in plan.tests.get(step.variable, ())}
+        pushed = {condition: name for condition, name in found.items() if name is not None}
+        if route.way == "indexed" or all(columns.spares(table, n) for n in pushed.values()):
+            yield step.variable, tuple(pushed)
+
+
+def _keyed(view: View, plan: MatchPlan, step: Start) -> bool:
+    type_ = view.snapshot.catalog.node(plan.variables[step.variable].type_name)
+    return any(key_values(test, type_) is not None for test in plan.tests.get(step.variable, ()))
+
+
+def _analyzed(
+    view: View, route: Route, plan: ReadPlan, values: Mapping[str, Any], trace: Trace
+) -> str:
+    source = view if route.way == "csr" else ProbedView(view.snapshot, view.context, None)
+    evaluator = Evaluator(source, values, datetime.now(UTC))
+    evaluator.trace = trace
+    probes = view.context.counters.probes
+    begun = time.perf_counter()
+    rows = sum(
+        batch.num_rows for batch in run_read.batches_of(evaluator, plan, result_schema(plan))
+    )
+    took = (time.perf_counter() - begun) * 1e3
+    looked_up = view.context.counters.probes - probes
+    lookups = f", {looked_up} look-ups" if looked_up else ""
+    return f"{rows_shown(rows)} in {took:.2f} ms{lookups}"
+
+
+def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
+    columns = ", ".join(f"{shown(c.expr)} as {c.name}" for c in plan.columns)
+    yield f"  return {columns}"
+    if plan.limit is not None:
+        yield f"  limit {plan.limit}"
+    if plan.rank is not None:
+        yield f"  rank by {shown(plan.rank)}"
+    for key in plan.order:
+        by = plan.columns[key.by].name if isinstance(key.by, int) else shown(key.by)
+        yield f"  order by {by}{' desc' if key.descending else ''}"
+    if plan.group_by is not None:
+        keys = ", ".join(plan.columns[i].name for i in plan.group_by) or "nothing"
+        how = "a row per match"
+        if run_read.sums_along(view, plan) and route.way == "csr":
+            how = "summed along the pattern, without a row per match"
+        yield f"  group by {keys}: {how}"
+    yield "  match"
+
+
+def _match(
+    view: View,
+    plan: MatchPlan,
+    pushes: Mapping[str, tuple[Condition, ...]],
+    trace: Trace | None,
+    depth: int,
+) -> Iterator[str]:
+    for step in plan.steps:
+        cost = f"  [{trace.of(step)}]" if trace is not None else ""
+        yield "  " * (depth + 1) + _step(view, plan, step) + cost
+        if isinstance(step, Start) and pushes.get(step.variable):
+            pushed = " and ".join(shown(c) for c in pushes[step.variable])
+            yield "  " * (depth + 2) + f"pushed into the table: {pushed}"
+        if isinstance(step, Negate):
+            yield from _match(view, step.plan, pushes, trace, depth + 1)
+
+
+def _step(view: View, plan: MatchPlan, step: Step) -> str:
+    match step:
+        case Start():
+            info = plan.variables[step.variable]
+            tests = plan.tests.get(step.variable, ())
+            how = "look up by key" if _keyed(view, plan, step) else "scan"
+            on = "" if step.equal is None else f" on {' = '.join(map(shown, step.equal))}"
+            return f"{how} ${step.variable}: {info.type_name}{on}{_where(tests)}{_about(step)}"
+        case Hop():
+            tests = plan.tests.get(step.variable, ())
+            return f"expand {_path(step)}{_where(tests)}{_about(step)}"
+        case Close():
+            return f"join {_path(step)}{_about(step)}"
+        case Check():
+            return f"keep{_where(step.conditions)}"
+        case Negate():
+            names = ", ".join(f"${name}" for name in step.correlated)
+            return f"drop what matches, for each distinct {names}"
+
+
+def _path(step: Hop | Close) -> str:
+    expand = step.expand
+    bounds = "" if expand.is_single_hop else f"{{{expand.min_hops},{expand.max_hops}}}"
+    name = f"${expand.edge}:" if expand.edge else ""
+    arrow = ARROWS[step.way].format(f"[{name}{expand.edge_type}{bounds}]")
+    return f"${step.origin} {arrow} ${step.variable}"
+
+
+def _about(step: Start | Hop | Close) -> str:
+    return f"  ~{rows_shown(round(max(step.estimate, 1)))}"
+
+
+def _where(conditions: tuple[Condition, ...]) -> str:
+    return f" where {' and '.join(shown(c) for c in conditions)}" if conditions else ""
+
+
+def shown(expr: Expr | Condition) -> str:
+    """An expression as it is written in a query."""
+    match expr:
+        case PropertyRef():
+            return f"${expr.variable}.{expr.property}"
+        case NodeRef():
+            return f"${expr.variable}"
+        case Param():
+            return f"${expr.name}"
+        case Literal():
+            return _literal(expr.value)
+        case Now():
+            return "now()"
+        case Compare():
+            return f"{shown(expr.left)} {expr.operator} {shown(expr.right)}"
+        case Contains():
+            return f"{shown(expr.text)} contains {shown(expr.part)}"
+        case StartsWith():
+            return f"{shown(expr.text)} starts_with {shown(expr.prefix)}"
+        case Membership():
+            return f"{shown(expr.list)} contains {shown(expr.item)}"
+        case TextMatch():
+            return f"{expr.kind}({shown(expr.field)}, {shown(expr.query)})"
+        case Nearest():
+            return f"nearest({shown(expr.field)}, {_vector(expr.query)})"
+        case Bm25():
+            return f"bm25({shown(expr.field)}, {shown(expr.query)})"
+        case Rrf():
+            return f"rrf({shown(expr.first)}, {shown(expr.second)}, {shown(expr.k)})"
+        case Aggregate():
+            return f"{expr.function}({shown(expr.argument)})"
+
+
+def _literal(value: object) -> str:
+    match value:
+        case str() | bool() | None:
+            return json.dumps(value, ensure_ascii=False)
+        case datetime():
+            return f'datetime("{value.isoformat()}")'
+        case date():
+            return f'date("{value.isoformat()}")'
+        case tuple():
+            return f"[{', '.join(map(_literal, value))}]"
+    return str(value)
+
+
+def _vector(expr: Expr) -> str:
+    if is_constant(expr) and isinstance(expr, Literal) and isinstance(expr.value, tuple):
+        return f"[{len(expr.value)} numbers]"
+    return shown(expr)

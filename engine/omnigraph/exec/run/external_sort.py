@@ -1,0 +1,194 @@
+"""Rows of a match in order: few, or the best few, in numpy; many in DataFusion, which spills.
+
+The order is that of `order`. DataFusion gets the codes of section 5's values, null apart, and the
+ids that break ties, so that nothing is left to how it compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, sortable
+from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.graph_view import EntitySet
+from omnigraph.storage.core.table_version import chunks
+
+if TYPE_CHECKING:
+    from datafusion import DataFrame
+
+SORTED_IN_MEMORY = 1_000_000
+"""Up to so many rows, numpy needs no more memory than a sort that spills."""
+SORT_BYTES = 256 << 20
+"""What one sort may hold in memory; the rest goes to temporary files."""
+BATCH = 1 << 16
+
+Tie = tuple[str, EntitySet]
+
+
+def in_order(
+    parts: Iterator[Rows], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
+) -> Iterator[Rows]:
+    """The rows in order, as many as the limit lets through."""
+    if limit is not None and limit <= SORTED_IN_MEMORY:
+        return _in_memory(parts, keys, ties, limit)
+    first: list[Rows] = []
+    held = 0
+    for part in parts:
+        first.append(part)
+        held += part.count
+        if held > SORTED_IN_MEMORY:
+            break
+    if held <= SORTED_IN_MEMORY or _has_lists(first, keys):
+        return _in_memory(chain(first, parts), keys, ties, limit)
+    return first_rows(_by_datafusion(chain(first, parts), keys, ties), limit)
+
+
+def first_rows(rows: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
+    """Rows up to a limit; no more are made than that takes."""
+    left = limit
+    while left is None or left > 0:
+        part = next(rows, None)
+        if part is None:
+            return
+        yield part if left is None or part.count <= left else part.slice(0, left)
+        left = None if left is None else left - part.count
+
+
+def _in_memory(
+    parts: Iterable[Rows], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
+) -> Iterator[Rows]:
+    sorter = Sorter(keys, ties, limit)
+    for part in parts:
+        sorter.add(part)
+    return sorter.finish().chunks()
+
+
+def _has_lists(parts: Sequence[Rows], keys: Sequence[SortKey]) -> bool:
+    """Whether a key has no codes that compare across batches."""
+    one = next(part for part in parts if part.count).slice(0, 1)
+    return any(pa.types.is_nested(key.column(one).type) for key in keys)
+
+
+# --------------------------------------------------------------------------- DataFusion
+
+
+def _by_datafusion(
+    parts: Iterable[Rows], keys: Sequence[SortKey], ties: Sequence[Tie]
+) -> Iterator[Rows]:
+    batches = _batches(parts, keys, ties)
+    head = next(batches)
+    source = _Stream(head.schema, chain([head], batches))
+    names = [name for name in head.schema.names if name.startswith("$")]
+    try:
+        stream = _sorted(source, keys, ties).select(*(f'"{name}"' for name in names))
+        for table in chunks((batch.to_pyarrow() for batch in stream.execute_stream()), BATCH):
+            yield Rows({name[1:]: table.column(name).to_numpy() for name in names}, table.num_rows)
+    except OmniGraphError:
+        raise
+    except Exception as error:
+        # DataFusion raises nothing more telling.
+        raise source.failure or _failed(error) from error
+
+
+def _sorted(source: _Stream, keys: Sequence[SortKey], ties: Sequence[Tie]) -> DataFrame:
+    # Loading it takes a quarter of a second, which only a large sort is worth.
+    from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, col
+
+    runtime = RuntimeEnvBuilder().with_disk_manager_os().with_greedy_memory_pool(SORT_BYTES)
+    # One sorter has all the memory: shared out, some would run short while others have plenty.
+    # Merging needs a batch of each sorted run, so it has a part set aside, and batches are small.
+    settings = {
+        "datafusion.execution.target_partitions": "1",
+        "datafusion.execution.batch_size": "2048",
+        "datafusion.execution.sort_spill_reservation_bytes": str(SORT_BYTES // 4),
+    }
+    context = SessionContext(SessionConfig(settings), runtime)
+    order = [
+        col(f"key{place}").sort(ascending=not key.descending, nulls_first=not key.descending)
+        for place, key in enumerate(keys)
+    ]
+    order += [col(f"tie{place}").sort(ascending=True) for place in range(len(ties))]
+    return context.read_table(source).sort(*order)
+
+
+def _batches(
+    parts: Iterable[Rows], keys: Sequence[SortKey], ties: Sequence[Tie]
+) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        for rows in part.chunks(BATCH):
+            if rows.count:
+                yield from _small_batches(rows, keys, ties)
+
+
+def _small_batches(
+    rows: Rows, keys: Sequence[SortKey], ties: Sequence[Tie]
+) -> Iterator[pa.RecordBatch]:
+    batch = _batch(rows, keys, ties)
+    if batch.nbytes <= SORT_BYTES // 16 or rows.count == 1:
+        yield batch
+        return
+    half = rows.count // 2
+    for part in (rows.slice(0, half), rows.slice(half, rows.count)):
+        yield from _small_batches(part, keys, ties)
+
+
+def _batch(rows: Rows, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:
+    columns: dict[str, pa.Array] = {
+        f"key{place}": _comparable(key.column(rows)) for place, key in enumerate(keys)
+    }
+    for place, (name, entities) in enumerate(ties):
+        columns[f"tie{place}"] = _comparable(entities.ids(rows[name]))
+    for name, handles in rows.columns.items():
+        columns[f"${name}"] = pa.array(handles.astype(np.int64, copy=False))
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _comparable(array: pa.Array) -> pa.Array:
+    """Values that DataFusion orders as section 5 does: text by its bytes, others as integers."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return array.cast(pa.string())
+    gone = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(sortable(array), mask=gone)
+
+
+class _Stream(pads.Dataset):  # type: ignore[misc]
+    """Batches that are made while DataFusion reads them, once, as the data set it takes."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self.projected_schema = schema
+        self.failure: OmniGraphError | None = None
+        self._batches = batches
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.projected_schema
+
+    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
+        yield self
+
+    def scanner(self, *_: Any, columns: Sequence[str], **__: Any) -> _Stream:  # noqa: ANN401
+        assert list(columns) == self.schema.names
+        return self
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._batches
+        except OmniGraphError as error:
+            self.failure = error
+            raise
+
+
+def _failed(error: Exception) -> StorageError:
+    return StorageError(
+        f"the rows could not be sorted: {error}",
+        hint="Make room where temporary files go (TMPDIR), or add a limit.",
+    )

@@ -1,0 +1,307 @@
+"""Matching: runs the steps of a plan over chunks of rows, so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, index_dtype, spread
+from omnigraph.exec.evaluate.evaluator import Evaluator
+from omnigraph.exec.evaluate.ranking_scores import scoped
+from omnigraph.exec.evaluate.value_join import ValueIndex
+from omnigraph.exec.graph.bindings import CHUNK, Rows
+from omnigraph.exec.graph.graph_view import EntitySet, Neighbours
+from omnigraph.exec.graph.traversal import Reached, reachable
+from omnigraph.exec.plan.match_plan import (
+    BACK,
+    ROW,
+    Check,
+    Close,
+    Hop,
+    MatchPlan,
+    Negate,
+    Start,
+    Step,
+)
+from omnigraph.exec.run.candidate_set import Candidates
+from omnigraph.query.logical.expressions import PropertyRef
+from omnigraph.query.logical.logical_plan import Expand
+
+
+class Matcher:
+    """Runs one plan with an evaluator that knows its variables. Rows come out in chunks, in no
+    particular order.
+    """
+
+    def __init__(self, evaluator: Evaluator, plan: MatchPlan) -> None:
+        self.evaluator = evaluator
+        self.view = evaluator.view
+        self.plan = plan
+        self.candidates = {
+            name: Candidates(evaluator, name, info, plan.tests.get(name, ()))
+            for name, info in plan.variables.items()
+        }
+        self._inner: dict[int, Matcher] = {}
+        self._by_value: dict[PropertyRef, ValueIndex] = {}
+        self._joined: dict[PropertyRef, Handles] = {}
+
+    def run(self, given: Rows | None = None) -> Iterator[Rows]:
+        """Every match, or every match of given rows."""
+        chunks: Iterator[Rows] = iter([given if given is not None else Rows({}, 1)])
+        trace, previous = self.evaluator.trace, None
+        for step in self.plan.steps:
+            chunks = self._apply(step, chunks)
+            if trace is not None:
+                chunks = trace.watch(step, previous, chunks)
+            previous = step
+        return chunks
+
+    def exists(self, given: Rows) -> Mask:
+        """Which of the given rows have at least one match."""
+        numbered = given.add(**{ROW: np.arange(given.count, dtype=np.int64)})
+        found = np.zeros(given.count, np.bool_)
+        for rows in self.run(numbered):
+            found[rows[ROW]] = True
+        return found
+
+    # ------------------------------------------------------------------ steps
+
+    def _apply(self, step: Step, chunks: Iterator[Rows]) -> Iterator[Rows]:
+        for rows in chunks:
+            if not rows.count:
+                continue
+            match step:
+                case Start():
+                    yield from self._start(step, rows)
+                case Hop():
+                    yield from self._hop(step, rows)
+                case Close():
+                    yield from self._close(step, rows)
+                case Check():
+                    held = self.evaluator.test_all(step.conditions, rows)
+                    yield rows.take(held).keep(step.keep)
+                case Negate():
+                    yield rows.take(~self._matched(step, rows)).keep(step.keep)
+
+    def _start(self, step: Start, rows: Rows) -> Iterator[Rows]:
+        if step.equal is not None:
+            yield from self._start_equal(step, step.equal, rows)
+            return
+        found = self.candidates[step.variable].handles()
+        if rows.count == 1 and not rows.columns:
+            columns = {step.variable: found} if step.variable in step.keep else {}
+            yield from Rows(columns, len(found)).chunks()
+            return
+        block = max(1, CHUNK // max(len(found), 1))
+        for part in rows.keep(step.keep).chunks(block):
+            for start in range(0, len(found), CHUNK):
+                some = found[start : start + CHUNK]
+                crossed = part.take(np.repeat(np.arange(part.count), len(some)))
+                if step.variable in step.keep:
+                    crossed = crossed.add(**{step.variable: np.tile(some, part.count)})
+                yield crossed
+
+    def _start_equal(
+        self, step: Start, equal: tuple[PropertyRef, PropertyRef], rows: Rows
+    ) -> Iterator[Rows]:
+        own, other = equal
+        first = own not in self._joined
+        if first:
+            self._joined[own] = self.candidates[step.variable].handles()
+        handles, given = self._joined[own], rows[other.variable]
+        kept, index = rows.keep(step.keep), self._by_value.get(own)
+        if first and len(given) < len(handles):
+            # The first few rows are looked for by the many; if more come, it pays to turn round.
+            found = ValueIndex(self._entities(other), other.property, given)
+            starts, counts = found.find(self._entities(own), own.property, handles)
+            for start, stop in split_by_sum(counts, CHUNK):
+                some = counts[start:stop]
+                part = kept.take(found.places[spread(starts[start:stop], some)])
+                yield self._started(step, part, np.repeat(handles[start:stop], some))
+            return
+        if index is None:
+            index = ValueIndex(self._entities(own), own.property, handles)
+            self._by_value[own] = index
+        starts, counts = index.find(self._entities(other), other.property, given)
+        for start, stop in split_by_sum(counts, CHUNK):
+            some = counts[start:stop]
+            entries = index.places[spread(starts[start:stop], some)]
+            part = kept.slice(start, stop).take(repeated(some))
+            yield self._started(step, part, handles[entries])
+
+    def _started(self, step: Start, part: Rows, handles: Handles) -> Rows:
+        columns = {step.variable: handles} if step.variable in step.keep else {}
+        return Rows({**part.columns, **columns}, len(handles))
+
+    def _entities(self, ref: PropertyRef) -> EntitySet:
+        return self.view.entities(self.evaluator.variables[ref.variable])
+
+    def _hop(self, step: Hop, rows: Rows) -> Iterator[Rows]:
+        expand = step.expand
+        if expand.min_hops > expand.max_hops:
+            return
+        if expand.max_hops > 1:
+            yield from self._search(step, rows)
+            return
+        csr = self.view.neighbours(expand.edge_type, step.way, bag=expand.edge is not None)
+        kept = rows.keep(step.keep)
+        origins = rows[step.origin]
+        for start, stop in split_by_sum(csr.degree(origins), CHUNK):
+            yield from self._one_hop(
+                step,
+                csr,
+                origins[start:stop],
+                kept.slice(start, stop) if stop - start < rows.count else kept,
+            )
+
+    def _one_hop(self, step: Hop, csr: Neighbours, origins: Handles, kept: Rows) -> Iterator[Rows]:
+        edge = step.expand.edge
+        new: dict[str, Handles] = {}
+        found = self.candidates[step.variable]
+        if not found.tests and not {step.variable, edge} & step.keep:
+            # Nobody asks where the edges lead, only how many there are.
+            counts = csr.degree(origins)
+            columns = kept.take(repeated(counts)).columns if kept.columns else {}
+            yield Rows(columns, int(counts.sum()))
+            return
+        if edge is not None and edge in step.keep:
+            entries, counts = csr.entries(origins)
+            assert csr.edges is not None
+            targets = csr.targets[entries]
+            new[edge] = csr.edges[entries]
+        else:
+            targets, counts = csr.expand(origins)
+        owners = repeated(counts) if kept.columns else None
+        if found.tests:
+            passed = found.test(targets)
+            targets = targets[passed]
+            new = {name: column[passed] for name, column in new.items()}
+            owners = None if owners is None else owners[passed]
+        if step.variable in step.keep:
+            new[step.variable] = targets
+        columns = {} if owners is None else kept.take(owners).columns
+        if len(targets):
+            yield Rows({**columns, **new}, len(targets))
+
+    def _search(self, step: Hop, rows: Rows) -> Iterator[Rows]:
+        kept = rows.keep(step.keep)
+        sources, which = np.unique(rows[step.origin], return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        ordered = which[order]
+        for reached in self._reached(step.expand, step.origin, sources):
+            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+            yield from self._search_rows(step, kept.take(some), which[some], reached)
+
+    def _search_rows(
+        self, step: Hop, part: Rows, which: AnyArray, reached: Reached
+    ) -> Iterator[Rows]:
+        owners, nodes = reached.owners - reached.start, reached.nodes
+        found = self.candidates[step.variable]
+        if found.tests:
+            passed = found.test(nodes)
+            owners, nodes = owners[passed], nodes[passed]
+        nodes = nodes[np.argsort(owners, kind="stable")]
+        counts = np.bincount(owners, minlength=reached.stop - reached.start)
+        starts = np.cumsum(counts) - counts
+        which = which - reached.start
+        for start, stop in split_by_sum(counts[which], CHUNK):
+            some = which[start:stop]
+            entries = spread(starts[some], counts[some])
+            if not len(entries):
+                continue
+            columns = part.slice(start, stop).take(repeated(counts[some])).columns
+            if step.variable in step.keep:
+                columns = {**columns, step.variable: nodes[entries]}
+            yield Rows(columns, len(entries))
+
+    def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
+        back = origin != expand.left
+        way = expand.direction
+        if way != "undirected" and back:
+            way = "reverse"
+        csr = self.view.neighbours(expand.edge_type, way, bag=False)
+        return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
+
+    def _close(self, step: Close, rows: Rows) -> Iterator[Rows]:
+        expand = step.expand
+        left, right = rows[step.origin], rows[step.variable]
+        kept = rows.keep(step.keep)
+        if expand.min_hops > expand.max_hops:
+            return
+        if expand.max_hops > 1:
+            yield kept.take(self._within(expand, left, right))
+            return
+        way = step.way
+        if not _ascending(left) and _ascending(right):
+            # Looking up in the order of the adjacency is several times faster.
+            way, left, right = BACK[way], right, left
+        csr = self.view.neighbours(expand.edge_type, way, bag=expand.edge is not None)
+        starts, stops = csr.between(left, right)
+        if expand.edge is None:
+            yield kept.take(stops > starts)
+            return
+        assert csr.edges is not None
+        counts = stops - starts
+        for start, stop in split_by_sum(counts, CHUNK):
+            some = counts[start:stop]
+            entries = spread(starts[start:stop], some)
+            if not len(entries):
+                continue
+            columns = kept.slice(start, stop).take(repeated(some)).columns
+            if expand.edge in step.keep:
+                columns = {**columns, expand.edge: csr.edges[entries]}
+            yield Rows(columns, len(entries))
+
+    def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
+        sources, which = np.unique(left, return_inverse=True)
+        held = np.zeros(len(left), np.bool_)
+        order = np.argsort(which, kind="stable")
+        ordered = which[order]
+        for reached in self._reached(expand, expand.left, sources):
+            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+            pairs = reached.owners << 32 | reached.nodes
+            held[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
+        return held
+
+    def _matched(self, step: Negate, rows: Rows) -> Mask:
+        inner = self._inner.get(id(step))
+        if inner is None:
+            inner = self._inner[id(step)] = Matcher(
+                scoped(self.evaluator, step.plan.variables), step.plan
+            )
+        given = rows.keep(step.correlated)
+        if len(given.columns) == 1:
+            ((name, column),) = given.columns.items()
+            distinct, which = np.unique(column, return_inverse=True)
+            given = Rows({name: distinct}, len(distinct))
+        else:
+            stacked = np.stack([c.astype(np.int64) for c in given.columns.values()], axis=1)
+            tuples, which = np.unique(stacked, axis=0, return_inverse=True)
+            given = Rows({n: tuples[:, i] for i, n in enumerate(given.columns)}, len(tuples))
+        return inner.exists(given)[which.reshape(-1)]
+
+
+def _ascending(handles: Handles) -> bool:
+    return bool((handles[1:] >= handles[:-1]).all())
+
+
+def split_by_sum(counts: AnyArray, limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows whose counts add up to about the limit, one row at least."""
+    total = int(counts.sum())
+    if total <= limit:
+        if total:
+            yield 0, len(counts)
+        return
+    ends = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + limit, "right")))
+        yield start, stop
+        start = stop
+
+
+def repeated(counts: AnyArray) -> AnyArray:
+    """0 as often as the first count says, then 1, …"""
+    return np.repeat(np.arange(len(counts), dtype=index_dtype(len(counts))), counts)

@@ -1,0 +1,230 @@
+"""Runs a compiled read: match, then group or rank, order, limit and project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput
+from omnigraph.exec.evaluate.evaluator import Evaluator
+from omnigraph.exec.evaluate.ranking_scores import Scores, scoped
+from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_places
+from omnigraph.exec.graph.bindings import CHUNK, Rows
+from omnigraph.exec.graph.exec_context import ExecContext
+from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.index_view import ProbedView, TooWide
+from omnigraph.exec.plan.access_path import choose_route, probed_tables
+from omnigraph.exec.plan.match_plan import MatchPlan, Start, plan_match, variables_of
+from omnigraph.exec.plan.pattern_tree import PatternTree, tree_of
+from omnigraph.exec.run.aggregate import Grouper
+from omnigraph.exec.run.external_sort import first_rows, in_order
+from omnigraph.exec.run.factorized_aggregate import Walks
+from omnigraph.exec.run.matcher import Matcher
+from omnigraph.exec.run.query_result import QueryResult
+from omnigraph.exec.run.ranking import Ranker
+from omnigraph.query.compile import CompiledQuery
+from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, ranked_variable
+from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
+from omnigraph.query.logical.result_schema import result_schema
+from omnigraph.query.params import coerce_params
+from omnigraph.storage.refs.snapshot import Snapshot
+
+MANY_ROWS = 20_000
+"""From about this many matches on, aggregates are pushed along the pattern where that works."""
+ONE_HOP = 10
+"""How many times as many, where one hop leads from nodes that a condition selects."""
+
+
+def run_read(
+    snapshot: Snapshot,
+    query: CompiledQuery,
+    params: Mapping[str, Any] | None,
+    *,
+    context: ExecContext,
+) -> QueryResult:
+    """The rows of a read at a snapshot. Parameters are checked at once, rows come when asked for.
+
+    `params` are JSON values by name, as section 2 takes them.
+    """
+    plan = query.ir
+    if not isinstance(plan, ReadPlan):
+        raise InvalidInput(
+            f"{query.name} changes the graph and cannot run as a read",
+            hint="Send it to the mutation entry point.",
+        )
+    values = coerce_params(query, params)
+    schema: pa.Schema = context.planned(plan, "schema", lambda: result_schema(plan))
+    now = datetime.now(UTC)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        return _routed(View(snapshot, context), plan, values, now, schema)
+
+    return QueryResult(schema, snapshot.commit, query.name, snapshot.branch, batches)
+
+
+def _routed(
+    view: View, plan: ReadPlan, values: Mapping[str, Any], now: datetime, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    steps = match_plan(view, plan)
+    route = choose_route(view, plan, steps)
+    if route.way == "csr":
+        return batches_of(Evaluator(view, values, now), plan, schema)
+    probed = ProbedView(view.snapshot, view.context, route.limit)
+    found = batches_of(Evaluator(probed, values, now), plan, schema)
+    if route.limit is None:
+        return found
+    try:
+        whole = list(found)
+    except TooWide:
+        return batches_of(Evaluator(view, values, now), plan, schema)
+    for table in probed_tables(view, steps):
+        view.context.count_probed_read(table.version)
+    return iter(whole)
+
+
+def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The result of a read, evaluated over one view."""
+    evaluator = scoped(evaluator, plan.pattern.variables)
+    evaluator.view.numbered = _follows_edges(plan.pattern)
+    if plan.group_by is not None:
+        return _aggregated(evaluator, plan, schema)
+    return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
+
+
+def _follows_edges(pattern: Pattern) -> bool:
+    inner = (negation.pattern for negation in pattern.negations)
+    return bool(pattern.expands) or any(map(_follows_edges, inner))
+
+
+def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
+    """How the pattern is matched; made once for a state of the graph."""
+
+    def make() -> MatchPlan:
+        return plan_match(view, plan.pattern, needed_variables(plan))
+
+    found: MatchPlan = view.context.planned(plan, view.snapshot.commit, make)
+    return found
+
+
+def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
+    """The pattern as a tree, where matches need not be made one by one."""
+    found: PatternTree | None = view.context.planned(
+        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
+    )
+    return found
+
+
+def sums_along(view: View, plan: ReadPlan) -> PatternTree | None:
+    """The same, if there are so many matches that making none of them pays."""
+    match = match_plan(view, plan)
+    many = MANY_ROWS
+    start = match.steps[0] if len(match.steps) == 2 else None
+    if isinstance(start, Start) and match.tests.get(start.variable):
+        many *= ONE_HOP  # from few nodes: there is nothing to sum up along the way
+    return pattern_tree(view, plan) if match.rows > many else None
+
+
+def needed_variables(plan: ReadPlan) -> frozenset[str]:
+    """The variables the result depends on once the match is done."""
+    found = frozenset().union(*(used(column.expr) for column in plan.columns))
+    for key in plan.order:
+        if not isinstance(key.by, int):
+            found |= used(key.by)
+    if plan.rank is not None:
+        found |= {ranked_variable(plan.rank)}
+    if plan.order or plan.rank is not None:
+        found |= set(plan.tie_break)
+    return found
+
+
+def used(expr: Expr) -> frozenset[str]:
+    """The variables whose values an expression needs; counting nodes is counting rows."""
+    if isinstance(expr, Aggregate):
+        return frozenset() if isinstance(expr.argument, NodeRef) else variables_of(expr.argument)
+    return variables_of(expr)
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
+    rows = Matcher(evaluator, match_plan(evaluator.view, plan)).run()
+    if not plan.order and plan.rank is None:
+        return rows if plan.limit is None else first_rows(rows, plan.limit)
+    keys = []
+    for key in plan.order:
+        expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
+        keys.append(SortKey(_column_of(evaluator, expr), key.descending))
+    if plan.rank is not None:
+        assert isinstance(evaluator.scores, Scores)
+        ranker = Ranker(evaluator, plan, keys, evaluator.scores)
+        for part in rows:
+            ranker.add(part)
+        return ranker.finish().chunks()
+    ties = [
+        (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
+    ]
+    return in_order(rows, keys, ties, plan.limit)
+
+
+def _column_of(evaluator: Evaluator, expr: Expr) -> Any:  # noqa: ANN401
+    return lambda rows: evaluator.column(expr, rows)
+
+
+def _projected(
+    evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema, rows: Iterator[Rows]
+) -> Iterator[pa.RecordBatch]:
+    for part in rows:
+        if part.count:
+            columns = [evaluator.column(column.expr, part) for column in plan.columns]
+            yield batch_of(columns, schema)
+
+
+def batch_of(columns: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Columns as a batch of exactly the schema."""
+    typed = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(typed, schema=schema)
+
+
+# --------------------------------------------------------------------------- groups
+
+
+def _aggregated(
+    evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    columns = _groups(evaluator, plan)
+    rows = len(columns[0])
+    if plan.order or plan.limit is not None:
+        columns = _ordered_groups(plan, columns, rows)
+    whole = batch_of(columns, schema)
+    for start in range(0, whole.num_rows, CHUNK):
+        yield whole.slice(start, CHUNK)
+
+
+def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
+    steps, tree = match_plan(evaluator.view, plan), sums_along(evaluator.view, plan)
+    if tree is not None and not isinstance(evaluator.view, ProbedView):
+        return Walks(evaluator, plan, tree, steps).columns()
+    grouper = Grouper(evaluator, plan)
+    for rows in Matcher(evaluator, steps).run():
+        if rows.count:
+            grouper.add(rows)
+    return grouper.finish()
+
+
+def _ordered_groups(plan: ReadPlan, columns: list[pa.Array], rows: int) -> list[pa.Array]:
+    assert plan.group_by is not None
+    keys = []
+    for key in plan.order:
+        assert isinstance(key.by, int)
+        keys.append((columns[key.by], key.descending))
+    # Group keys make the order total; they are not the subject of a limit on their own.
+    keys += [(columns[i], False) for i in plan.group_by if plan.order]
+    places = sorted_places(keys, (), rows, plan.limit)
+    return [column.take(pa.array(places)) for column in columns]

@@ -1,0 +1,191 @@
+"""Opening what holds columns: Parquet, CSV and Arrow files, and Arrow data in memory."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from omnigraph.errors import InvalidInput, LoadError, NotFound
+from omnigraph.loading.line_framing import MIB
+from omnigraph.loading.typed_batch import EntityType, row_width
+from omnigraph.schema.model.arrow_schema import table_schema
+
+Format = Literal["parquet", "csv", "arrow"]
+
+SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_BATCH_BYTES = 32 * MIB
+_CSV_BLOCK = 4 * MIB
+_ARROW_FILE_MAGIC = b"ARROW1"
+
+# In the words of Arrow's CSV reader; the header is row 1.
+_CSV_ROW = re.compile(r"Row #(\d+): ")
+_CSV_CELL = re.compile(
+    r"CSV column #(\d+): .*?conversion error to \w+: (invalid value '(.*)'.*)", re.S
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The column names of an input and its batches. In a CSV, lists and blobs are text."""
+
+    names: list[str]
+    batches: Iterator[pa.RecordBatch]
+    csv: bool = False
+
+
+def open_source(source: Any, type_: EntityType, format: Format | None = None) -> Source:  # noqa: ANN401
+    """The source, opened. Batches have a bounded number of rows."""
+    rows = max(256, min(64 * 1024, _BATCH_BYTES // row_width(table_schema(type_))))
+    if isinstance(source, str | Path):
+        return _open_file(Path(source), type_, format, rows)
+    reader = _reader(source)
+    return Source(reader.schema.names, _cut(reader, rows))
+
+
+def _reader(source: Any) -> Any:  # noqa: ANN401
+    """Something with a schema that iterates over batches."""
+    if isinstance(source, pa.RecordBatchReader):
+        return source
+    if hasattr(source, "__arrow_c_stream__"):  # tables, data frames, relations
+        return pa.RecordBatchReader.from_stream(source)
+    if isinstance(source, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(source.schema, [source])
+    if hasattr(source, "to_reader"):  # a dataset's scanner
+        return source.to_reader()
+    if hasattr(source, "to_batches"):  # a dataset
+        return pa.RecordBatchReader.from_batches(source.schema, iter(source.to_batches()))
+    raise InvalidInput(
+        f"columns cannot be read from a {type(source).__name__}",
+        hint="Give a path, an Arrow table or reader, or a data frame; rows of Python go to "
+        "`transaction`.",
+    )
+
+
+def _cut(batches: Any, rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
+    for batch in batches:
+        for low in range(0, batch.num_rows, rows):
+            yield batch.slice(low, rows)
+
+
+# --------------------------------------------------------------------------- files
+
+
+def _open_file(path: Path, type_: EntityType, format_: Format | None, rows: int) -> Source:
+    format_ = format_ or SUFFIXES.get(path.suffix.lower())
+    if format_ not in ("parquet", "csv", "arrow"):
+        known = ", ".join(SUFFIXES)
+        raise InvalidInput(
+            f"the format of {path.name} is not known from its name",
+            hint=f"Give the format, or use one of the suffixes {known}.",
+        )
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}")
+    with _readable(path, format_, type_, []):
+        if format_ == "csv":
+            return _open_csv(path, type_, rows)
+        if format_ == "parquet":
+            return _open_parquet(path, type_, rows)
+        return _open_arrow(path, type_, rows)
+
+
+def _open_parquet(path: Path, type_: EntityType, rows: int) -> Source:
+    file = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=MIB)
+    batches = file.iter_batches(batch_size=rows, use_threads=False)
+    return Source(file.schema_arrow.names, _guarded(batches, path, "parquet", type_, []))
+
+
+def _open_arrow(path: Path, type_: EntityType, rows: int) -> Source:
+    data = pa.memory_map(str(path))
+    is_file = data.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
+    data.seek(0)
+    if not is_file:
+        stream = pa.ipc.open_stream(data)
+        return Source(stream.schema.names, _guarded(_cut(stream, rows), path, "arrow", type_, []))
+    file = pa.ipc.open_file(data)
+    batches = (file.get_batch(i) for i in range(file.num_record_batches))
+    return Source(file.schema.names, _guarded(_cut(batches, rows), path, "arrow", type_, []))
+
+
+def _open_csv(path: Path, type_: EntityType, rows: int) -> Source:
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        names = next(csv.reader(text), [])
+    if not names:
+        return Source([], iter(()), csv=True)
+    texts = dict.fromkeys(("id", "src", "dst", "from", "to"), pa.utf8())
+    kinds = {field.name: _csv_type(field.type) for field in table_schema(type_)}
+    with _readable(path, "csv", type_, names):
+        reader = pa.csv.open_csv(
+            path,
+            pa.csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK),
+            pa.csv.ParseOptions(newlines_in_values=True),
+            pa.csv.ConvertOptions(
+                column_types=texts | kinds,
+                # An empty cell is null; a quoted one is the empty text.
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                true_values=["true", "True", "TRUE"],
+                false_values=["false", "False", "FALSE"],
+            ),
+        )
+    return Source(names, _guarded(_cut(reader, rows), path, "csv", type_, names), csv=True)
+
+
+def _csv_type(type_: pa.DataType) -> pa.DataType:
+    simple = pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)
+    return type_ if simple else pa.utf8()
+
+
+def _guarded(
+    batches: Any,  # noqa: ANN401
+    path: Path,
+    format_: Format,
+    type_: EntityType,
+    names: list[str],
+) -> Iterator[pa.RecordBatch]:
+    with _readable(path, format_, type_, names):
+        for batch in batches:
+            # A file may say anything: offsets that point elsewhere, text that is not UTF-8.
+            batch.validate(full=True)
+            yield batch
+
+
+@contextmanager
+def _readable(path: Path, format_: Format, type_: EntityType, names: list[str]) -> Iterator[None]:
+    """Turn what a reader of files says into a LoadError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _unreadable(str(error), path, format_, type_, names) from error
+
+
+def _unreadable(
+    words: str, path: Path, format_: Format, type_: EntityType, names: list[str]
+) -> LoadError:
+    row = _CSV_ROW.search(words)
+    line = int(row[1]) - 1 if row else None
+    cell = _CSV_CELL.search(words)
+    if cell is None or int(cell[1]) >= len(names):
+        where = f"row {line}: " if line else ""
+        message = f"{where}{path.name} cannot be read as {format_}: {words}"
+        return LoadError("invalid_json", message, line=line, type_name=type_.name)
+    name = names[int(cell[1])]
+    code = "value_range" if re.fullmatch(r"-?[0-9]+", cell[3]) else "value_type"
+    message = f"row {line}: {type_.name}.{name}: {cell[2]}"
+    return LoadError(code, message, line=line, type_name=type_.name, field=name)

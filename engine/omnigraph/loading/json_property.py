@@ -1,0 +1,182 @@
+"""The exact rules for one JSON value of a property (section 3), and the words when it is wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from base64 import b64encode
+from binascii import Error as BadBase64
+from binascii import a2b_base64
+from typing import Any
+
+from omnigraph.common.json_values import BLOB_PREFIX
+from omnigraph.schema.model.default_values import parse_date, parse_datetime
+from omnigraph.schema.model.property_types import (
+    FLOATS,
+    INTEGERS,
+    PropertyType,
+    Scalar,
+    scalar_type,
+)
+
+INTEGER_RANGES = {
+    Scalar.I32: (-(2**31), 2**31 - 1),
+    Scalar.I64: (-(2**63), 2**63 - 1),
+    Scalar.U32: (0, 2**32 - 1),
+    Scalar.U64: (0, 2**64 - 1),
+    Scalar.DATE: (-(2**31), 2**31 - 1),
+    Scalar.DATETIME: (-(2**63), 2**63 - 1),
+}
+
+_DATE_SHAPE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+# What datetime.fromisoformat reads, without its freedom in the separator and without hour 24,
+# which only newer Pythons read.
+_MOMENT_SHAPE = re.compile(
+    r"\d{4}[\dW-]*(?:[T ](?!24)\d{2}[\d:]*(?:[.,]\d+)?(?:Z|[+-]\d{2}[\d:]*(?:[.,]\d+)?)?)?",
+    re.ASCII,
+)
+
+
+class Wrong(Exception):
+    """A value that a property does not take: the `load_error` code and the reason in words."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        self.code = code
+        self.reason = reason
+        super().__init__(reason)
+
+
+def check_value(value: Any, type_: PropertyType) -> None:  # noqa: ANN401
+    """Raise `Wrong` unless the JSON value is one of the type. Null is the caller's question."""
+    if type_.is_list:
+        _check_list(value, type_)
+    elif type_.is_vector:
+        _check_vector(value, type_)
+    elif type_.is_blob:
+        blob_bytes(value)
+    else:
+        _check_scalar(value, type_.scalar)
+
+
+def _check_list(value: object, type_: PropertyType) -> None:
+    if not isinstance(value, list):
+        raise Wrong("value_type", f"an array is needed, not {show(value)}")
+    element = scalar_type(type_.scalar)
+    for position, item in enumerate(value):
+        try:
+            check_value(item, element)
+        except Wrong as wrong:
+            raise Wrong(wrong.code, f"element {position}: {wrong.reason}") from None
+
+
+def _check_vector(value: object, type_: PropertyType) -> None:
+    if not isinstance(value, list):
+        raise Wrong("value_type", f"an array of numbers is needed, not {show(value)}")
+    if len(value) != type_.dimension:
+        raise Wrong("vector_dim", f"{type_.dimension} numbers are needed, not {len(value)}")
+    for position, item in enumerate(value):
+        try:
+            _check_scalar(item, Scalar.F32)
+        except Wrong as wrong:
+            raise Wrong("vector_element", f"element {position}: {wrong.reason}") from None
+
+
+def _check_scalar(value: Any, scalar: Scalar) -> None:  # noqa: ANN401
+    match scalar:
+        case Scalar.STRING:
+            _need(isinstance(value, str), "a string", value)
+        case Scalar.BOOL:
+            _need(isinstance(value, bool), "true or false", value)
+        case Scalar.DATE if isinstance(value, str):
+            date_days(value)
+        case Scalar.DATETIME if isinstance(value, str):
+            moment_micros(value)
+        case _ if scalar in FLOATS:
+            _need(_is_number(value), "a number", value)
+            _check_float(value, scalar)
+        case _:
+            words = "an integer" if scalar in INTEGERS else f"a {scalar} text or an integer"
+            _need(_is_number(value) and isinstance(value, int), words, value)
+            low, high = INTEGER_RANGES[scalar]
+            if not low <= value <= high:
+                raise Wrong("value_range", f"{show(value)} does not fit {scalar}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _need(fits: bool, words: str, value: object) -> None:
+    if not fits:
+        raise Wrong("value_type", f"{words} is needed, not {show(value)}")
+
+
+def _check_float(value: float, scalar: Scalar) -> None:
+    try:
+        number = float(value)
+        if scalar is Scalar.F32:
+            struct.pack("<f", number)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Wrong("value_range", f"{show(value)} does not fit {scalar}")
+
+
+def date_days(text: str) -> int:
+    """Days since 1970-01-01 of `YYYY-MM-DD`."""
+    if not _DATE_SHAPE.fullmatch(text):
+        raise Wrong("value_type", f"{show(text)} is not a date like 2024-01-31")
+    try:
+        return parse_date(text)
+    except ValueError as error:
+        raise Wrong("value_range", str(error)) from None
+
+
+def moment_micros(text: str) -> int:
+    """Microseconds since the epoch of an ISO 8601 time; UTC when it names no zone."""
+    if not _MOMENT_SHAPE.fullmatch(text):
+        raise Wrong("value_type", f"{show(text)} is not an ISO 8601 time like 2024-01-31T12:00:00Z")
+    try:
+        return parse_datetime(text)
+    except ValueError as error:
+        raise Wrong("value_range", str(error)) from None
+
+
+def blob_bytes(value: object) -> bytes:
+    """The bytes of `base64:<standard base64>`; the text must be the one way to write them."""
+    _need(isinstance(value, str), f'a string "{BLOB_PREFIX}…"', value)
+    text = str(value)
+    if not text.startswith(BLOB_PREFIX):
+        raise Wrong(
+            "blob_input", f'{show(text)} is not "{BLOB_PREFIX}…"; URIs are not allowed here'
+        )
+    try:
+        payload = text[len(BLOB_PREFIX) :].encode("ascii")
+        data = a2b_base64(payload)
+    except (BadBase64, UnicodeEncodeError):
+        data = payload = b"?"
+    if b64encode(data) != payload:
+        raise Wrong("blob_input", f"{show(text)} is not standard base64 with padding")
+    return data
+
+
+def show(value: object) -> str:
+    """A JSON value in an error message: its kind and, when short, its text."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "an object"
+        case list():
+            return "an array"
+        case str():
+            return f"the string {_short(repr(value))}"
+        case _:
+            return _short(str(value))
+
+
+def _short(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

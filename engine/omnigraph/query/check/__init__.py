@@ -1,0 +1,1 @@
+"""A syntax tree and a catalog to a checked query: every name resolved, every rule held."""

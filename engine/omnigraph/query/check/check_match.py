@@ -1,0 +1,227 @@
+"""The clauses of a match, read from left to right: types, directions, scopes (section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omnigraph.errors import NotFound, QueryTypeError, did_you_mean
+from omnigraph.query.check.check_expressions import check_filter, check_text_clause
+from omnigraph.query.check.check_values import binding_predicate
+from omnigraph.query.check.checked_query import CheckedMatch, CheckedTraversal
+from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.logical.expressions import Condition
+from omnigraph.query.logical.logical_plan import Direction
+from omnigraph.query.syntax.tree import (
+    ANONYMOUS,
+    BindingTree,
+    ClauseTree,
+    FilterTree,
+    NegationTree,
+    TextTree,
+    TraversalTree,
+    VariableTree,
+)
+from omnigraph.schema.model.catalog import EdgeType
+
+
+@dataclass
+class _Parts:
+    """What the clauses read so far amount to."""
+
+    predicates: list[tuple[str, Condition]] = field(default_factory=list)
+    traversals: list[CheckedTraversal] = field(default_factory=list)
+    filters: list[Condition] = field(default_factory=list)
+    negations: list[CheckedMatch] = field(default_factory=list)
+
+
+def check_match(scope: Scope, clauses: tuple[ClauseTree, ...]) -> CheckedMatch:
+    """Check a block of clauses; afterwards the scope knows every variable the block binds."""
+    parts = _Parts()
+    for clause in clauses:
+        match clause:
+            case BindingTree():
+                parts.predicates += _binding(scope, clause)
+            case TraversalTree():
+                parts.traversals.append(_traversal(scope, clause))
+            case FilterTree():
+                parts.filters.append(check_filter(scope, clause))
+            case TextTree():
+                parts.filters.append(check_text_clause(scope, clause))
+            case NegationTree():
+                parts.negations.append(_negation(scope, clause))
+    return CheckedMatch(
+        variables=dict(scope.own),
+        mentioned=dict(scope.mentioned),
+        predicates=tuple(parts.predicates),
+        traversals=tuple(parts.traversals),
+        filters=tuple(parts.filters),
+        negations=tuple(parts.negations),
+    )
+
+
+# --------------------------------------------------------------------------- bindings
+
+
+def _binding(scope: Scope, tree: BindingTree) -> list[tuple[str, Condition]]:
+    node = scope.catalog.nodes.get(tree.type.text)
+    if node is None:
+        raise _unknown_node(scope, tree)
+    for pair in tree.pairs:
+        if pair.property.text not in node.by_name:
+            close = did_you_mean(pair.property.text, tuple(node.by_name))
+            raise scope.error(
+                "T2",
+                f"{node.name} has no property {pair.property.text!r}{close}",
+                pair.property.span,
+            )
+    name = _bound(scope, tree.variable, node.name)
+    return [
+        (name, binding_predicate(scope, name, pair, node.by_name[pair.property.text]))
+        for pair in tree.pairs
+    ]
+
+
+def _bound(scope: Scope, variable: VariableTree, type_name: str) -> str:
+    info = None if variable.name == ANONYMOUS else scope.find(variable.name)
+    if info is None:
+        return scope.bind_node(variable, type_name)
+    if info.kind == "edge":
+        raise scope.error(
+            "T23",
+            f"`${variable.name}` is an edge {info.type_name} and cannot be a node too",
+            variable.span,
+        )
+    if info.type_name != type_name:
+        raise scope.rebound(variable, info.type_name, type_name)
+    return variable.name
+
+
+def _unknown_node(scope: Scope, tree: BindingTree) -> QueryTypeError:
+    name, catalog = tree.type.text, scope.catalog
+    if name in catalog.interfaces:
+        problem = f"{name} is an interface; bind one of the node types that implement it"
+    else:
+        problem = f"unknown node type {name!r}{did_you_mean(name, tuple(catalog.nodes))}"
+    return scope.error("T1", problem, tree.type.span)
+
+
+# --------------------------------------------------------------------------- traversals
+
+
+def _traversal(scope: Scope, tree: TraversalTree) -> CheckedTraversal:
+    edge = _edge(scope, tree)
+    low, high = _hops(scope, tree)
+    if tree.undirected and edge.src != edge.dst:
+        raise scope.error(
+            "T22",
+            f"`<{tree.edge.text}>` needs an edge between nodes of one type, "
+            f"and {edge.name} goes from {edge.src} to {edge.dst}",
+            tree.edge.span,
+        )
+    binding = _edge_binding(scope, tree)
+    direction = _direction(scope, tree, edge)
+    left_type, right_type = edge.src, edge.dst
+    if direction == "reverse":
+        left_type, right_type = right_type, left_type
+    left = _endpoint(scope, tree.left, left_type, edge)
+    right = _endpoint(scope, tree.right, right_type, edge)
+    name = None if binding is None else scope.bind_edge(binding, edge.name)
+    return CheckedTraversal(left, edge, direction, low, high, right, name)
+
+
+def _edge(scope: Scope, tree: TraversalTree) -> EdgeType:
+    try:
+        return scope.catalog.edge(tree.edge.text)
+    except NotFound:
+        names = {name.lower(): name for name in scope.catalog.edges}
+        close = did_you_mean(tree.edge.text.lower(), tuple(names))
+        raise scope.error("T4", f"unknown edge {tree.edge.text!r}{close}", tree.edge.span) from None
+
+
+def _hops(scope: Scope, tree: TraversalTree) -> tuple[int, int]:
+    bounds = tree.bounds
+    if bounds is None:
+        return 1, 1
+    if bounds.high is None:
+        raise scope.error("T15", "hop bounds need an upper bound, as in `{1,3}`", bounds.span)
+    if bounds.low < 1:
+        raise scope.error("T15", "the lower hop bound is 1 or more", bounds.span)
+    if bounds.high < bounds.low:
+        raise scope.error("T15", "the upper hop bound is below the lower one", bounds.span)
+    return bounds.low, bounds.high
+
+
+def _edge_binding(scope: Scope, tree: TraversalTree) -> VariableTree | None:
+    binding = tree.binding
+    if binding is None or binding.name == ANONYMOUS:
+        return None
+    if tree.bounds is not None:
+        raise scope.error(
+            "T23",
+            f"`${binding.name}` stands for one edge and cannot go with hop bounds",
+            binding.span,
+        )
+    taken = scope.find(binding.name) or scope.reserved.get(binding.name)
+    if taken is not None or binding.name in (tree.left.name, tree.right.name):
+        raise scope.error(
+            "T23", f"`${binding.name}` is taken; an edge needs a name of its own", binding.span
+        )
+    return binding
+
+
+def _direction(scope: Scope, tree: TraversalTree, edge: EdgeType) -> Direction:
+    """Which way the edge runs, from what is known of the left variable, else of the right."""
+    if tree.undirected:
+        return "undirected"
+    left, right = _node_type(scope, tree.left), _node_type(scope, tree.right)
+    if left is not None:
+        return "reverse" if left == edge.dst != edge.src else "forward"
+    if right is not None:
+        return "reverse" if right == edge.src != edge.dst else "forward"
+    return "forward"
+
+
+def _node_type(scope: Scope, variable: VariableTree) -> str | None:
+    info = None if variable.name == ANONYMOUS else scope.find(variable.name)
+    if info is not None and info.kind == "edge":
+        raise scope.error(
+            "T23",
+            f"`${variable.name}` is an edge and cannot be an endpoint of another",
+            variable.span,
+        )
+    return None if info is None else info.type_name
+
+
+def _endpoint(scope: Scope, variable: VariableTree, type_name: str, edge: EdgeType) -> str:
+    known = _node_type(scope, variable)
+    if known is None:
+        return scope.bind_node(variable, type_name)
+    if known != type_name:
+        raise scope.error(
+            "T5",
+            f"`${variable.name}` is a {known}, and this end of "
+            f"{edge.name}: {edge.src} -> {edge.dst} is a {type_name}",
+            variable.span,
+        )
+    return variable.name
+
+
+# --------------------------------------------------------------------------- negations
+
+
+def _negation(scope: Scope, tree: NegationTree) -> CheckedMatch:
+    inner = scope.inner()
+    block = check_match(inner, tree.clauses)
+    if not any(name in inner.outer for name in inner.mentioned):
+        raise scope.error(
+            "T9", "this `not` block mentions no variable that is bound before it", tree.span
+        )
+    for name, info in inner.mentioned.items():
+        if name in inner.outer:
+            scope.mentioned[name] = info
+        elif not info.anonymous:
+            scope.reserve(name, info)
+    for name, uses in inner.reserved.items():
+        if name not in inner.own:
+            scope.reserve(name, *uses)
+    return block

@@ -1,0 +1,43 @@
+"""Tree to checked query: every name resolved against the catalog, every rule of section 9 held."""
+
+from __future__ import annotations
+
+from omnigraph.errors import QueryTypeError
+from omnigraph.query.check.check_match import check_match
+from omnigraph.query.check.check_mutation import check_mutation
+from omnigraph.query.check.check_order import check_order
+from omnigraph.query.check.check_params import check_params
+from omnigraph.query.check.check_return import check_return
+from omnigraph.query.check.checked_query import CheckedQuery, CheckedRead
+from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.syntax.tree import QueryFile, QueryTree, ReadTree
+from omnigraph.schema.model.catalog import Catalog
+
+
+def check(file: QueryFile, query: QueryTree, catalog: Catalog) -> CheckedQuery:
+    """Check one query of a file."""
+    params = check_params(file, query)
+    scope = Scope(file, catalog, params)
+    if isinstance(query.body, ReadTree):
+        return CheckedQuery(query, params, _check_read(scope, query.body))
+    return CheckedQuery(query, params, check_mutation(scope, query.body))
+
+
+def check_distinct(file: QueryFile, query: QueryTree) -> None:
+    """Refuse a query whose name an earlier query of the file has."""
+    first = next(q for q in file.queries if q.name.text == query.name.text)
+    if first is not query:
+        raise QueryTypeError(
+            f"query {query.name.text!r} is declared twice",
+            type_code=None,
+            source=file.source,
+            span=query.name.span,
+            file=file.file,
+        )
+
+
+def _check_read(scope: Scope, tree: ReadTree) -> CheckedRead:
+    match = check_match(scope, tree.clauses)
+    items = check_return(scope, tree.items)
+    rank, keys = check_order(scope, tree, items)
+    return CheckedRead(match, items, rank, keys, tree.limit)

@@ -1,0 +1,163 @@
+"""Search and ranking calls.
+
+Their arguments are expressions again, so the checker of those comes as an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from omnigraph.query.check.check_values import vector_literal
+from omnigraph.query.check.type_compatibility import bare
+from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.logical.expressions import (
+    DEFAULT_FUZZY_DISTANCE,
+    DEFAULT_RRF_K,
+    F64,
+    I64,
+    Aggregate,
+    Bm25,
+    Expr,
+    Literal,
+    Nearest,
+    NodeRef,
+    Param,
+    PropertyRef,
+    Rrf,
+    TextMatch,
+)
+from omnigraph.query.syntax.tree import (
+    Bm25Tree,
+    ExprTree,
+    ListTree,
+    NearestTree,
+    PropertyTree,
+    RrfTree,
+    TextTree,
+)
+
+CheckExpr = Callable[[Scope, ExprTree], Expr]
+
+
+def check_text(scope: Scope, tree: TextTree, check: CheckExpr) -> TextMatch:
+    code = "T20" if tree.kind == "match_text" else "T19"
+    field = _text_field(scope, tree.field, tree.kind, code, check)
+    query = _text_query(scope, tree.query, tree.kind, code, check)
+    if tree.kind != "fuzzy":
+        return TextMatch(tree.kind, field, query)
+    if tree.distance is None:
+        return TextMatch("fuzzy", field, query, Literal(DEFAULT_FUZZY_DISTANCE, I64))
+    distance = check(scope, tree.distance)
+    if not isinstance(distance, Literal | Param) or not distance.type.is_integer:
+        raise scope.error(code, "the distance of fuzzy is a whole number", tree.distance.span)
+    if isinstance(distance, Literal) and isinstance(distance.value, int) and distance.value < 0:
+        raise scope.error(code, "the distance of fuzzy is 0 or more", tree.distance.span)
+    return TextMatch("fuzzy", field, query, distance)
+
+
+def check_bm25(scope: Scope, tree: Bm25Tree, check: CheckExpr) -> Bm25:
+    field = _text_field(scope, tree.field, "bm25", "T20", check)
+    query = _text_query(scope, tree.query, "bm25", "T20", check)
+    if not isinstance(query, Literal | Param):
+        raise scope.error(
+            "T20", "bm25 ranks by one text, a literal or a parameter", tree.query.span
+        )
+    return Bm25(field, query)
+
+
+def check_nearest(scope: Scope, tree: NearestTree, check: CheckExpr) -> Nearest:
+    _refuse_edge(scope, tree.field, "nearest")
+    field = check(scope, tree.field)
+    if not isinstance(field, PropertyRef) or not field.type.is_vector:
+        raise scope.error(
+            "T15", f"nearest needs a Vector property, not a {bare(field.type)}", tree.field.span
+        )
+    query = _vector_query(scope, tree.query, field, check)
+    nullable = field.type.nullable or query.type.nullable
+    return Nearest(field, query, F64.with_nullable(nullable))
+
+
+def check_rrf(scope: Scope, tree: RrfTree, check: CheckExpr) -> Rrf:
+    def arm(part: ExprTree) -> Nearest | Bm25:
+        if isinstance(part, NearestTree):
+            return check_nearest(scope, part, check)
+        if isinstance(part, Bm25Tree):
+            return check_bm25(scope, part, check)
+        raise scope.error("T21", "rrf fuses nearest(…) and bm25(…) only", part.span)
+
+    first, second = arm(tree.first), arm(tree.second)
+    if first.field.variable != second.field.variable:
+        raise scope.error(
+            "T21",
+            f"both arms of rrf must rank the same variable, not `${first.field.variable}` "
+            f"and `${second.field.variable}`",
+            tree.span,
+        )
+    return Rrf(first, second, _fusion_constant(scope, tree.k, check))
+
+
+def _fusion_constant(scope: Scope, tree: ExprTree | None, check: CheckExpr) -> Literal | Param:
+    if tree is None:
+        return Literal(DEFAULT_RRF_K, I64)
+    k = check(scope, tree)
+    if not isinstance(k, Literal | Param) or not k.type.is_integer:
+        raise scope.error("T21", "the k of rrf is a whole number", tree.span)
+    if isinstance(k, Literal) and isinstance(k.value, int) and k.value <= 0:
+        raise scope.error("T21", "the k of rrf is 1 or more", tree.span)
+    return k
+
+
+def _vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, check: CheckExpr) -> Expr:
+    query = vector_literal(scope, tree) if isinstance(tree, ListTree) else None
+    if query is None:
+        return _checked_vector_query(scope, tree, field, check(scope, tree))
+    return _checked_vector_query(scope, tree, field, query)
+
+
+def _checked_vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, query: Expr) -> Expr:
+    # A ranking is one order of entities: what it measures from cannot differ from row to row.
+    fits = isinstance(query, Literal | Param) and (query.type.is_vector or query.type.is_text)
+    if not fits:
+        raise scope.error(
+            "T15",
+            f"nearest searches for a {bare(field.type)} or a String, a literal or a parameter",
+            tree.span,
+        )
+    if query.type.is_vector and query.type.dimension != field.type.dimension:
+        raise scope.error(
+            "T15",
+            f"`{field.property}` is a {bare(field.type)}, the query a {bare(query.type)}",
+            tree.span,
+        )
+    return query
+
+
+def _text_field(
+    scope: Scope, tree: ExprTree, call: str, code: str, check: CheckExpr
+) -> PropertyRef:
+    _refuse_edge(scope, tree, call)
+    field = check(scope, tree)
+    if not isinstance(field, PropertyRef) or not field.type.is_text:
+        raise scope.error(code, f"{call} searches a String property of a node", tree.span)
+    return field
+
+
+def _text_query(scope: Scope, tree: ExprTree, call: str, code: str, check: CheckExpr) -> Expr:
+    query = check(scope, tree)
+    if not _is_value(query) or not query.type.is_text:
+        raise scope.error(code, f"{call} searches for a String", tree.span)
+    return query
+
+
+def _refuse_edge(scope: Scope, tree: ExprTree, call: str) -> None:
+    if not isinstance(tree, PropertyTree):
+        return
+    info = scope.find(tree.variable.name)
+    if info is not None and info.kind == "edge":
+        raise scope.error(
+            "T23", f"{call} searches nodes, and `${tree.variable.name}` is an edge", tree.span
+        )
+
+
+def _is_value(expr: Expr) -> bool:
+    return not isinstance(expr, NodeRef | Aggregate)

@@ -1,0 +1,33 @@
+"""Which types go together (the last paragraph of section 9)."""
+
+from __future__ import annotations
+
+from omnigraph.schema.model.property_types import (
+    FLOATS,
+    INTEGERS,
+    PropertyType,
+    Scalar,
+    scalar_type,
+)
+
+
+def compatible(a: PropertyType, b: PropertyType) -> bool:
+    """Numbers with numbers, else the same kind; null or not plays no part."""
+    if a.is_vector or b.is_vector:
+        return a.is_vector and b.is_vector and a.dimension == b.dimension
+    return a.is_list == b.is_list and same_kind(a.scalar, b.scalar)
+
+
+def same_kind(a: Scalar, b: Scalar) -> bool:
+    numbers = INTEGERS | FLOATS
+    return a is b or (a in numbers and b in numbers)
+
+
+def element(type_: PropertyType) -> PropertyType:
+    """The type of one member of a list."""
+    return scalar_type(type_.scalar)
+
+
+def bare(type_: PropertyType) -> str:
+    """The type's name in a message, where it does not matter whether null is allowed."""
+    return str(type_.with_nullable(False))

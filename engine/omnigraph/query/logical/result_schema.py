@@ -1,0 +1,15 @@
+"""The Arrow schema of a result."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.schema.model.arrow_schema import arrow_type
+
+
+def result_schema(plan: ReadPlan) -> pa.Schema:
+    """One field per column, with the names of section 4, which may repeat."""
+    return pa.schema(
+        [pa.field(c.name, arrow_type(c.type), nullable=c.type.nullable) for c in plan.columns]
+    )

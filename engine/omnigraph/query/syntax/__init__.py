@@ -1,0 +1,4 @@
+"""`.gq` text to a syntax tree that keeps positions.
+
+Promises a typed error that points into the text for any input.
+"""

@@ -1,0 +1,109 @@
+"""Text to tree, or a ParseError that says in words what was expected."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from lark import Lark, Token
+
+from omnigraph.common.grammar import load_parser
+from omnigraph.common.lexical import parsed
+from omnigraph.query.syntax.lexer import QueryLexer
+from omnigraph.query.syntax.tree import QueryFile
+from omnigraph.query.syntax.tree_builder import TreeBuilder
+
+# How each token is called in "expected …"; the order here is the order they are named in.
+_WORDS = {
+    "QUERY": "`query`",
+    "MATCH": "`match`",
+    "RETURN": "`return`",
+    "ORDER": "`order`",
+    "LIMIT": "`limit`",
+    "INSERT": "`insert`",
+    "UPDATE": "`update`",
+    "DELETE": "`delete`",
+    "SET": "`set`",
+    "WHERE": "`where`",
+    "NOT": "`not { … }`",
+    "VAR": "a variable",
+    "UPPER": "a type name",
+    "LOWER": "a name",
+    "STRING": "a string",
+    "FLOAT": "a number",
+    "INT": "a whole number",
+    "BOOL": "a truth value",
+    "LSQB": "a list",
+    "NOW": "a call",
+    "DATE": "a call",
+    "SEARCH": "a call",
+    "NEAREST": "a call",
+    "AGGREGATE": "a call",
+    "CMP": "a comparison",
+    "CONTAINS": "`contains`",
+    "STARTS_WITH": "`starts_with`",
+    "LANGLE": "`<edge>`",
+    "RANGLE": "`>`",
+    "AS": "`as`",
+    "DIRECTION": "`asc` or `desc`",
+    "_LBRACE": "`{`",
+    "_RBRACE": "`}`",
+    "_LPAR": "`(`",
+    "_RPAR": "`)`",
+    "RSQB": "`]`",
+    "_COLON": "`:`",
+    "_DOT": "`.`",
+    "_COMMA": "`,`",
+    "QMARK": "`?`",
+    "AT": "`@description` or `@instruction`",
+}
+_EXPRESSION = {"VAR", "STRING", "FLOAT", "INT", "BOOL", "LSQB", "NOW", "DATE"}
+
+
+def parse(source: str, file: str | None = None) -> QueryFile:
+    """Parse a `.gq` text; `file` only names it in errors."""
+    queries = parsed(_parser(), source, file, _expected, _special)
+    return QueryFile(source, file, queries)
+
+
+@cache
+def _parser() -> Lark:
+    return load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
+
+
+def _special(token: Token, accepts: set[str]) -> str | None:
+    """Better words for the mistakes people make most."""
+    if token in ("and", "or"):
+        return f"there is no `{token}`; clauses that follow each other must all hold"
+    if token == "null":
+        return "there is no `null` literal; leave the property out"
+    if token == "mutation" and "INSERT" in accepts:
+        return "a mutation has no wrapper; write `insert`, `update` or `delete` directly"
+    if token == "(" and "VAR" in accepts:
+        return "parentheses group nothing here; write the clauses one after the other"
+    if token == "=" and "VAR" in accepts:
+        return "equality is written with a single `=`"
+    if token.type in ("CONTAINS", "STARTS_WITH") and accepts == {"CMP"}:
+        return f"`where` takes a comparison, not `{token}`"
+    if token.type == "NOT" and "LANGLE" in accepts:
+        return "`not` cannot name an edge here"
+    if token.type == "LOWER" and accepts == {"UPPER"}:
+        return f"expected a type name, found `{token}`; a type name starts with a capital letter"
+    if token.type == "UPPER" and "LOWER" in accepts:
+        return f"expected {_expected(accepts)}, found `{token}`; a name starts with a small letter"
+    return None
+
+
+def _expected(accepts: set[str]) -> str:
+    kinds = set(accepts)
+    names = []
+    if kinds >= _EXPRESSION:
+        names.append("an expression")
+        kinds -= _EXPRESSION | {"LOWER", "SEARCH", "NEAREST", "AGGREGATE"}
+    names += dict.fromkeys(word for kind, word in _WORDS.items() if kind in kinds)
+    if "a number" in names and "a whole number" in names:
+        names.remove("a whole number")
+    if "$END" in accepts:
+        names.append("the end of the file")
+    if not names:
+        return "nothing more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,326 @@
+"""Grammar rules to the typed tree, while the parser runs.
+
+Each method is named after its rule in `grammar.lark` and gets what the rule's parts became. What a
+grammar cannot say but one literal or header alone decides (escapes, ranges, repeated notes) is
+checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any, TypeVar
+
+from lark import Token, Transformer
+
+from omnigraph.common.lexical import SourceProblem, string_value
+from omnigraph.query.syntax.temporal_literals import parse_date, parse_datetime
+from omnigraph.query.syntax.tree import (
+    AggregateTree,
+    BindingTree,
+    Bm25Tree,
+    BoundsTree,
+    ClauseTree,
+    DeleteTree,
+    ExprTree,
+    FilterTree,
+    IdentTree,
+    InsertTree,
+    ItemTree,
+    KeyTree,
+    ListTree,
+    LiteralTree,
+    MutationTree,
+    Name,
+    NearestTree,
+    NegationTree,
+    NowTree,
+    PairTree,
+    ParamTree,
+    PredicateTree,
+    PropertyTree,
+    QueryTree,
+    ReadTree,
+    RrfTree,
+    Span,
+    TextTree,
+    TraversalTree,
+    TypeForm,
+    TypeTree,
+    UpdateTree,
+    VariableTree,
+)
+from omnigraph.schema.model.property_types import Scalar
+
+# Past this a number is no number anybody means, and Python refuses to read it.
+_MAX_DIGITS = 1000
+_MAX_INTEGER = 2**63 - 1
+
+_NOTES = ("description", "instruction")
+
+Parts = list[Any]
+Tokens = list[Token]
+_Moment = TypeVar("_Moment")
+
+
+class TreeBuilder(Transformer[Token, Any]):
+    """Holds no state, so one parser serves every file and thread."""
+
+    def start(self, parts: list[QueryTree]) -> tuple[QueryTree, ...]:
+        return tuple(parts)
+
+    # ------------------------------------------------------------------ headers
+
+    def query(self, parts: Parts) -> QueryTree:
+        _, name, params, notes, body = parts
+        return QueryTree(
+            _name(name), params, notes.get("description"), notes.get("instruction"), body
+        )
+
+    def params(self, parts: list[ParamTree]) -> tuple[ParamTree, ...]:
+        return tuple(parts)
+
+    def param(self, parts: Parts) -> ParamTree:
+        return ParamTree(_variable(parts[0]), parts[1])
+
+    def type(self, parts: Parts) -> TypeTree:
+        form, word, dimension = parts[0]
+        return TypeTree(form, word, dimension, nullable=len(parts) == 2)
+
+    def word(self, parts: Tokens) -> Name:
+        return _name(parts[0])
+
+    def scalar(self, parts: list[Name]) -> tuple[TypeForm, Name, int | None]:
+        return "scalar", parts[0], None
+
+    def list_of(self, parts: Parts) -> tuple[TypeForm, Name, int | None]:
+        return "list", parts[1], None
+
+    def vector(self, parts: Parts) -> tuple[TypeForm, Name, int | None]:
+        return "vector", parts[0], _count(parts[1])
+
+    def notes(self, parts: list[tuple[Name, str]]) -> dict[str, str]:
+        notes: dict[str, str] = {}
+        for name, text in parts:
+            if name.text in notes:
+                raise SourceProblem(f"`@{name.text}` is given twice", name.span)
+            notes[name.text] = text
+        return notes
+
+    def note(self, parts: Tokens) -> tuple[Name, str]:
+        _, word, text = parts
+        if word not in _NOTES:
+            raise SourceProblem(
+                f"a query takes `@description` and `@instruction`, not `@{word}`", _span(word)
+            )
+        return _name(word), string_value(text)
+
+    # ------------------------------------------------------------------ reads
+
+    def read(self, parts: Parts) -> ReadTree:
+        _, clauses, _, items, keys, limit = parts
+        return ReadTree(clauses, items, keys or (), limit)
+
+    def clauses(self, parts: list[ClauseTree]) -> tuple[ClauseTree, ...]:
+        return tuple(parts)
+
+    def negation(self, parts: Parts) -> NegationTree:
+        return NegationTree(parts[1], _span(parts[0]))
+
+    def binding(self, parts: Parts) -> BindingTree:
+        variable, type_, pairs = parts
+        return BindingTree(_variable(variable), _name(type_), pairs or ())
+
+    def pairs(self, parts: list[PairTree]) -> tuple[PairTree, ...]:
+        return tuple(parts)
+
+    def pair(self, parts: Parts) -> PairTree:
+        return PairTree(_name(parts[0]), parts[1])
+
+    def traversal(self, parts: Parts) -> TraversalTree:
+        left, binding, (edge, undirected), bounds, right = parts
+        return TraversalTree(
+            _variable(left),
+            None if binding is None else _variable(binding),
+            edge,
+            undirected,
+            bounds,
+            _variable(right),
+        )
+
+    def directed(self, parts: Tokens) -> tuple[Name, bool]:
+        return _name(parts[0]), False
+
+    def undirected(self, parts: Tokens) -> tuple[Name, bool]:
+        return _name(parts[1]), True
+
+    def bounds(self, parts: list[Token | None]) -> BoundsTree:
+        low, high = parts
+        assert low is not None, "the grammar demands the lower bound"
+        span = (low.start_pos or 0, (high or low).end_pos or 0)
+        return BoundsTree(_count(low), None if high is None else _count(high), span)
+
+    def filter(self, parts: Parts) -> FilterTree:
+        left, operator, right = parts
+        return FilterTree(left, str(operator), right, _join(left.span, right.span))  # type: ignore[arg-type]
+
+    def items(self, parts: list[ItemTree]) -> tuple[ItemTree, ...]:
+        return tuple(parts)
+
+    def item(self, parts: Parts) -> ItemTree:
+        expr, _, alias = parts
+        return ItemTree(expr, None if alias is None else _name(alias))
+
+    def order(self, parts: Parts) -> tuple[KeyTree, ...]:
+        return tuple(parts[1:])
+
+    def key(self, parts: Parts) -> KeyTree:
+        expr, direction = parts
+        if isinstance(expr, NearestTree) and direction is not None:
+            raise SourceProblem(
+                f"`nearest` always puts the nearest first; remove `{direction}`", _span(direction)
+            )
+        return KeyTree(expr, descending=direction == "desc")
+
+    def limit(self, parts: Tokens) -> int:
+        return _count(parts[1])
+
+    # ------------------------------------------------------------------ expressions
+
+    def now(self, parts: Tokens) -> NowTree:
+        return NowTree(_span(parts[0]))
+
+    def text(self, parts: Parts) -> TextTree:
+        kind, field, query, *rest = parts
+        distance = rest[0] if rest else None
+        span = _call_span(kind, distance or query)
+        return TextTree(str(kind), field, query, distance, span)  # type: ignore[arg-type]
+
+    def nearest(self, parts: Parts) -> NearestTree:
+        call, variable, name, query = parts
+        return NearestTree(self.property([variable, name]), query, _call_span(call, query))
+
+    def bm25(self, parts: Parts) -> Bm25Tree:
+        call, field, query = parts
+        return Bm25Tree(field, query, _call_span(call, query))
+
+    def rrf(self, parts: Parts) -> RrfTree:
+        call, first, second, k = parts
+        return RrfTree(first, second, k, _call_span(call, k or second))
+
+    def aggregate(self, parts: Parts) -> AggregateTree:
+        function, argument = parts
+        return AggregateTree(str(function), argument, _call_span(function, argument))  # type: ignore[arg-type]
+
+    def property(self, parts: Tokens) -> PropertyTree:
+        variable, name = parts
+        return PropertyTree(
+            _variable(variable), _name(name), (variable.start_pos or 0, name.end_pos or 0)
+        )
+
+    def variable(self, parts: Tokens) -> VariableTree:
+        return _variable(parts[0])
+
+    def ident(self, parts: Tokens) -> IdentTree:
+        return IdentTree(str(parts[0]), _span(parts[0]))
+
+    # ------------------------------------------------------------------ literals
+
+    def string(self, parts: Tokens) -> LiteralTree:
+        return LiteralTree(string_value(parts[0]), Scalar.STRING, _span(parts[0]))
+
+    def float(self, parts: Tokens) -> LiteralTree:
+        value = float(parts[0])
+        if not isfinite(value):
+            raise SourceProblem("this number is too large for a 64-bit float", _span(parts[0]))
+        return LiteralTree(value, Scalar.F64, _span(parts[0]))
+
+    def integer(self, parts: Tokens) -> LiteralTree:
+        return LiteralTree(_integer(parts[0]), Scalar.I64, _span(parts[0]))
+
+    def boolean(self, parts: Tokens) -> LiteralTree:
+        return LiteralTree(parts[0] == "true", Scalar.BOOL, _span(parts[0]))
+
+    def array(self, parts: Parts) -> ListTree:
+        opening, *items, closing = parts
+        return ListTree(tuple(items), (opening.start_pos, closing.end_pos))
+
+    def date(self, parts: Tokens) -> LiteralTree:
+        return LiteralTree(_moment(parts[1], parse_date), Scalar.DATE, _join_tokens(parts))
+
+    def datetime(self, parts: Tokens) -> LiteralTree:
+        return LiteralTree(_moment(parts[1], parse_datetime), Scalar.DATETIME, _join_tokens(parts))
+
+    # ------------------------------------------------------------------ mutations
+
+    def mutation(self, parts: Parts) -> MutationTree:
+        return MutationTree(tuple(parts))
+
+    def insert(self, parts: Parts) -> InsertTree:
+        word, type_, sets = parts
+        return InsertTree(_name(type_), sets, _join_tokens([word, type_]))
+
+    def update(self, parts: Parts) -> UpdateTree:
+        word, type_, _, sets, _, where = parts
+        return UpdateTree(_name(type_), sets, where, _join_tokens([word, type_]))
+
+    def delete(self, parts: Parts) -> DeleteTree:
+        word, type_, _, where = parts
+        return DeleteTree(_name(type_), where, _join_tokens([word, type_]))
+
+    def sets(self, parts: list[PairTree]) -> tuple[PairTree, ...]:
+        return tuple(parts)
+
+    def set(self, parts: Parts) -> PairTree:
+        return PairTree(_name(parts[0]), parts[1])
+
+    def predicate(self, parts: Parts) -> PredicateTree:
+        name, operator, value = parts
+        return PredicateTree(_name(name), str(operator), value)  # type: ignore[arg-type]
+
+
+def _span(token: Token) -> Span:
+    return (token.start_pos or 0, token.end_pos or 0)
+
+
+def _join(first: Span, last: Span) -> Span:
+    return (first[0], last[1])
+
+
+def _join_tokens(tokens: Tokens) -> Span:
+    return _join(_span(tokens[0]), _span(tokens[-1]))
+
+
+def _call_span(name: Token, last: ExprTree) -> Span:
+    return _join(_span(name), last.span)
+
+
+def _name(token: Token) -> Name:
+    return Name(str(token), _span(token))
+
+
+def _variable(token: Token) -> VariableTree:
+    return VariableTree(str(token)[1:], _span(token))
+
+
+def _integer(token: Token) -> int:
+    if len(token) > _MAX_DIGITS:
+        raise SourceProblem(f"a number has at most {_MAX_DIGITS} digits", _span(token))
+    value = int(token)
+    if not -_MAX_INTEGER - 1 <= value <= _MAX_INTEGER:
+        raise SourceProblem("this number does not fit a 64-bit integer", _span(token))
+    return value
+
+
+def _count(token: Token) -> int:
+    value = _integer(token)
+    if token.startswith("-"):
+        raise SourceProblem("expected a whole number without a sign", _span(token))
+    return value
+
+
+def _moment(token: Token, parse: Callable[[str], _Moment]) -> _Moment:
+    try:
+        return parse(string_value(token))
+    except ValueError as error:
+        raise SourceProblem(str(error), _span(token)) from None

@@ -1,0 +1,1 @@
+"""A syntax tree to a catalog: names resolved, rules checked, identities assigned."""

@@ -1,0 +1,188 @@
+"""Annotations to what they mean: section 7, and the sugar of section 6.
+
+Reading is checking: what comes out follows every rule that one annotation list alone can break.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.schema.model.catalog import Annotation, Embed, Value
+from omnigraph.schema.syntax.diagnostics import parse_error
+from omnigraph.schema.syntax.tree import (
+    AnnotationTree,
+    Literal,
+    Name,
+    PropertyTree,
+    SchemaTree,
+    Span,
+)
+
+SUGAR = ("key", "unique", "index")
+_BODY_ONLY = ("range", "check")
+
+
+@dataclass(frozen=True)
+class Default:
+    """The argument of `@default`, and where it stands."""
+
+    value: Value
+    bare: bool
+    span: Span
+
+
+@dataclass(frozen=True)
+class PropertyNotes:
+    """What the annotations of one property say; `sugar` maps `key`, `unique`, `index` to spans."""
+
+    sugar: dict[str, Span]
+    description: str | None
+    rename_from: Literal | None
+    embed: Embed | None
+    embed_span: Span
+    default: Default | None
+    others: tuple[Annotation, ...]
+
+
+@dataclass(frozen=True)
+class TypeNotes:
+    """What the annotations of one node or edge type say."""
+
+    description: str | None
+    instruction: str | None
+    rename_from: Literal | None
+    others: tuple[Annotation, ...]
+
+
+def read_property(tree: SchemaTree, prop: PropertyTree) -> PropertyNotes:
+    known = _once(
+        tree, prop.annotations, (*SUGAR, "description", "rename_from", "embed", "default")
+    )
+    for annotation in prop.annotations:
+        name = annotation.name.text
+        if name == "instruction":
+            raise parse_error(
+                tree, "@instruction belongs on a node or an edge; use @description", annotation.span
+            )
+        if name in _BODY_ONLY:
+            raise parse_error(
+                tree, f"@{name} needs arguments, as in {_EXAMPLES[name]}", annotation.span
+            )
+    embed = known.get("embed")
+    return PropertyNotes(
+        {name: known[name].span for name in SUGAR if name in known},
+        _text(tree, known.get("description")),
+        _rename_from(tree, known.get("rename_from")),
+        None if embed is None else _embed(tree, embed),
+        (0, 0) if embed is None else embed.span,
+        _default(tree, known.get("default")),
+        tuple(_plain(a) for a in prop.annotations if a.name.text not in known),
+    )
+
+
+def read_type(tree: SchemaTree, kind: str, annotations: tuple[AnnotationTree, ...]) -> TypeNotes:
+    known = _once(tree, annotations, ("description", "instruction", "rename_from"))
+    for annotation in annotations:
+        name = annotation.name.text
+        if name in (*SUGAR, *_BODY_ONLY, "embed"):
+            raise parse_error(tree, f"@{name} cannot annotate a whole {kind} type", annotation.span)
+        if name == "card" and kind == "edge":
+            raise parse_error(
+                tree, "@card needs bounds, as in `@card(0..1)`, before annotations", annotation.span
+            )
+    return TypeNotes(
+        _text(tree, known.get("description")),
+        _text(tree, known.get("instruction")),
+        _rename_from(tree, known.get("rename_from")),
+        tuple(_plain(a) for a in annotations if a.name.text not in known),
+    )
+
+
+_EXAMPLES = {"range": "`@range(depth, 0..9)`", "check": '`@check(code, "^[A-Z]+$")`'}
+
+
+def _once(
+    tree: SchemaTree, annotations: tuple[AnnotationTree, ...], names: tuple[str, ...]
+) -> dict[str, AnnotationTree]:
+    found: dict[str, AnnotationTree] = {}
+    for annotation in annotations:
+        name = annotation.name.text
+        if name not in names:
+            continue
+        if name in found:
+            raise parse_error(tree, f"@{name} is written twice", annotation.span)
+        found[name] = annotation
+    return found
+
+
+def _single(tree: SchemaTree, annotation: AnnotationTree, what: str) -> Literal | Name:
+    name = annotation.name.text
+    if annotation.keywords:
+        raise parse_error(tree, f"@{name} takes no keywords", annotation.keywords[0][0].span)
+    if annotation.argument is None:
+        raise parse_error(tree, f"@{name} needs {what}", annotation.span)
+    return annotation.argument
+
+
+def _text(tree: SchemaTree, annotation: AnnotationTree | None) -> str | None:
+    if annotation is None:
+        return None
+    argument = _single(tree, annotation, "a text in quotes")
+    if isinstance(argument, Name) or not isinstance(argument.value, str):
+        raise parse_error(tree, f"@{annotation.name.text} needs a text in quotes", argument.span)
+    if not argument.value.strip():
+        raise parse_error(tree, f"@{annotation.name.text} must not be empty", argument.span)
+    return argument.value
+
+
+def _rename_from(tree: SchemaTree, annotation: AnnotationTree | None) -> Literal | None:
+    if annotation is None:
+        return None
+    argument = _single(tree, annotation, "the old name")
+    if isinstance(argument, Name):
+        return Literal(argument.text, argument.span)
+    if not isinstance(argument.value, str) or not argument.value:
+        raise parse_error(tree, "@rename_from needs the old name in quotes", argument.span)
+    return argument
+
+
+def _embed(tree: SchemaTree, annotation: AnnotationTree) -> Embed:
+    if annotation.argument is None:
+        raise parse_error(tree, "@embed needs the String property to embed", annotation.span)
+    argument = annotation.argument
+    source = argument.text if isinstance(argument, Name) else argument.value
+    if not isinstance(source, str) or not source:
+        raise parse_error(tree, "@embed needs the name of a String property", argument.span)
+    model: str | None = None
+    for keyword, value in annotation.keywords:
+        if keyword.text != "model":
+            raise parse_error(
+                tree, f"@embed knows only the keyword model, not {keyword.text}", keyword.span
+            )
+        if model is not None:
+            raise parse_error(tree, "model is given twice", keyword.span)
+        if not isinstance(value.value, str) or not value.value:
+            raise parse_error(tree, "model needs a name in quotes", value.span)
+        model = value.value
+    return Embed(source, model)
+
+
+def _default(tree: SchemaTree, annotation: AnnotationTree | None) -> Default | None:
+    if annotation is None:
+        return None
+    argument = _single(tree, annotation, "a value")
+    if isinstance(argument, Name):
+        return Default(argument.text, True, argument.span)
+    return Default(argument.value, False, argument.span)
+
+
+def _plain(annotation: AnnotationTree) -> Annotation:
+    argument = annotation.argument
+    bare = isinstance(argument, Name)
+    value = None if argument is None else _value(argument)
+    keywords = tuple((name.text, literal.value) for name, literal in annotation.keywords)
+    return Annotation(annotation.name.text, value, keywords, bare)
+
+
+def _value(argument: Literal | Name) -> Value:
+    return argument.text if isinstance(argument, Name) else argument.value

@@ -1,0 +1,185 @@
+"""A `.pg` text to a catalog: parse, check, resolve interfaces, give identities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.schema.compiler.annotations import TypeNotes, read_type
+from omnigraph.schema.compiler.assign_identities import Hints, PropertyId, TypeId, assign_identities
+from omnigraph.schema.compiler.check_declarations import check_names, check_type
+from omnigraph.schema.compiler.interfaces import (
+    Effective,
+    EffectiveProperty,
+    effective_properties,
+    own_properties,
+)
+from omnigraph.schema.model.catalog import Catalog, EdgeType, Interface, NodeType, Property
+from omnigraph.schema.model.constraints import Bound, Cardinality, Check, Index, Key, Range, Unique
+from omnigraph.schema.syntax.parse import parse
+from omnigraph.schema.syntax.tree import (
+    CheckConstraint,
+    EdgeTree,
+    InterfaceTree,
+    Literal,
+    NodeTree,
+    OwnerTree,
+    RangeConstraint,
+    SchemaTree,
+    TupleConstraint,
+)
+
+_NO_IDENTITY = 0
+
+
+def compile_schema(
+    source: str,
+    *,
+    accepted: Catalog | None = None,
+    first_identity: int = 1,
+    file: str | None = None,
+) -> Catalog:
+    """The catalog a text declares.
+
+    With `accepted` the identities of what continues are kept; without, this is a first creation
+    and rename hints are inert. New identities are taken from
+    `max(first_identity, accepted.next_identity)` on.
+    """
+    tree = parse(source, file)
+    check_names(tree)
+    properties = resolve(tree)
+    for owner in tree.owners:
+        check_type(tree, owner, properties[_place(owner)])
+    notes = {_place(owner): _type_notes(tree, owner) for owner in tree.owners}
+    draft = _draft(tree, properties, notes)
+    hints = _hints(properties, notes)
+    return assign_identities(tree, draft, hints, accepted, first_identity)
+
+
+def resolve(tree: SchemaTree) -> dict[TypeId, Effective]:
+    """The effective properties of every declaration."""
+    interfaces = {i.name.text: own_properties(tree, i) for i in tree.interfaces}
+    nodes = {_place(n): effective_properties(tree, n, interfaces) for n in tree.nodes}
+    edges = {_place(e): own_properties(tree, e) for e in tree.edges}
+    return {("interface", name): props for name, props in interfaces.items()} | nodes | edges
+
+
+def _place(owner: OwnerTree) -> TypeId:
+    kinds = {InterfaceTree: "interface", NodeTree: "node", EdgeTree: "edge"}
+    return kinds[type(owner)], owner.name.text
+
+
+def _type_notes(tree: SchemaTree, owner: OwnerTree) -> TypeNotes:
+    if isinstance(owner, InterfaceTree):  # the grammar gives it no annotations
+        return TypeNotes(None, None, None, ())
+    return read_type(tree, _place(owner)[0], owner.annotations)
+
+
+# --------------------------------------------------------------------------- draft
+
+
+def _draft(
+    tree: SchemaTree, properties: dict[TypeId, Effective], notes: dict[TypeId, TypeNotes]
+) -> Catalog:
+    """The catalog before anything has an identity."""
+
+    def common(owner: OwnerTree) -> dict[str, Any]:
+        place = _place(owner)
+        return _common(owner, properties[place], notes[place])
+
+    interfaces = {i.name.text: Interface(**common(i)) for i in tree.interfaces}
+    nodes = {
+        n.name.text: NodeType(**common(n), implements=tuple(sorted(i.text for i in n.implements)))
+        for n in tree.nodes
+    }
+    edges = {
+        e.name.text: EdgeType(
+            **common(e), src=e.src.text, dst=e.dst.text, cardinality=_cardinality(e)
+        )
+        for e in tree.edges
+    }
+    return Catalog(nodes, edges, interfaces)
+
+
+def _common(owner: OwnerTree, properties: Effective, notes: TypeNotes) -> dict[str, Any]:
+    constraints = () if isinstance(owner, InterfaceTree) else owner.constraints
+    tuples: list[tuple[str, tuple[str, ...]]]
+    tuples = [(c.kind, _members(c)) for c in constraints if isinstance(c, TupleConstraint)]
+    # The property form is sugar for the body constraint of one member.
+    tuples += [(kind, (name,)) for name, p in properties.items() for kind in p.notes.sugar]
+    ranges = {_range(c) for c in constraints if isinstance(c, RangeConstraint)}
+    checks = {
+        Check(c.member.text, str(c.pattern.value))
+        for c in constraints
+        if isinstance(c, CheckConstraint)
+    }
+    return {
+        "name": owner.name.text,
+        "identity": _NO_IDENTITY,
+        "properties": tuple(_property(properties[name]) for name in sorted(properties)),
+        "key": next((Key(members) for kind, members in tuples if kind == "key"), None),
+        "uniques": tuple(Unique(members) for kind, members in tuples if kind == "unique"),
+        "indexes": tuple(Index(members) for kind, members in tuples if kind == "index"),
+        "ranges": tuple(sorted(ranges, key=str)),
+        "checks": tuple(sorted(checks, key=str)),
+        "description": notes.description,
+        "instruction": notes.instruction,
+        "annotations": tuple(sorted(notes.others, key=repr)),
+        "rename_from": _hint_text(notes.rename_from),
+    }
+
+
+def _property(prop: EffectiveProperty) -> Property:
+    notes = prop.notes
+    return Property(
+        prop.name,
+        prop.tree.type,
+        _NO_IDENTITY,
+        tuple(sorted(notes.others, key=repr)),
+        notes.description,
+        notes.embed,
+        None if notes.default is None else notes.default.value,
+        _hint_text(notes.rename_from),
+    )
+
+
+def _hint_text(hint: Literal | None) -> str | None:
+    return None if hint is None else str(hint.value)
+
+
+def _members(constraint: TupleConstraint) -> tuple[str, ...]:
+    return tuple(member.text for member in constraint.members)
+
+
+def _range(constraint: RangeConstraint) -> Range:
+    return Range(constraint.member.text, _bound(constraint.lo), _bound(constraint.hi))
+
+
+def _bound(bound: Bound | None) -> Bound | None:
+    # `0` and `0.0` bound the same values, so they are one constraint.
+    if isinstance(bound, float) and bound.is_integer() and abs(bound) < 2**53:
+        return int(bound)
+    return bound
+
+
+def _cardinality(edge: EdgeTree) -> Cardinality:
+    if edge.cardinality is None:
+        return Cardinality()
+    return Cardinality(edge.cardinality.min, edge.cardinality.max)
+
+
+# --------------------------------------------------------------------------- hints
+
+
+def _hints(properties: dict[TypeId, Effective], notes: dict[TypeId, TypeNotes]) -> Hints:
+    on_properties: dict[PropertyId, Literal] = {}
+    weak: set[PropertyId] = set()
+    for (kind, owner), effective in properties.items():
+        for name, prop in effective.items():
+            if prop.notes.rename_from is not None:
+                on_properties[kind, owner, name] = prop.notes.rename_from
+                if prop.injected:
+                    weak.add((kind, owner, name))
+    on_types = {
+        place: note.rename_from for place, note in notes.items() if note.rename_from is not None
+    }
+    return Hints(on_types, on_properties, frozenset(weak))

@@ -1,0 +1,107 @@
+"""Interfaces to effective properties: section 8."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.errors import did_you_mean
+from omnigraph.schema.compiler.annotations import PropertyNotes, read_property
+from omnigraph.schema.syntax.diagnostics import catalog_error
+from omnigraph.schema.syntax.tree import (
+    EdgeTree,
+    InterfaceTree,
+    Name,
+    NodeTree,
+    PropertyTree,
+    SchemaTree,
+)
+
+
+@dataclass(frozen=True)
+class EffectiveProperty:
+    """A property as a type has it; `injected` when an interface brought it."""
+
+    tree: PropertyTree
+    notes: PropertyNotes
+    injected: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.tree.name.text
+
+
+Effective = dict[str, EffectiveProperty]
+
+
+def own_properties(tree: SchemaTree, owner: InterfaceTree | NodeTree | EdgeTree) -> Effective:
+    return {
+        prop.name.text: EffectiveProperty(prop, read_property(tree, prop))
+        for prop in owner.properties
+    }
+
+
+def effective_properties(
+    tree: SchemaTree, node: NodeTree, interfaces: dict[str, Effective]
+) -> Effective:
+    """The node's own properties and those its interfaces bring, by name."""
+    own = own_properties(tree, node)
+    injected: dict[str, tuple[EffectiveProperty, str]] = {}
+    for implemented in node.implements:
+        for prop in _interface(tree, implemented, interfaces).values():
+            if prop.name in own:
+                _require_same_type(tree, node, own[prop.name], prop, implemented.text)
+            elif prop.name in injected:
+                _require_same_declaration(tree, node, implemented, prop, injected[prop.name])
+            else:
+                injected[prop.name] = (prop, implemented.text)
+    brought = {
+        name: EffectiveProperty(prop.tree, prop.notes, injected=True)
+        for name, (prop, _) in injected.items()
+    }
+    return own | brought
+
+
+def _interface(tree: SchemaTree, name: Name, interfaces: dict[str, Effective]) -> Effective:
+    try:
+        return interfaces[name.text]
+    except KeyError:
+        close = did_you_mean(name.text, tuple(interfaces))
+        raise catalog_error(tree, f"unknown interface {name.text!r}{close}", name.span) from None
+
+
+def _require_same_type(
+    tree: SchemaTree, node: NodeTree, own: EffectiveProperty, given: EffectiveProperty, source: str
+) -> None:
+    if own.tree.type != given.tree.type:
+        raise catalog_error(
+            tree,
+            f"{node.name.text}.{own.name} is {own.tree.type}, "
+            f"but interface {source} declares it as {given.tree.type}",
+            own.tree.type_span,
+        )
+
+
+def _require_same_declaration(
+    tree: SchemaTree,
+    node: NodeTree,
+    implemented: Name,
+    prop: EffectiveProperty,
+    earlier: tuple[EffectiveProperty, str],
+) -> None:
+    other, source = earlier
+    if _declaration(prop) != _declaration(other):
+        raise catalog_error(
+            tree,
+            f"interfaces {source} and {implemented.text} give {node.name.text} "
+            f"different declarations of {prop.name}",
+            implemented.span,
+        )
+
+
+def _declaration(prop: EffectiveProperty) -> str:
+    """Everything a declaration says, without where it says it and without rename hints."""
+    notes = prop.notes
+    default = None if notes.default is None else notes.default.value
+    others = sorted(notes.others, key=repr)
+    says = (prop.tree.type, sorted(notes.sugar), notes.description, notes.embed, default, others)
+    return repr(says)

@@ -1,0 +1,369 @@
+"""The compiled schema: every type with its effective properties, constraints and identities.
+
+A catalog is a value. It is stored in the graph as `to_json()` and read back with `from_json()`
+without loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from omnigraph.errors import FormatTooNew, NotFound, did_you_mean
+from omnigraph.schema.model.constraints import (
+    Cardinality,
+    Check,
+    Constraint,
+    Index,
+    Key,
+    Range,
+    Unique,
+    constraint_from_json,
+)
+from omnigraph.schema.model.property_types import IndexKind, PropertyType
+
+__all__ = [
+    "Annotation",
+    "Cardinality",
+    "Catalog",
+    "Check",
+    "Constraint",
+    "EdgeType",
+    "GraphType",
+    "Embed",
+    "Index",
+    "Interface",
+    "Key",
+    "NodeType",
+    "Property",
+    "Range",
+    "TypeDeclaration",
+    "Unique",
+    "Value",
+]
+
+FORMAT = 1  # of the JSON form
+
+Value = str | int | float | bool
+Kind = Literal["node", "edge", "interface"]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """An annotation without behaviour, kept as it was written; `bare` means without quotes."""
+
+    name: str
+    argument: Value | None = None
+    keywords: tuple[tuple[str, Value], ...] = ()
+    bare: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "argument": self.argument,
+            "keywords": [list(pair) for pair in self.keywords],
+            "bare": self.bare,
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Annotation:
+        keywords = tuple((name, value) for name, value in body["keywords"])
+        return cls(body["name"], body["argument"], keywords, body["bare"])
+
+
+@dataclass(frozen=True)
+class Embed:
+    """`@embed`: which String property of the node a vector is computed from, and with what."""
+
+    source: str
+    model: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"source": self.source, "model": self.model}
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property of one type. `default` fills existing rows when the property is added."""
+
+    name: str
+    type: PropertyType
+    identity: int
+    annotations: tuple[Annotation, ...] = ()
+    description: str | None = None
+    embed: Embed | None = None
+    default: Value | None = None
+    # A hint says how this came to be, not what it is, so it takes no part in comparisons.
+    rename_from: str | None = field(default=None, compare=False)
+
+    @property
+    def nullable(self) -> bool:
+        return self.type.nullable
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type.to_json(),
+            "identity": self.identity,
+            "annotations": [a.to_json() for a in self.annotations],
+            "description": self.description,
+            "embed": None if self.embed is None else self.embed.to_json(),
+            "default": self.default,
+            "rename_from": self.rename_from,
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Property:
+        return cls(
+            body["name"],
+            PropertyType.from_json(body["type"]),
+            body["identity"],
+            tuple(Annotation.from_json(a) for a in body["annotations"]),
+            body["description"],
+            None if body["embed"] is None else Embed(**body["embed"]),
+            body["default"],
+            body["rename_from"],
+        )
+
+
+@dataclass(frozen=True)
+class TypeDeclaration:
+    """What nodes, edges and interfaces have in common. Properties are sorted by name."""
+
+    kind: ClassVar[Kind]
+
+    name: str
+    identity: int
+    properties: tuple[Property, ...] = ()
+    key: Key | None = None
+    uniques: tuple[Unique, ...] = ()
+    indexes: tuple[Index, ...] = ()  # written ones and the one a key implies
+    ranges: tuple[Range, ...] = ()
+    checks: tuple[Check, ...] = ()
+    description: str | None = None
+    instruction: str | None = None
+    annotations: tuple[Annotation, ...] = ()
+    rename_from: str | None = field(default=None, compare=False)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Property]:
+        return {prop.name: prop for prop in self.properties}
+
+    @cached_property
+    def by_identity(self) -> Mapping[int, Property]:
+        return {prop.identity: prop for prop in self.properties}
+
+    def property(self, name: str) -> Property:
+        """The property of that name; NotFound if there is none."""
+        try:
+            return self.by_name[name]
+        except KeyError:
+            close = did_you_mean(name, tuple(self.by_name))
+            raise NotFound(f"{self.kind} {self.name} has no property {name!r}{close}") from None
+
+    @cached_property
+    def text_key(self) -> str | None:
+        """The property whose text is the id: the key, if it is one text."""
+        members = self.key.members if self.key else ()
+        return members[0] if len(members) == 1 and self.by_name[members[0]].type.is_text else None
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Every constraint but the key and the cardinality."""
+        return (*self.uniques, *self.indexes, *self.ranges, *self.checks)
+
+    def physical_indexes(self) -> dict[str, IndexKind]:
+        """The columns maintenance should index, and how. Only one-member declarations count."""
+        columns = {"node": ("id",), "edge": ("id", "src", "dst"), "interface": ()}[self.kind]
+        wanted: dict[str, IndexKind] = dict.fromkeys(columns, "btree")
+        for index in self.indexes:
+            prop = self.by_name.get(index.members[0]) if len(index.members) == 1 else None
+            if prop is not None and prop.type.index_kind is not None:
+                wanted[prop.name] = prop.type.index_kind
+        return wanted
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "identity": self.identity,
+            "properties": [p.to_json() for p in self.properties],
+            "key": None if self.key is None else list(self.key.members),
+            "constraints": [c.to_json() for c in self.constraints],
+            "description": self.description,
+            "instruction": self.instruction,
+            "annotations": [a.to_json() for a in self.annotations],
+            "rename_from": self.rename_from,
+        }
+
+
+@dataclass(frozen=True)
+class NodeType(TypeDeclaration):
+    kind = "node"
+
+    implements: tuple[str, ...] = ()
+
+    @cached_property
+    def table_key(self) -> str:
+        return f"node:{self.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | {"implements": list(self.implements)}
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> NodeType:
+        return cls(**_common(body), implements=tuple(body["implements"]))
+
+
+@dataclass(frozen=True)
+class EdgeType(TypeDeclaration):
+    """An edge type; `src` and `dst` name node types."""
+
+    kind = "edge"
+
+    src: str = ""
+    dst: str = ""
+    cardinality: Cardinality = Cardinality()
+
+    @cached_property
+    def table_key(self) -> str:
+        return f"edge:{self.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | {
+            "src": self.src,
+            "dst": self.dst,
+            "cardinality": [self.cardinality.min, self.cardinality.max],
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> EdgeType:
+        cardinality = Cardinality(*body["cardinality"])
+        return cls(**_common(body), src=body["src"], dst=body["dst"], cardinality=cardinality)
+
+
+@dataclass(frozen=True)
+class Interface(TypeDeclaration):
+    """Properties to copy into nodes; has no table."""
+
+    kind = "interface"
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Interface:
+        return cls(**_common(body))
+
+
+GraphType = NodeType | EdgeType
+"""What has a table."""
+
+
+def _common(body: dict[str, Any]) -> dict[str, Any]:
+    constraints = [constraint_from_json(c) for c in body["constraints"]]
+    return {
+        "name": body["name"],
+        "identity": body["identity"],
+        "properties": tuple(Property.from_json(p) for p in body["properties"]),
+        "key": None if body["key"] is None else Key(tuple(body["key"])),
+        "uniques": tuple(c for c in constraints if isinstance(c, Unique)),
+        "indexes": tuple(c for c in constraints if isinstance(c, Index)),
+        "ranges": tuple(c for c in constraints if isinstance(c, Range)),
+        "checks": tuple(c for c in constraints if isinstance(c, Check)),
+        "description": body["description"],
+        "instruction": body["instruction"],
+        "annotations": tuple(Annotation.from_json(a) for a in body["annotations"]),
+        "rename_from": body["rename_from"],
+    }
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All types of one schema. `next_identity` is the first identity nobody holds or held."""
+
+    nodes: Mapping[str, NodeType] = field(default_factory=dict)
+    edges: Mapping[str, EdgeType] = field(default_factory=dict)
+    interfaces: Mapping[str, Interface] = field(default_factory=dict)
+    next_identity: int = 1
+
+    @cached_property
+    def _edges_by_folded_name(self) -> Mapping[str, EdgeType]:
+        return {name.lower(): edge for name, edge in self.edges.items()}
+
+    @cached_property
+    def _types_by_identity(self) -> Mapping[int, NodeType | EdgeType]:
+        return {type_.identity: type_ for type_ in self.types()}
+
+    @cached_property
+    def _edges_by_endpoint(self) -> Mapping[str, tuple[EdgeType, ...]]:
+        touching: dict[str, tuple[EdgeType, ...]] = {}
+        for _, edge in sorted(self.edges.items()):
+            for end in {edge.src, edge.dst}:
+                touching[end] = (*touching.get(end, ()), edge)
+        return touching
+
+    def node(self, name: str) -> NodeType:
+        try:
+            return self.nodes[name]
+        except KeyError:
+            raise _missing("node", name, self.nodes) from None
+
+    def edge(self, name: str) -> EdgeType:
+        """The edge type of that name, in any spelling of upper and lower case."""
+        try:
+            return self._edges_by_folded_name[name.lower()]
+        except KeyError:
+            raise _missing("edge", name, self.edges) from None
+
+    def type_for(self, table_key: str) -> NodeType | EdgeType:
+        """The type stored under `node:<Name>` or `edge:<Name>`."""
+        kind, _, name = table_key.partition(":")
+        if kind == "node":
+            return self.node(name)
+        if kind == "edge" and name in self.edges:
+            return self.edges[name]
+        raise _missing("table", table_key, self.table_keys())
+
+    def table_keys(self) -> tuple[str, ...]:
+        """Every table, in byte order."""
+        return tuple(sorted(t.table_key for t in self.types()))
+
+    def types(self) -> tuple[NodeType | EdgeType, ...]:
+        """Every type that has a table: nodes, then edges, each by name."""
+        nodes = (self.nodes[name] for name in sorted(self.nodes))
+        edges = (self.edges[name] for name in sorted(self.edges))
+        return (*nodes, *edges)
+
+    def by_identity(self, identity: int) -> NodeType | EdgeType | None:
+        """The type that carries an identity, whatever it is called here."""
+        return self._types_by_identity.get(identity)
+
+    def edges_touching(self, node_name: str) -> tuple[EdgeType, ...]:
+        """The edge types that start or end at a node type, by name."""
+        return self._edges_by_endpoint.get(node_name, ())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "next_identity": self.next_identity,
+            "interfaces": [self.interfaces[n].to_json() for n in sorted(self.interfaces)],
+            "nodes": [self.nodes[n].to_json() for n in sorted(self.nodes)],
+            "edges": [self.edges[n].to_json() for n in sorted(self.edges)],
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Catalog:
+        if body["format"] > FORMAT:
+            raise FormatTooNew(
+                f"the schema has compiled form {body['format']}, this OmniGraph reads {FORMAT}",
+                hint="Upgrade OmniGraph to open this graph.",
+            )
+        return cls(
+            nodes={n["name"]: NodeType.from_json(n) for n in body["nodes"]},
+            edges={e["name"]: EdgeType.from_json(e) for e in body["edges"]},
+            interfaces={i["name"]: Interface.from_json(i) for i in body["interfaces"]},
+            next_identity=body["next_identity"],
+        )
+
+
+def _missing(what: str, name: str, candidates: Iterable[str]) -> NotFound:
+    return NotFound(f"no {what} type {name!r}{did_you_mean(name, tuple(candidates))}")

@@ -1,0 +1,135 @@
+"""The syntax tree of a `.pg` file: what was written, where, and nothing else.
+
+Every span is a byte range `[start, end)` of the UTF-8 source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from omnigraph.schema.model.property_types import PropertyType
+
+Span = tuple[int, int]
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Name:
+    """A TypeName, an Ident or an EnumValue."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A string, number or truth value."""
+
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True)
+class AnnotationTree:
+    """`@name`, `@name(argument)` or `@name(argument, keyword=literal, …)`."""
+
+    name: Name
+    argument: Literal | Name | None
+    keywords: tuple[tuple[Name, Literal], ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class PropertyTree:
+    """`name: type @annotation …`."""
+
+    name: Name
+    type: PropertyType
+    type_span: Span
+    annotations: tuple[AnnotationTree, ...]
+
+
+@dataclass(frozen=True)
+class TupleConstraint:
+    """`@key(…)`, `@unique(…)` or `@index(…)` as a body member."""
+
+    kind: OneOf["key", "unique", "index"]
+    members: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class RangeConstraint:
+    """`@range(property, lo..hi)`; an open side is None."""
+
+    member: Name
+    lo: int | float | None
+    hi: int | float | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class CheckConstraint:
+    """`@check(property, "pattern")`."""
+
+    member: Name
+    pattern: Literal
+    span: Span
+
+
+ConstraintTree = TupleConstraint | RangeConstraint | CheckConstraint
+
+
+@dataclass(frozen=True)
+class CardinalityTree:
+    """`@card(min..max)`; no max means open above."""
+
+    min: int
+    max: int | None
+    span: Span
+
+
+@dataclass(frozen=True)
+class InterfaceTree:
+    name: Name
+    properties: tuple[PropertyTree, ...]
+
+
+@dataclass(frozen=True)
+class NodeTree:
+    name: Name
+    annotations: tuple[AnnotationTree, ...]
+    implements: tuple[Name, ...]
+    properties: tuple[PropertyTree, ...]
+    constraints: tuple[ConstraintTree, ...]
+
+
+@dataclass(frozen=True)
+class EdgeTree:
+    name: Name
+    src: Name
+    dst: Name
+    cardinality: CardinalityTree | None
+    annotations: tuple[AnnotationTree, ...]
+    properties: tuple[PropertyTree, ...]
+    constraints: tuple[ConstraintTree, ...]
+
+
+OwnerTree = InterfaceTree | NodeTree | EdgeTree
+
+
+@dataclass(frozen=True)
+class SchemaTree:
+    """A whole file; the source travels along so that later checks can point at it."""
+
+    source: str
+    file: str | None
+    interfaces: tuple[InterfaceTree, ...]
+    nodes: tuple[NodeTree, ...]
+    edges: tuple[EdgeTree, ...]
+
+    @property
+    def owners(self) -> tuple[OwnerTree, ...]:
+        """Every declaration that has properties."""
+        return (*self.interfaces, *self.nodes, *self.edges)

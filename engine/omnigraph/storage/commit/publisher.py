@@ -1,0 +1,340 @@
+"""One publish: the only code that moves a branch.
+
+A `PublishPlan` says which pointers a transaction wants to move and what it relied on. The
+publisher turns any number of plans that wait at the same time into one manifest swap (group
+commit), each with its own commit and its own outcome. Losing a swap changes nothing; the plan is
+judged again on the new head, and either still holds, or goes back to its transaction as
+`HeadMoved` (architecture §2.3).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from omnigraph.errors import (
+    CommitUnknown,
+    OmniGraphError,
+    PublishContention,
+    StorageError,
+)
+from omnigraph.schema.model.entity_ids import new_ulid
+from omnigraph.storage.commit.machine_lock import MachineQueue
+from omnigraph.storage.commit.publish_plan import (
+    HeadMoved,
+    Judged,
+    PublishPlan,
+    judge,
+    read_allocator,
+    read_head,
+)
+from omnigraph.storage.core.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
+from omnigraph.storage.core.model import (
+    Commit,
+    Head,
+    allocator_row,
+    commit_id,
+    head_id,
+    head_row,
+    parse_commit,
+)
+from omnigraph.storage.manifest.manifest import (
+    Manifest,
+    ManifestView,
+    Swap,
+    SwapConflict,
+    SwapUnknown,
+)
+
+PUBLISHER_RETRY_BUDGET = 5
+"""Publishes that one transaction may lose to writers of the same branch before it gives up."""
+FOREIGN_CONFLICTS = 50
+"""Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
+PAUSE_SECONDS = 0.01
+
+
+NameChange = Callable[[ManifestView], Swap | None]
+"""Builds a swap on the newest view; none when what it wants is true already."""
+
+
+class _Ticket:
+    """A plan in the queue and, later, what became of it."""
+
+    def __init__(self, plan: PublishPlan) -> None:
+        self.plan = plan
+        self.commit: Commit | None = None
+        self.error: Exception | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.commit is not None or self.error is not None
+
+    def outcome(self) -> Commit:
+        if self.error is not None:
+            raise self.error
+        assert self.commit is not None
+        return self.commit
+
+
+class Publisher:
+    """Moves branches of one graph, from this process.
+
+    `_lead` is held by the thread that swaps; `_state` protects `_view` and `_queue`.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        manifest: Manifest,
+        view: ManifestView,
+        retry_budget: int = PUBLISHER_RETRY_BUDGET,
+    ) -> None:
+        self.retry_budget = retry_budget
+        self._manifest = manifest
+        self._view = view
+        self._lead = threading.RLock()
+        self._state = threading.Lock()
+        self._queue: list[_Ticket] = []
+        self._in_doubt: set[str] = set()
+        """Commits the store gave no answer about, while somebody may publish them again."""
+        self._machine = MachineQueue(root)
+        self.retries = 0
+        """How often a publish lost to another writer; changed by whoever is `exclusive`."""
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def view(self) -> ManifestView:
+        """The newest view this process has seen."""
+        return self._view
+
+    def refresh(self) -> ManifestView:
+        """Look at the store; one listing when nothing moved."""
+        return self._advance(self._manifest.refresh(self._view))
+
+    def _advance(self, view: ManifestView) -> ManifestView:
+        with self._state:
+            if view.version > self._view.version:
+                self._view = view
+            return self._view
+
+    # ------------------------------------------------------------------ writing
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Queue up with the other writers of this machine; for fairness, never for correctness."""
+        with self._lead, self._machine:
+            yield
+
+    def publish(self, plan: PublishPlan, *, first: bool = False) -> Commit:
+        """Publish one plan, together with whatever else is waiting.
+
+        Raises `HeadMoved` when the plan must be prepared again. A plan that was, goes first: it is
+        built on the newest head, and would lose once more to plans that are not.
+        """
+        ticket = _Ticket(plan)
+        with self._state:
+            self._queue.insert(0 if first else len(self._queue), ticket)
+        with self.exclusive():
+            if not ticket.settled:
+                with self._state:
+                    batch, self._queue = self._queue, []
+                self._run(batch)
+                self.retries += sum(isinstance(each.error, HeadMoved) for each in batch)
+        if not isinstance(ticket.error, HeadMoved):
+            self.forget(plan.commit)
+        return ticket.outcome()
+
+    @contextmanager
+    def one_commit(self) -> Iterator[str]:
+        """The id of a commit that is made once at most, however often it is tried."""
+        commit = new_ulid()
+        try:
+            yield commit
+        finally:
+            self.forget(commit)
+
+    def forget(self, commit: str) -> None:
+        """Nobody will publish this commit again: whether it is in doubt no longer matters."""
+        self._in_doubt.discard(commit)
+
+    def _run(self, batch: Sequence[_Ticket]) -> None:
+        """Settle every ticket of a batch."""
+        failure: Exception | None = None
+        try:
+            self._attempt_all(batch)
+        except OmniGraphError as error:
+            failure = error
+        finally:
+            # Nobody else will look at these tickets: also an interrupt must leave an answer.
+            for ticket in batch:
+                if ticket.settled:
+                    continue
+                if failure is None or ticket.plan.commit in self._in_doubt:
+                    cause = str(failure) if failure else "its publisher was interrupted"
+                    ticket.error = CommitUnknown(ticket.plan.commit, cause)
+                else:
+                    ticket.error = failure
+
+    def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
+        lost_here = failures = 0
+        unknown: str | None = None
+        for attempt in range(FOREIGN_CONFLICTS):
+            view = self._view
+            accepted, refused = self._judge_all([t for t in batch if not t.settled], view)
+            if not accepted:
+                return
+            failpoint(BEFORE_PUBLISH)
+            heads = self._heads_of(accepted)
+            try:
+                self._advance(self._manifest.swap(view, self._swap(view, accepted)))
+            except (SwapConflict, SwapUnknown) as error:
+                failed = isinstance(error, SwapUnknown)
+                failures += failed
+                if failed:
+                    unknown = str(error)
+                    self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
+                landed = self._look_again(accepted)
+                if landed is None:
+                    unknown = str(error)
+                    self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
+                    break
+                if not landed:
+                    lost_here += self._heads_of(accepted) != heads
+                    if max(lost_here, failures) >= self.retry_budget:
+                        break
+                    self.retries += 1
+                    time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+                    continue
+            failpoint(AFTER_PUBLISH)
+            for ticket, judged in accepted:
+                ticket.commit = judged.commit
+            for ticket, reason in refused:
+                ticket.error = reason
+            return
+        for ticket in batch:
+            if not ticket.settled:
+                ticket.error = (
+                    CommitUnknown(ticket.plan.commit, unknown)
+                    if unknown and ticket.plan.commit in self._in_doubt
+                    else PublishContention(
+                        f"other writers of {ticket.plan.base.branch} were faster "
+                        f"{lost_here} times; nothing was changed",
+                        hint="Try again, or raise the retry budget.",
+                    )
+                )
+
+    def _judge_all(
+        self, tickets: Sequence[_Ticket], view: ManifestView
+    ) -> tuple[list[tuple[_Ticket, Judged]], list[tuple[_Ticket, Exception]]]:
+        """Judge plans one after the other, each on the head that the ones before leave.
+
+        Returns the accepted, and those that are refused because of an accepted one: a refusal
+        that holds only once that one has landed.
+        """
+        heads: dict[str, Head | None] = {}
+        next_identity = read_allocator(view)
+        moving: set[str] = set()
+        accepted: list[tuple[_Ticket, Judged]] = []
+        refused: list[tuple[_Ticket, Exception]] = []
+        for ticket in tickets:
+            landed = self._landed_late(ticket.plan.commit, view)
+            if landed is not None:
+                ticket.commit = landed
+                continue
+            branch = ticket.plan.base.branch
+            goes = ticket.plan.deletes.branch if ticket.plan.deletes else branch
+            for name in (branch, goes):
+                if name not in heads:
+                    heads[name] = read_head(view, name)
+            try:
+                judged = judge(ticket.plan, heads[branch], view, next_identity, heads[goes])
+            except (HeadMoved, OmniGraphError) as error:
+                given_out = next_identity != read_allocator(view)
+                if moving & {branch, goes} or (given_out and ticket.plan.identities):
+                    refused.append((ticket, error))
+                else:
+                    ticket.error = error
+                continue
+            heads[branch] = judged.head
+            if goes != branch:
+                heads[goes] = None
+            moving |= {branch, goes}
+            if ticket.plan.identities:
+                next_identity = ticket.plan.identities.stop
+            accepted.append((ticket, judged))
+        return accepted, refused
+
+    def _landed_late(self, commit: str, view: ManifestView) -> Commit | None:
+        """A commit in doubt that is there after all: what it finds moved was moved by itself."""
+        if commit not in self._in_doubt:
+            return None
+        row = self._manifest.find(view, commit_id(commit))
+        return parse_commit(row) if row else None
+
+    def _swap(self, view: ManifestView, accepted: Sequence[tuple[_Ticket, Judged]]) -> Swap:
+        heads = {judged.head.branch: judged.head for _, judged in accepted}
+        added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
+        replaced = [head_row(head) for head in heads.values()]
+        given_out = [t.plan.identities.stop for t, _ in accepted if t.plan.identities]
+        if given_out:
+            replaced.append(allocator_row(max(given_out)))
+        registrations = [t.plan.registration for t, _ in accepted if t.plan.registration]
+        deleted = [t.plan.deletes.branch for t, _ in accepted if t.plan.deletes]
+        return Swap(
+            replace=replaced,
+            add=list(added.values()),
+            remove=[*registrations, *map(head_id, deleted)],
+            remove_addresses=[a for name in deleted for a in self._manifest.own_rows(view, name)],
+        )
+
+    def _heads_of(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> list[str | None]:
+        rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]
+        return [located.row["metadata"] if located else None for located in rows]
+
+    def _look_again(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> bool | None:
+        """After a failed swap: whether our commits are in the newest state; none if unreadable.
+
+        One swap carries them all, so that the first stands for the others.
+        """
+        try:
+            witness = commit_id(accepted[0][0].plan.commit)
+            return self._manifest.find(self.refresh(), witness) is not None
+        except StorageError:
+            return None
+
+    def change_names(self, build: NameChange) -> ManifestView:
+        """Create, replace or remove named rows other than by a commit (branches, registrations).
+
+        The change is built again after every lost or unknown attempt, and says itself when it is
+        already there.
+        """
+        failures: list[SwapUnknown] = []
+        with self.exclusive():
+            for attempt in range(FOREIGN_CONFLICTS):
+                view = self._view
+                change = build(view)
+                if change is None:
+                    return view
+                try:
+                    return self._advance(self._manifest.swap(view, change))
+                except SwapConflict:
+                    self.refresh()
+                except SwapUnknown as error:
+                    # The next round looks at the store: the change is there, or it is tried again.
+                    failures.append(error)
+                    self.refresh()
+                    if len(failures) >= self.retry_budget:
+                        break
+                time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+        if failures:
+            raise StorageError(
+                f"the store failed: {failures[-1]}",
+                hint="Check that the store is writable and has room, then try again.",
+            ) from failures[-1]
+        raise PublishContention(
+            "other writers were faster every time; nothing was changed", hint="Try again."
+        )

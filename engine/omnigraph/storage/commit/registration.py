@@ -1,0 +1,66 @@
+"""How a transaction that writes files long before it publishes asks collections to spare them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from omnigraph.errors import PublishContention, StorageError, TransactionExpired
+from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.commit.publisher import Publisher
+from omnigraph.storage.core.model import ALLOCATOR_ID, Head, registration_id, registration_row
+from omnigraph.storage.manifest.manifest import ManifestView, Swap
+
+
+def register(
+    publisher: Publisher, pin: Head, transaction: str, locations: Iterable[str], actor: str | None
+) -> str:
+    """Before the first file: the name of the row that makes collections leave tables alone.
+
+    A row that is there already gets the locations as they are now.
+    """
+    row = registration_row(transaction, locations, actor)
+
+    def build(view: ManifestView) -> Swap | None:
+        known = view.row(row["object_id"])
+        if known == row:
+            return None
+        head = read_head(view, pin.branch)
+        if head is None or head.epoch != pin.epoch:
+            raise TransactionExpired(
+                "a collection ran while this transaction was open",
+                hint="Start the transaction again.",
+            )
+        if known is not None:
+            return Swap(replace=[view.named[ALLOCATOR_ID].row, row])
+        return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
+
+    publisher.change_names(build)
+    name: str = row["object_id"]
+    return name
+
+
+def unregister(publisher: Publisher, name: str) -> None:
+    """Forget the row, unless the publish has done so."""
+    if name not in publisher.view.named:
+        return
+    # What the caller must hear is how the commit ended; a collection forgets the row in time.
+    with suppress(StorageError, PublishContention):
+        publisher.change_names(
+            lambda view: (
+                Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
+                if name in view.named
+                else None
+            )
+        )
+
+
+def resume(publisher: Publisher, transaction: str) -> str:
+    """The name of the row that another process registered, unless a collection gave it up."""
+    name = registration_id(transaction)
+    if name not in publisher.view.named:
+        raise TransactionExpired(
+            "the transaction is not registered any more: it ended, or was taken for dead",
+            hint="Start it again.",
+        )
+    return name

@@ -1,0 +1,4 @@
+"""Values that storage passes around, where files lie, and the raw object store.
+
+Imports no other folder of storage.
+"""

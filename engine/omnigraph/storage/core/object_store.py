@@ -1,0 +1,144 @@
+"""The door to the object store under a graph: raw files, never tables.
+
+Lance reads and writes tables itself; this module lists and deletes files for the collector, reads
+and writes deletion files, probes what the store promises, and turns the AWS environment into the
+options both need.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import LocalStore, ObjectStore, S3Store, from_url
+
+from omnigraph.errors import StorageError, UnsafeStore
+from omnigraph.schema.model.entity_ids import new_ulid
+from omnigraph.storage.core.layout import is_local
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+class StoredFile(NamedTuple):
+    """A file below a root: its relative path and its size."""
+
+    path: str
+    size: int
+
+
+def storage_options(given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Options for Lance and the raw store: the caller's, completed from the AWS variables.
+
+    `AWS_ENDPOINT_URL_S3` goes before `AWS_ENDPOINT_URL`; credentials and region are read from the
+    environment by the store itself.
+    """
+    options = {key.lower(): value for key, value in (given or {}).items()}
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        options.setdefault("aws_endpoint", endpoint)
+    if "allow_http" in options:
+        options.setdefault("aws_allow_http", options["allow_http"].lower())
+    if os.environ.get("AWS_ALLOW_HTTP", "").lower() in _TRUE:
+        options.setdefault("aws_allow_http", "true")
+    path_style = os.environ.get("AWS_S3_FORCE_PATH_STYLE", "").lower()
+    if path_style:
+        options.setdefault(
+            "aws_virtual_hosted_style_request", "false" if path_style in _TRUE else "true"
+        )
+    return options
+
+
+class RawStore:
+    """Files below one root."""
+
+    def __init__(self, root: str, options: Mapping[str, str]) -> None:
+        self.root = root
+        self._options = options
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        """Opened when it is first needed: looking for a graph must not make a folder."""
+        return _open(self.root, self._options)
+
+    def list(self, prefix: str) -> Iterator[StoredFile]:
+        """Every file below a folder of the root."""
+        try:
+            for batch in obstore.list(self._store, prefix=prefix):
+                for item in batch:
+                    yield StoredFile(item["path"], item["size"])
+        except BaseError as error:
+            raise StorageError(f"cannot list {prefix!r} below {self.root}: {error}") from error
+
+    def read(self, path: str) -> bytes | None:
+        """The contents of a file, none when there is no such file."""
+        try:
+            return bytes(obstore.get(self._store, path).bytes())
+        except FileNotFoundError:
+            return None
+        except BaseError as error:
+            raise StorageError(f"cannot read {path!r} below {self.root}: {error}") from error
+
+    def write(self, path: str, contents: bytes) -> None:
+        """Make a new file."""
+        try:
+            obstore.put(self._store, path, contents, mode="create")
+        except (BaseError, OSError) as error:
+            raise StorageError(
+                f"cannot write {path!r} below {self.root}: {error}",
+                hint="Check that the store is writable and has room; nothing was changed.",
+            ) from error
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete files; one that is already gone is no error."""
+        wanted = list(paths)
+        try:
+            for start in range(0, len(wanted), 1000):
+                obstore.delete(self._store, wanted[start : start + 1000])
+        except FileNotFoundError:
+            for path in wanted:
+                self._delete_one(path)
+        except BaseError as error:
+            raise StorageError(f"cannot delete files below {self.root}: {error}") from error
+
+    def _delete_one(self, path: str) -> None:
+        try:
+            obstore.delete(self._store, path)
+        except FileNotFoundError:
+            return
+
+    def require_conditional_put(self) -> None:
+        """Refuse a store on which two writers could both create the same file."""
+        key = f"__probe/{new_ulid()}"
+        try:
+            obstore.put(self._store, key, b"first", mode="create")
+            try:
+                obstore.put(self._store, key, b"second", mode="create")
+            except AlreadyExistsError:
+                return
+            finally:
+                self.delete([key])
+        except (BaseError, OSError) as error:
+            raise StorageError(
+                f"cannot write below {self.root}: {error}",
+                hint="Check that the bucket or folder exists and that you may write to it.",
+            ) from error
+        raise UnsafeStore(
+            f"the store under {self.root} ignores conditional writes: commits could be lost",
+            hint="Use a store that honours `If-None-Match: *`, such as Amazon S3 or SeaweedFS.",
+        )
+
+
+def _open(root: str, options: Mapping[str, str]) -> ObjectStore:
+    if is_local(root):
+        return LocalStore(root)
+    parts = urlsplit(root)
+    config = {key: value for key, value in options.items() if key.startswith("aws_")}
+    client: Any = {"allow_http": config.pop("aws_allow_http", "false") == "true"}
+    if parts.scheme != "s3":
+        return from_url(root)
+    return S3Store.from_url(root, config=cast(Any, config), client_options=client)

@@ -1,0 +1,1 @@
+"""Upkeep that changes no entity: collect, optimize, verify."""

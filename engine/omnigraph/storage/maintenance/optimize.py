@@ -1,0 +1,272 @@
+"""Upkeep of a branch's tables: fewer, larger fragments, and the indexes that the schema declares.
+
+It is a plan like any other and holds nobody up. A table that moved meanwhile is done again, a few
+times; after that optimizing gives way and leaves the table to the next run. After a collection
+everything is staged anew: what was staged before belonged to nobody, and its files may be gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lance import LanceDataset
+
+from omnigraph.errors import PublishContention, StorageError
+from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
+from omnigraph.storage.core.model import Commit, Head, TablePointer
+from omnigraph.storage.core.table_version import SCAN_ROWS, TableVersion
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.tables.indexes import (
+    covered_by,
+    missing_among,
+    missing_indexes,
+    unwanted_indexes,
+    with_indexes,
+    without_indexes,
+)
+from omnigraph.storage.tables.tables import Tables
+
+SMALL_FRAGMENT_ROWS = 256 << 10
+QUEUED_ROWS = 50_000
+"""So many rows are staged again while the writers of this machine wait."""
+DELETED_SHARE = 0.1
+"""A fragment with a larger share of deleted rows is written again without them."""
+
+Progress = Callable[[int, int], None]
+"""Told how many tables are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableUpkeep:
+    """What was, or would be, done to one table."""
+
+    fragments_before: int
+    fragments_after: int
+    rows_rewritten: int = 0
+    indexes_built: tuple[str, ...] = ()
+    indexes_dropped: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.rows_rewritten or self.indexes_built or self.indexes_dropped) or (
+            self.fragments_before != self.fragments_after
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "fragments_before": self.fragments_before,
+            "fragments_after": self.fragments_after,
+            "rows_rewritten": self.rows_rewritten,
+            "indexes_built": list(self.indexes_built),
+            "indexes_dropped": list(self.indexes_dropped),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeReport:
+    """What an optimization did; tables that needed nothing are not in it."""
+
+    tables: Mapping[str, TableUpkeep] = field(default_factory=dict)
+    commit: Commit | None = None
+    dry_run: bool = False
+    gave_way: tuple[str, ...] = ()
+    """Tables that writers moved every time they were done; the next run will find them."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "dry_run": self.dry_run,
+            "tables": {key: done.to_json() for key, done in sorted(self.tables.items())},
+            "gave_way": list(self.gave_way),
+            "commit": self.commit.to_json() if self.commit else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A table that was staged: from where, to where, and how."""
+
+    base: TablePointer
+    after: TablePointer
+    upkeep: TableUpkeep
+
+
+class _Work:
+    """What one run has staged so far, to be published under one commit id."""
+
+    def __init__(self, branch: str, commit: str) -> None:
+        self.branch = branch
+        self.commit = commit
+        self.done: dict[str, _Done] = {}
+        self.needy: set[str] = set()
+        """Every table that was staged at some time."""
+        self.settled = False
+        """Whether there is nothing left to publish."""
+
+    def keep_unmoved(self, head: Head) -> None:
+        self.done = {k: done for k, done in self.done.items() if head.tables.get(k) == done.base}
+
+    def is_small(self, head: Head) -> bool:
+        """Whether what is to be staged again takes no longer than a small write."""
+        again = (key for key in self.needy if head.tables.get(key) != self._base(key))
+        return sum(head.tables[key].rows for key in again if key in head.tables) <= QUEUED_ROWS
+
+    def _base(self, key: str) -> TablePointer | None:
+        return self.done[key].base if key in self.done else None
+
+
+def optimize(
+    store: GraphStore,
+    branch: str,
+    *,
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
+) -> OptimizeReport:
+    """Compact and index every table of a branch that needs it; one commit with no entity change."""
+    if dry_run:
+        return _preview(store, store.head(branch))
+    store.ready_to_write()
+    with store.publisher.one_commit() as commit:
+        return _optimize(store, _Work(branch, commit), on_progress)
+
+
+def _optimize(store: GraphStore, work: _Work, on_progress: Progress | None) -> OptimizeReport:
+    publisher = store.publisher
+    for attempt in range(2 * publisher.retry_budget):
+        stages = attempt < publisher.retry_budget
+        # Who has lost once queues up before staging again, unless others would wait for long.
+        queues = attempt and stages and work.is_small(store.head(work.branch))
+        with publisher.exclusive() if queues else nullcontext():
+            commit = _attempt(store, work, on_progress if stages else None, stages=stages)
+        if commit is not None:
+            tables = {key: done.upkeep for key, done in work.done.items()}
+            gave_way = tuple(sorted(work.needy - work.done.keys()))
+            return OptimizeReport(tables, commit, gave_way=gave_way)
+        if work.settled:
+            break
+    return OptimizeReport(gave_way=tuple(sorted(work.needy)))
+
+
+def _attempt(
+    store: GraphStore, work: _Work, on_progress: Progress | None, *, stages: bool
+) -> Commit | None:
+    """Stage what is to be done on the newest head and publish it; none when nothing landed."""
+    head = store.head(work.branch)
+    work.keep_unmoved(head)
+    if stages:
+        try:
+            _improve(store, head, work.done, on_progress)
+        except StorageError:
+            if store.head(work.branch).epoch == head.epoch:
+                raise
+            work.done = {}  # not damage: a collection took what was staged
+            return None
+    work.needy |= work.done.keys()
+    work.settled = not work.done
+    if work.settled:
+        return None
+    plan = PublishPlan(
+        commit=work.commit,
+        base=head,
+        tables={key: done.after for key, done in work.done.items()},
+        relies_on=frozenset(),
+        message="optimize",
+        direct=False,
+    )
+    try:
+        return store.publisher.publish(plan)
+    except PublishContention:
+        return None
+    except HeadMoved as moved:
+        if moved.expired:
+            work.done = {}
+        return None
+
+
+def _preview(store: GraphStore, head: Head) -> OptimizeReport:
+    found = {}
+    types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
+    for key, pointer in sorted(head.tables.items()):
+        dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
+        upkeep = _foreseen(dataset, types.get(key))
+        if upkeep.needed:
+            found[key] = upkeep
+    return OptimizeReport(found, dry_run=True)
+
+
+def _foreseen(dataset: LanceDataset, type_: GraphType | None) -> TableUpkeep:
+    """What would be done to a table, without writing anything."""
+    rows = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
+    worn = _worn_fragments(dataset)
+    moved = sum(rows[i] for i in worn)
+    after = {i: count for i, count in rows.items() if i not in worn}
+    written = range(0, moved, SCAN_ROWS)
+    after |= {-1 - n: min(SCAN_ROWS, moved - start) for n, start in enumerate(written)}
+    missing = missing_among(after, covered_by(dataset), type_) if type_ else []
+    return TableUpkeep(
+        fragments_before=len(rows),
+        fragments_after=len(after),
+        rows_rewritten=moved,
+        indexes_built=tuple(index.name for index in missing),
+        indexes_dropped=tuple(unwanted_indexes(dataset, type_)) if type_ else (),
+    )
+
+
+def _improve(
+    store: GraphStore, head: Head, done: dict[str, _Done], on_progress: Progress | None
+) -> None:
+    types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
+    for number, (key, base) in enumerate(sorted(head.tables.items())):
+        if on_progress:
+            on_progress(number, len(head.tables))
+        if key in done:
+            continue
+        after, upkeep = _improved(store.tables, base, types.get(key))
+        if after.lance != base.lance:
+            done[key] = _Done(base, after, upkeep)
+
+
+def _improved(
+    tables: Tables, base: TablePointer, type_: GraphType | None
+) -> tuple[TablePointer, TableUpkeep]:
+    """A table in better shape; a plain one, which has no type, gets no indexes."""
+    version = TableVersion(base.location, base.lance)
+    dataset = tables.open(version)
+    worn = _worn_fragments(dataset)
+    unwanted = unwanted_indexes(dataset, type_) if type_ else []
+    version = without_indexes(tables, compacted(tables, version, worn), unwanted)
+    missing = missing_indexes(tables.open(version), type_) if type_ else []
+    version = with_indexes(tables, version, missing)
+    upkeep = TableUpkeep(
+        fragments_before=len(dataset.get_fragments()),
+        fragments_after=len(tables.open(version).get_fragments()),
+        rows_rewritten=sum(dataset.get_fragment(i).count_rows() for i in worn),
+        indexes_built=tuple(index.name for index in missing),
+        indexes_dropped=tuple(unwanted),
+    )
+    return replace(base, lance=version.lance), upkeep
+
+
+def compacted(tables: Tables, version: TableVersion, worn: list[int]) -> TableVersion:
+    """A version of the same rows in which those of some fragments are in new, full ones."""
+    if not worn:
+        return version
+    dataset = tables.open(version)
+    reader = dataset.scanner(
+        fragments=[dataset.get_fragment(i) for i in worn], blob_handling="all_binary"
+    ).to_reader()
+    return tables.rewrite(version, worn, reader)
+
+
+def _worn_fragments(dataset: LanceDataset) -> list[int]:
+    small, holed = [], []
+    for fragment in dataset.get_fragments():
+        if fragment.num_deletions > DELETED_SHARE * fragment.physical_rows:
+            holed.append(fragment.fragment_id)
+        elif fragment.physical_rows < SMALL_FRAGMENT_ROWS:
+            small.append(fragment.fragment_id)
+    return sorted(holed + small) if len(small) > 1 or holed else []

@@ -1,0 +1,82 @@
+"""Which moments of the past stay readable: a pure decision about heads, tags and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from omnigraph.errors import InvalidInput
+from omnigraph.storage.core.model import Commit, Head
+from omnigraph.storage.manifest.tag_rows import Tag
+from omnigraph.storage.refs.moments import KEPT_FROM, PURGED
+
+Commits = Mapping[str, Commit]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much of each branch's past is kept: what either rule keeps; all of it without a rule."""
+
+    keep: int | None = None
+    """The newest so many commits."""
+    keep_for: timedelta | None = None
+    """Every state that the branch had within this time, the one at its beginning included."""
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.keep < 1:
+            raise InvalidInput("at least one commit per branch must be kept", hint="Use keep=1.")
+
+    def kept_from(self, head: Head, commits: Commits, at: datetime) -> int:
+        """The first version of a branch that stays; what was given up before does not return."""
+        given_up = int(head.properties.get(KEPT_FROM, 0))
+        floors = []
+        if self.keep is not None:
+            floors.append(head.version - self.keep + 1)
+        if self.keep_for is not None:
+            floors.append(_version_at(head, commits, at - self.keep_for))
+        return max(given_up, min(floors)) if floors else given_up
+
+    def applied(self, head: Head, commits: Commits, at: datetime) -> Head:
+        """A head that says so; the same one when nothing is given up."""
+        floor = self.kept_from(head, commits, at)
+        if floor <= head.properties.get(KEPT_FROM, 0):
+            return head
+        return replace(head, properties=dict(head.properties) | {KEPT_FROM: floor})
+
+
+def history(head: Head, commits: Commits) -> Iterator[Commit]:
+    """The first-parent chain of a branch, newest first."""
+    current: str | None = head.commit
+    while current is not None and current in commits:
+        yield commits[current]
+        current = commits[current].parent
+
+
+def _version_at(head: Head, commits: Commits, instant: datetime) -> int:
+    """The version that a branch was at; 0 when it is younger."""
+    return next((c.version for c in history(head, commits) if c.time <= instant), 0)
+
+
+def readable_commits(
+    heads: Iterable[Head], tags: Iterable[Tag], commits: Commits
+) -> Iterator[Commit]:
+    """Every commit that a branch still has, or a tag names, with the tables that can be read.
+
+    One that is read in several ways comes several times.
+    """
+    for head in heads:
+        floor = head.properties.get(KEPT_FROM, 0)
+        purged = head.properties.get(PURGED, {})
+        for commit in history(head, commits):
+            if commit.version < floor:
+                break
+            tables = {
+                key: pointer
+                for key, pointer in commit.tables.items()
+                if commit.version >= purged.get(str(pointer.identity), 0)
+            }
+            yield replace(commit, tables=tables)
+    for tag in tags:
+        if tag.commit in commits:
+            yield commits[tag.commit]

@@ -1,0 +1,282 @@
+"""Check that everything the manifest says is true, and that the graph keeps its own rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import Corruption, OmniGraphError
+from omnigraph.schema import Catalog
+from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.storage.constraints.rule_order import FinalImage, check_everything
+from omnigraph.storage.constraints.table_view import StoredTable
+from omnigraph.storage.core.layout import TABLE_FOLDERS
+from omnigraph.storage.core.model import (
+    Commit,
+    Head,
+    TablePointer,
+    commit_id,
+    head_id,
+    parse_commit,
+    parse_head,
+    schema_id,
+)
+from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.retention import readable_commits
+from omnigraph.storage.manifest.definitions import definition_id, definition_key, parse_definition
+from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, require_readable
+from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.rebuild_head import reconstruct
+from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
+from omnigraph.storage.plain.declared_checks import check_declared, check_required
+from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
+from omnigraph.storage.transaction.stage_rows import duplicated
+
+Progress = Callable[[int, int], None]
+"""Told how many table versions were looked at, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    where: str
+    problem: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"where": self.where, "problem": self.problem}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What verification looked at and what it found."""
+
+    branches: int
+    commits: int
+    table_versions: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "branches": self.branches,
+            "commits": self.commits,
+            "table_versions": self.table_versions,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyReport:
+    """Compare rows, heads, commits, files and contents of the newest state."""
+    view = store.publisher.refresh()
+    require_readable(view.dataset)
+    rows = [row for row, _ in store.manifest.history(view, "object_id IS NOT NULL")]
+    findings = list(_manifest_findings(view, rows))
+    heads, commits = [], {}
+    for row in rows:
+        try:
+            if row["object_type"] == "graph_head":
+                heads.append(parse_head(row))
+            elif row["object_type"] == "graph_commit":
+                commits[row["object_id"].removeprefix("commit:")] = parse_commit(row)
+        except Corruption as error:
+            findings.append(Finding(row["object_id"], error.message))
+    for head in heads:
+        findings += _head_findings(view, rows, head, commits)
+    tags = []
+    for row in view.rows("tag"):
+        try:
+            tags.append(parse_tag(row))
+        except Corruption as error:
+            findings.append(Finding(row["object_id"], error.message))
+    findings += _tag_findings(view, tags, commits)
+    versions = _readable_versions(heads, tags, commits)
+    present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
+    in_order = sorted(versions.items(), key=lambda item: item[1][1])
+    for number, (version, (pointer, where)) in enumerate(in_order):
+        if on_progress:
+            on_progress(number, len(in_order))
+        findings += _version_findings(store, version, pointer, where, present)
+    if not findings:
+        for head in heads:
+            try:
+                findings += _content_findings(store, head)
+            except OmniGraphError as error:
+                findings.append(Finding(head.branch, error.message))
+    return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
+
+
+def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterator[Finding]:
+    counts = Counter(row["object_id"] for row in rows)
+    for object_id, count in sorted(counts.items()):
+        if count > 1:
+            yield Finding(object_id, f"there are {count} rows of this id")
+    metadata = view.dataset.schema.field("object_id").metadata or {}
+    if metadata.get(KEY_ANNOTATION.encode()) != b"true":
+        yield Finding("__manifest.object_id", "the key annotation is missing")
+
+
+def _head_findings(
+    view: ManifestView, rows: list[dict[str, Any]], head: Head, commits: dict[str, Commit]
+) -> Iterator[Finding]:
+    where = f"head:{head.branch}"
+    tip = commits.get(head.commit)
+    if tip is None:
+        yield Finding(where, f"its commit {head.commit} is missing")
+        return
+    if dict(tip.tables) != dict(head.tables):
+        yield Finding(where, f"its pointers differ from those of its commit {head.commit}")
+    if tip.version != head.version:
+        yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
+    if schema_id(head.schema) not in view.named:
+        yield Finding(where, f"its schema {head.schema} is missing")
+    for key in head.definitions:
+        if key.startswith(PREFIX) and key not in head.tables:
+            yield Finding(where, f"it has a declaration of {key}, which is not there")
+    if dict(tip.definitions) != dict(head.definitions):
+        yield Finding(where, f"its definitions differ from those of its commit {head.commit}")
+    fork = commits.get(head.fork) if head.fork else None
+    if head.fork and fork is None:
+        yield Finding(where, f"the commit {head.fork} it was forked from is missing")
+        return
+    built = reconstruct(rows, head.branch, fork.tables if fork else None)
+    if dict(built) != dict(head.tables):
+        yield Finding(where, "its pointers differ from those its version rows add up to")
+    current: str | None = head.commit
+    while current is not None:
+        commit = commits.get(current)
+        if commit is None:
+            yield Finding(where, f"commit {current} of its history is missing")
+            return
+        yield from _definition_findings(view, commit)
+        parent = commits.get(commit.parent) if commit.parent else None
+        if parent is not None and parent.version != commit.version - 1:
+            yield Finding(
+                commit_id(current), f"its version does not follow its parent's ({parent.version})"
+            )
+        if parent is None and commit.parent is None and commit.version != 1:
+            yield Finding(commit_id(current), "it has no parent and is not the first")
+        current = commit.parent
+
+
+def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
+    """Every definition of a commit must have its content."""
+    for key, content_hash in commit.definitions.items():
+        object_id = definition_id(key, content_hash)
+        row = view.row(object_id)
+        try:
+            found = parse_definition(row) if row else None
+        except Corruption as error:
+            yield Finding(object_id, error.message)
+            continue
+        if found is None or (found.key, found.hash) != (key, content_hash):
+            problem = "is missing" if found is None else "is not the one that was stored"
+            yield Finding(commit_id(commit.id), f"the content of its {key} {problem}")
+
+
+def _tag_findings(
+    view: ManifestView, tags: list[Tag], commits: dict[str, Commit]
+) -> Iterator[Finding]:
+    """A tag must name a commit that is there, with its schema, and nothing else by that name."""
+    for tag in tags:
+        commit = commits.get(tag.commit)
+        if commit is None:
+            yield Finding(tag_id(tag.name), f"its commit {tag.commit} is missing")
+            continue
+        if schema_id(commit.schema) not in view.named:
+            yield Finding(tag_id(tag.name), f"the schema {commit.schema} of its commit is missing")
+        if head_id(tag.name) in view.named:
+            yield Finding(tag_id(tag.name), "a branch has the same name")
+        yield from _definition_findings(view, commit)
+
+
+def _readable_versions(
+    heads: list[Head], tags: list[Tag], commits: dict[str, Commit]
+) -> dict[TableVersion, tuple[TablePointer, str]]:
+    """Every table version that some kept moment shows."""
+    found: dict[TableVersion, tuple[TablePointer, str]] = {}
+    for commit in readable_commits(heads, tags, commits):
+        for key, pointer in commit.tables.items():
+            version = TableVersion(pointer.location, pointer.lance)
+            found.setdefault(version, (pointer, f"{key} at {commit.id}"))
+    return found
+
+
+def _version_findings(
+    store: GraphStore, version: TableVersion, pointer: TablePointer, where: str, present: set[str]
+) -> Iterator[Finding]:
+    try:
+        dataset = store.tables.open(version)
+        wanted = sorted(store.tables.files(version))
+        missing = [path for path in wanted if not _there(path, present)]
+        if missing:
+            yield Finding(where, f"files are missing: {', '.join(missing)}")
+        elif dataset.count_rows() != pointer.rows:
+            yield Finding(
+                where, f"it has {dataset.count_rows()} rows, the manifest says {pointer.rows}"
+            )
+    except (OmniGraphError, OSError) as error:
+        yield Finding(where, str(error))
+
+
+def _there(path: str, present: set[str]) -> bool:
+    if path in present or f"{path}.lance" in present:
+        return True
+    return "/_indices/" in path and any(p.startswith(path + "/") for p in present)
+
+
+def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
+    """The rules of the schema, checked over everything a head shows."""
+    catalog = store.catalog(head.schema)
+    for type_ in catalog.types():
+        pointer = head.tables[type_.table_key]
+        version = TableVersion(pointer.location, pointer.lance)
+        names = store.tables.open(version).schema.names
+        if names != table_schema(type_).names:
+            yield Finding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
+            return
+        twice = duplicated(partial(_ids, store, version), pointer.rows)
+        if len(twice):
+            yield Finding(
+                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
+            )
+    check_everything(_image(store, head, catalog))
+    for name in plain_names(head.tables):
+        _check_plain(store, head, name)
+
+
+def _check_plain(store: GraphStore, head: Head, name: str) -> None:
+    """A plain table keeps what was declared about it."""
+    pointer = head.tables[PREFIX + name]
+    version = TableVersion(pointer.location, pointer.lance)
+    content_hash = head.definitions.get(definition_key("table", name))
+    known = store.definition(definition_key("table", name), content_hash) if content_hash else None
+    schema = store.tables.open(version).schema
+    required = [field.name for field in schema if not field.nullable]
+    if required:
+        for rows in chunks(guarded(store.tables.scan(version, columns=required), version)):
+            check_required(pa.schema([schema.field(column) for column in required]), rows)
+    check_declared(store.tables, name, declaration_of(known), version, pointer.rows, None, None)
+
+
+def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
+    return chunks(guarded(store.tables.scan(version, columns=["id"]), version))
+
+
+def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalImage:
+    def table(key: str) -> StoredTable:
+        pointer = head.tables[key]
+        version = TableVersion(pointer.location, pointer.lance)
+        return StoredTable(store.tables, version, pointer.rows)
+
+    return FinalImage(catalog, {}, table)

@@ -1,0 +1,1 @@
+"""The only door to `__manifest`: rows, format versions, compare-and-swap."""

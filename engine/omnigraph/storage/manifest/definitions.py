@@ -1,0 +1,89 @@
+"""Definitions: named texts that a branch has besides its tables.
+
+Stored queries, views, SQL schemas and what was declared about plain tables. A head and each commit
+say which they have, by key and content hash; the contents are named rows of the manifest, so that
+looking one up reads nothing. What a definition means is not known here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from omnigraph.storage.core.model import Row, manifest_row, pack, readable
+
+DefinitionKind = Literal["query", "view", "schema", "table"]
+KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
+OBJECT_TYPES: Mapping[DefinitionKind, str] = {
+    "query": "stored_query",
+    "view": "view",
+    "schema": "sql_schema",
+    "table": "plain_table",
+}
+_KINDS_BY_TYPE = {object_type: kind for kind, object_type in OBJECT_TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One content of one name; a branch says by its hash that it has it."""
+
+    kind: DefinitionKind
+    name: str
+    """`<schema>.<name>` for views and tables."""
+    text: str
+    """The content: the source of a query; canonical JSON for the others."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What was defined, as JSON has it."""
+        if self.kind == "query":
+            return {"source": self.text}
+        body: dict[str, Any] = json.loads(self.text)
+        return body
+
+
+def define(kind: DefinitionKind, name: str, body: Mapping[str, Any]) -> Definition:
+    """The definition of a name with that body; equal bodies give equal hashes."""
+    return Definition(kind, name, body["source"] if kind == "query" else pack(body))
+
+
+def definition_key(kind: DefinitionKind, name: str) -> str:
+    """Under which key a head has it."""
+    return f"{kind}:{name}"
+
+
+def definition_id(key: str, content_hash: str) -> str:
+    """The id of the row that holds one content of a definition."""
+    kind, _, name = key.partition(":")
+    return f"{OBJECT_TYPES[_kind(kind)]}:{name}@{content_hash}"
+
+
+def _kind(text: str) -> DefinitionKind:
+    return next(kind for kind in KINDS if kind == text)
+
+
+def definition_row(definition: Definition) -> Row:
+    """The row of one content of a definition."""
+    return manifest_row(
+        definition_id(definition.key, definition.hash),
+        OBJECT_TYPES[definition.kind],
+        metadata=pack({"name": definition.name, "source": definition.text}),
+    )
+
+
+@readable
+def parse_definition(row: Row) -> Definition:
+    """The definition in a row."""
+    data = json.loads(row["metadata"])
+    return Definition(_KINDS_BY_TYPE[row["object_type"]], data["name"], data["source"])

@@ -1,0 +1,414 @@
+"""The only door to `__manifest`: read its named rows, swap them atomically.
+
+A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
+its object id; commits, versions and tombstones are history and are only ever added. A swap
+replaces named rows by marking their old row deleted and adding the new one in the same Lance
+transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`): of two swaps built
+on one view Lance lets only one land, whichever rows they are about, names that do not exist yet
+included.
+
+A swap reads nothing: the addresses of named rows and the rows of small fragments are known from the
+view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
+annotation, but reads every fragment that its index does not cover yet (docs/invariants.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+from lance import LanceDataset, LanceFragment, LanceOperation, Transaction
+from lance.commit import CommitConflictError
+from lance.fragment import write_fragments
+
+from omnigraph.common.bounded_cache import rows_key
+from omnigraph.errors import Corruption, NotFound, StorageError
+from omnigraph.storage.core.compaction_policy import FANOUT, choose_fold
+from omnigraph.storage.core.layout import MANIFEST, is_local
+from omnigraph.storage.core.model import MANIFEST_SCHEMA, Head, Row, rows_table
+from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.manifest.format_version import require_readable, stamped
+from omnigraph.storage.manifest.fragment_cache import (
+    HISTORY_TYPES,
+    FragmentKey,
+    NamedRows,
+    SeenFragments,
+    SeenParents,
+    fragment_key,
+    named_files,
+    named_files_property,
+    read_rows,
+)
+
+KEPT_VERSIONS = 16
+"""Manifest versions that are never trimmed. More would make every commit's listing longer."""
+TRIMMED_VERSIONS = 64
+"""How far below those a trim reaches, so that one that failed is made up for."""
+VERSIONS = "_versions"
+MEETING_POINT = (1 << 32) - 1
+"""A fragment that never exists and that every swap claims to remove.
+
+Lance finds conflicts only in version files that it can still list. A writer that stalled until the
+version that moved its row was trimmed would otherwise land next to it. With a claim that all swaps
+share, any swap since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
+"""
+
+FEW_FRAGMENTS = 2
+"""Reading so many is no more work than finding out which to read."""
+
+_NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
+
+
+class SwapConflict(Exception):
+    """Another writer moved a row this swap was based on; nothing was changed."""
+
+
+class SwapUnknown(Exception):
+    """The store failed in the middle of the commit; it may or may not have landed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A named row and where it is."""
+
+    row: Row
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestView:
+    """The named rows of one version of the manifest."""
+
+    dataset: LanceDataset
+    named: Mapping[str, Located]
+    by_fragment: NamedRows
+    heads: dict[str, Head] = field(default_factory=dict, compare=False, repr=False)
+    """Heads that were parsed already, by branch."""
+
+    @property
+    def version(self) -> int:
+        return int(self.dataset.version)
+
+    def row(self, object_id: str) -> Row | None:
+        """The named row of that id."""
+        found = self.named.get(object_id)
+        return found.row if found else None
+
+    def rows(self, object_type: str) -> list[Row]:
+        """All named rows of a type, by id."""
+        return [
+            located.row
+            for _, located in sorted(self.named.items())
+            if located.row["object_type"] == object_type
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One atomic change of the manifest."""
+
+    replace: Sequence[Row] = ()
+    """Named rows that exist and get new contents: what the swap contends on, so never empty."""
+    add: Sequence[Row] = ()
+    """Rows that are new: history, or names guarded by a replaced row. The commit comes first."""
+    remove: Sequence[str] = ()
+    """Names that go."""
+    remove_addresses: Sequence[int] = ()
+    """History rows that go, by address in the view."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A swap whose files are written: the Lance transaction, and the view it will lead to."""
+
+    transaction: Transaction
+    known: NamedRows
+    trims: bool
+    """Whether it should delete old versions: every few swaps do, those that fold or leave no marks,
+    so that it does not take more requests than the others."""
+
+
+class Manifest:
+    """The manifest of one graph in this process."""
+
+    def __init__(self, root: str, options: Mapping[str, str], session: Any) -> None:  # noqa: ANN401
+        self.uri = f"{root}/{MANIFEST}"
+        self._options = dict(options)
+        self._session = session
+        self._raw = RawStore(self.uri, options)
+        self._seen = SeenFragments()
+        self._parents = SeenParents()
+
+    # ------------------------------------------------------------------ reading
+
+    def exists(self) -> bool:
+        """Whether a manifest is there."""
+        try:
+            lance.dataset(self.uri, storage_options=self._options, session=self._session)
+        except (ValueError, FileNotFoundError):
+            return self._has_versions()
+        except OSError as error:
+            raise StorageError(f"cannot read {self.uri}: {error}") from error
+        return True
+
+    def open(self) -> ManifestView:
+        """The newest version."""
+        try:
+            dataset = lance.dataset(self.uri, storage_options=self._options, session=self._session)
+        except (ValueError, FileNotFoundError) as error:
+            if self._has_versions():
+                raise Corruption(
+                    f"the manifest at {self.uri} cannot be read: {error}",
+                    hint="Restore it from a backup; do not create a graph in its place.",
+                ) from error
+            raise NotFound(
+                f"there is no graph at {self.uri.removesuffix('/' + MANIFEST)}",
+                hint="Create one with `omnigraph init SCHEMA URI` or omnigraph.init().",
+            ) from error
+        except OSError as error:
+            raise StorageError(f"cannot open {self.uri}: {error}") from error
+        return self._view(dataset, {})
+
+    def _has_versions(self) -> bool:
+        """Whether there is something that is, or was, a manifest."""
+        folder = f"{self.uri}/{VERSIONS}"
+        if is_local(self.uri):
+            try:
+                return Path(folder).is_dir() and any(Path(folder).iterdir())
+            except OSError as error:
+                raise StorageError(
+                    f"cannot read {folder}: {error.strerror}",
+                    hint="Check that you may read the folder of the graph.",
+                ) from error
+        return next(iter(self._raw.list(VERSIONS)), None) is not None
+
+    def refresh(self, view: ManifestView) -> ManifestView:
+        """The newest version; the same view when nothing was committed since."""
+        try:
+            latest = view.dataset.latest_version
+            if latest == view.version:
+                return view
+            dataset = view.dataset.checkout_version(latest)
+        except (OSError, ValueError):
+            # The version seen a moment ago can be trimmed by a busy writer: resolve it again.
+            return self.open()
+        return self._view(dataset, view.by_fragment)
+
+    def _view(self, dataset: LanceDataset, known: NamedRows) -> ManifestView:
+        require_readable(dataset)
+        fragments = {fragment_key(fragment): fragment for fragment in dataset.get_fragments()}
+        unseen = {key: fragment for key, fragment in fragments.items() if key not in known}
+        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {key: [] for key in unseen}
+        if len(unseen) > FEW_FRAGMENTS:
+            holders = named_files(dataset)
+            if holders is not None:
+                unseen = {key: f for key, f in unseen.items() if key[0] in holders}
+        if unseen:
+            key_of = {fragment.fragment_id: key for key, fragment in unseen.items()}
+            for row, address in self._scan(dataset, _NAMED, list(unseen.values())):
+                fresh[key_of[address >> 32]].append((row["object_id"], row, address & 0xFFFFFFFF))
+        by_fragment = {key: known[key] if key in known else tuple(fresh[key]) for key in fragments}
+        named = {
+            object_id: Located(row, (fragments[key].fragment_id << 32) | offset)
+            for key, rows in by_fragment.items()
+            for object_id, row, offset in rows
+        }
+        return ManifestView(dataset, named, by_fragment)
+
+    def _scan(
+        self,
+        dataset: LanceDataset,
+        condition: str | None,
+        fragments: list[LanceFragment] | None = None,
+    ) -> list[tuple[Row, int]]:
+        table = read_rows(dataset, condition, fragments)
+        addresses = table.column("_rowaddr").to_pylist()
+        rows = table.select(MANIFEST_SCHEMA.names).to_pylist()
+        return list(zip(rows, addresses, strict=True))
+
+    def history(self, view: ManifestView, condition: str) -> list[tuple[Row, int]]:
+        """History rows that match a condition, with their addresses."""
+        return self._scan(view.dataset, condition)
+
+    def parents(self, view: ManifestView) -> Mapping[str, tuple[str, ...]]:
+        """The parents of every commit; reads two short columns, whatever commits hold."""
+        return self._parents.of(view.dataset)
+
+    def own_rows(self, view: ManifestView, branch: str) -> list[int]:
+        """Addresses of a branch's version rows, which go with it: a later branch of the name
+        starts numbering again."""
+        kinds = "object_type IN ('table_version', 'table_tombstone')"
+        condition = f"table_branch = '{_quote(branch)}' AND {kinds}"
+        rows = read_rows(view.dataset, condition, None, ["object_id"])
+        found: list[int] = rows.column("_rowaddr").to_pylist()
+        return found
+
+    def find(self, view: ManifestView, object_id: str) -> Row | None:
+        """One row by its id, history included."""
+        located = view.named.get(object_id)
+        if located:
+            return located.row
+        rows = self._scan(view.dataset, f"object_id = '{_quote(object_id)}'")
+        return rows[0][0] if rows else None
+
+    # ------------------------------------------------------------------ writing
+
+    def create(self, rows: Iterable[Row]) -> ManifestView:
+        """Write the first version; the second of two creators gets a `SwapConflict`."""
+        table = stamped(rows_table(rows))
+        try:
+            dataset = lance.write_dataset(
+                table,
+                self.uri,
+                mode="create",
+                storage_options=self._options,
+                session=self._session,
+                enable_v2_manifest_paths=True,
+            )
+        except OSError as error:
+            if "exists" in str(error).lower():
+                raise SwapConflict(str(error)) from error
+            raise StorageError(
+                f"cannot create {self.uri}: {error}",
+                hint="Check that the folder or bucket exists, is writable and has room.",
+            ) from error
+        return self._view(dataset, {})
+
+    def swap(self, view: ManifestView, change: Swap) -> ManifestView:
+        """Apply a change built on a view, or raise `SwapConflict` and change nothing."""
+        try:
+            prepared = self._prepare(view, change)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            # An old view can refer to files that were collected; a new one cannot.
+            if self.refresh(view).version != view.version:
+                raise SwapConflict(str(error)) from error
+            raise StorageError(
+                f"cannot write to the manifest: {error}",
+                hint="Check that the store is writable and has room; nothing was changed.",
+            ) from error
+        committed = _commit(lambda: LanceDataset.commit(view.dataset, prepared.transaction))
+        landed = self._landed(self._view(committed, prepared.known), change)
+        if prepared.trims:
+            self._trim(landed)
+        return landed
+
+    def _prepare(self, view: ManifestView, change: Swap) -> _Prepared:
+        """Write the new rows and deletion marks of a swap; nothing refers to them yet."""
+        gone = list(change.remove_addresses)
+        for object_id in [row["object_id"] for row in change.replace] + list(change.remove):
+            if object_id not in view.named:
+                raise SwapConflict(f"{object_id} is gone")
+            gone.append(view.named[object_id].address)
+        dataset = view.dataset
+        by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
+        folded = choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
+        removed, updated = list(folded), []
+        for fragment_id, addresses in _by_fragment(gone).items():
+            if fragment_id in folded:
+                continue
+            left = by_id[fragment_id].delete(_address_condition(addresses))
+            if left is None:
+                removed.append(fragment_id)
+            else:
+                updated.append(left)
+        carried = self._seen.carried(dataset, [by_id[i] for i in folded], gone)
+        rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *carried])
+        written = write_fragments(rows, dataset)
+        known = dict(view.by_fragment)
+        for metadata in updated:
+            known |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, gone)
+        if len(written) == 1:
+            known |= self._seen.written(written[0], rows)
+        operation = LanceOperation.Update(
+            removed_fragment_ids=[*removed, MEETING_POINT],
+            updated_fragments=updated,
+            new_fragments=written,
+            fields_modified=[],
+        )
+        stays = {i: f for i, f in by_id.items() if i not in {*removed, *(m.id for m in updated)}}
+        keys = [*map(fragment_key, stays.values()), *map(rows_key, updated)]
+        holders = [key[0] for key in keys if known[key]] + [f.files[0].path for f in written]
+        transaction = Transaction(
+            read_version=view.version,
+            operation=operation,
+            transaction_properties=named_files_property(holders),
+        )
+        trims = bool(folded) or (not updated and view.version % FANOUT == 0)
+        return _Prepared(transaction, known, trims)
+
+    def _landed(self, view: ManifestView, change: Swap) -> ManifestView:
+        """Make sure that a commit that the store acknowledged is part of the newest version.
+
+        A writer that stalls until its version file was trimmed can create it again and be told
+        that it succeeded, on a dead end (RFC-013 §12 Q8). That takes at least as many newer
+        versions as are never trimmed; so look at the newest version once more.
+        """
+        try:
+            newest = self.refresh(view)
+            dead_end = newest.version - view.version >= KEPT_VERSIONS and not self._holds(
+                newest, change
+            )
+        except StorageError as error:
+            raise SwapUnknown(str(error)) from error
+        if dead_end:
+            raise SwapConflict("the swap was written to a version that is not part of history")
+        return newest
+
+    def _holds(self, view: ManifestView, change: Swap) -> bool:
+        """Whether a swap is surely part of a view: only history is nobody else's to write.
+
+        A change of names that may be there or not is simply built again (see `change_names`).
+        """
+        history = [row for row in change.add if row["object_type"] in HISTORY_TYPES]
+        return bool(history) and self.find(view, history[0]["object_id"]) is not None
+
+    def _trim(self, view: ManifestView) -> None:
+        """Delete the files of manifest versions that nobody resolves any more, by their names."""
+        horizon = view.version - KEPT_VERSIONS
+        with suppress(StorageError):  # the swap has landed; the next trim deletes what is left
+            self._raw.delete(
+                f"{VERSIONS}/{_LAST - number:020}.manifest"
+                for number in range(max(1, horizon - TRIMMED_VERSIONS), horizon)
+            )
+
+
+def version_of(path: str) -> int | None:
+    """The number of an ordinary version file, none for any other file."""
+    name = path.rpartition("/")[2].removesuffix(".manifest")
+    return _LAST - int(name) if len(name) == 20 and name.isdigit() else None
+
+
+_LAST = (1 << 64) - 1
+"""Version files are named so that the newest is listed first: by their distance from this."""
+
+
+def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
+    try:
+        return action()
+    except CommitConflictError as error:
+        raise SwapConflict(str(error)) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        if "onflict" in str(error) or "Merge insert failed" in str(error):
+            raise SwapConflict(str(error)) from error
+        raise SwapUnknown(str(error)) from error
+
+
+def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:
+    grouped: dict[int, list[int]] = {}
+    for address in addresses:
+        grouped.setdefault(address >> 32, []).append(address)
+    return grouped
+
+
+def _address_condition(addresses: Iterable[int]) -> str:
+    return f"_rowaddr IN ({', '.join(map(str, np.sort(np.fromiter(addresses, np.uint64))))})"
+
+
+def _quote(text: str) -> str:
+    return text.replace("'", "''")

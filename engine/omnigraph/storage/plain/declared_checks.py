@@ -1,0 +1,141 @@
+"""What was declared about a plain table, checked on the rows that a write leaves behind.
+
+Everything is vectorised and works through the table in chunks: memory is bounded by
+`PARTITION_ROWS` keys, whatever the size of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ConstraintViolation, InvalidInput, StorageError
+from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.plain.plain_table import TableDeclaration
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.write_buffer import RowBuffer
+from omnigraph.storage.transaction.stage_rows import PARTITION_ROWS, part_mask
+
+PROBED_KEYS = 100_000
+"""Up to this many new keys are looked for in a scan; more are counted with all others."""
+
+
+def check_required(schema: pa.Schema, rows: pa.Table) -> None:
+    """Columns that were declared so hold no nulls."""
+    for declared in schema:
+        if not declared.nullable and rows.column(declared.name).null_count:
+            raise ConstraintViolation(
+                "not_null",
+                f"not_null({declared.name})",
+                f"the column {declared.name!r} is required and is null",
+                {"column": declared.name},
+            )
+
+
+def check_declared(
+    tables: Tables,
+    name: str,
+    declaration: TableDeclaration,
+    version: TableVersion,
+    rows: int,
+    written: Sequence[RowBuffer] | None,
+    base: TableVersion | None,
+) -> None:
+    """Keys and checks, on the rows that were written since `base`; none checks all rows."""
+    few = written is not None and sum(buffer.rows for buffer in written) <= PROBED_KEYS
+    for columns in declaration.keys:
+        candidates = None
+        if written is not None and few:
+            parts = [part for buffer in written for part in buffer.scan(columns)]
+            if not parts:
+                continue
+            candidates = pa.concat_tables(parts)
+        _check_unique(tables, name, version, rows, columns, candidates)
+    for condition in declaration.checks:
+        _check_condition(tables, name, version, condition, None if written is None else base)
+
+
+def _check_unique(
+    tables: Tables,
+    name: str,
+    version: TableVersion,
+    rows: int,
+    columns: Sequence[str],
+    candidates: pa.Table | None,
+) -> None:
+    parts = 1 if candidates is not None else -(-rows // PARTITION_ROWS) or 1
+    for part in range(parts):
+        kept = [
+            _in_part(_wanted(chunk, columns, candidates), columns, part, parts)
+            for chunk in _keys(tables, version, columns)
+        ]
+        if not kept:
+            continue
+        counted = pa.concat_tables(kept).group_by(list(columns)).aggregate([([], "count_all")])
+        twice = counted.filter(pc.greater(counted.column("count_all"), 1))
+        if twice.num_rows:
+            values = [str(twice.column(column)[0].as_py()) for column in columns]
+            raise ConstraintViolation(
+                "unique",
+                f"unique({name}.({','.join(columns)}) = ({','.join(values)}))",
+                f"two rows of {name} have ({', '.join(columns)}) = ({', '.join(values)})",
+                {"table": name, "columns": list(columns), "values": values},
+            )
+
+
+def _keys(tables: Tables, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The keys of all rows; a key with a null in it is nobody's."""
+    reader = tables.scan(version, columns=list(columns))
+    for chunk in chunks(guarded(reader, version)):
+        valid = reduce(pc.and_, (pc.is_valid(chunk.column(column)) for column in columns))
+        yield chunk.filter(valid)
+
+
+def _wanted(chunk: pa.Table, columns: Sequence[str], candidates: pa.Table | None) -> pa.Table:
+    """Rows that may hold one of the candidates."""
+    if candidates is None:
+        return chunk
+    return chunk.filter(
+        reduce(
+            pc.and_,
+            (
+                pc.is_in(chunk.column(column), candidates.column(column).combine_chunks())
+                for column in columns
+            ),
+        )
+    )
+
+
+def _in_part(chunk: pa.Table, columns: Sequence[str], part: int, parts: int) -> pa.Table:
+    if parts == 1:
+        return chunk
+    texts = chunk.column(columns[0]).cast(pa.string())
+    return chunk.filter(part_mask(texts, part, parts))
+
+
+def _check_condition(
+    tables: Tables,
+    name: str,
+    version: TableVersion,
+    condition: str,
+    base: TableVersion | None,
+) -> None:
+    try:
+        broken = tables.first_where(version, f"NOT ({condition})", since=base)
+    except StorageError as error:
+        if error.code != "storage":
+            raise
+        raise InvalidInput(
+            f"the check ({condition}) of {name} cannot be evaluated: {error.message}",
+            hint="Declare it with columns of the table and functions that are known.",
+        ) from error
+    if broken is not None:
+        raise ConstraintViolation(
+            "check",
+            f"check({name}: {condition})",
+            f"a row of {name} breaks the check ({condition}): {broken}",
+            {"table": name, "check": condition},
+        )

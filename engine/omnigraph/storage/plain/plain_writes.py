@@ -1,0 +1,378 @@
+"""The plain tables and definitions of one transaction.
+
+Part of `WriteTxn`, which publishes what is collected here together with the rows of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from lance.fragment import FragmentMetadata
+
+from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
+from omnigraph.storage.core.layout import table_location
+from omnigraph.storage.core.model import Head, TablePointer
+from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
+from omnigraph.storage.plain.declared_checks import check_declared, check_required
+from omnigraph.storage.plain.plain_table import (
+    NOTHING_DECLARED,
+    PREFIX,
+    PlainTable,
+    TableDeclaration,
+    declaration_of,
+    new_identity,
+    no_table,
+    plain_names,
+    storable,
+    table_name,
+)
+from omnigraph.storage.plain.stage_plain import (
+    PlainStaged,
+    begin,
+    dropped,
+    exchange,
+    rebased,
+    reshape,
+    unchanged,
+)
+from omnigraph.storage.tables.write_buffer import RowBuffer
+
+
+@dataclass
+class OpenChange:
+    """Rows on their way out of and into a table."""
+
+    buffer: RowBuffer
+    gone: list[Addresses] = field(default_factory=list)
+
+
+class PlainWrites:
+    """What one transaction does to plain tables and definitions. Used by one thread at a time."""
+
+    def __init__(self, store: GraphStore, pin: Head, on_spill: Callable[[], None]) -> None:
+        self._store = store
+        self._pin = pin
+        self._on_spill = on_spill
+        self._states: dict[str, PlainStaged] = {}
+        self._open: dict[str, OpenChange] = {}
+        """Rows that come and go and are not staged yet, by name."""
+        self._definitions: dict[str, Definition | None] = {}
+        self._validated = False
+
+    # ------------------------------------------------------------------ what is there
+
+    def names(self) -> list[str]:
+        """The plain tables as this transaction sees them."""
+        known = set(plain_names(self._pin.tables)) | self._states.keys()
+        return sorted(name for name in known if self._find(name) is not None)
+
+    def table(self, name: str) -> PlainTable:
+        """One of them, for reading; its own writes included."""
+        state = self._existing(name)
+        pointer = state.pointer
+        assert pointer is not None
+        return PlainTable(self._store.tables, name, pointer, state.declaration)
+
+    def schema(self, name: str) -> pa.Schema:
+        """The columns of a table; unlike `table`, this stages nothing."""
+        state = self._states[name] if name in self._open else self._existing(name)
+        return self._store.tables.open(state.address).schema.remove_metadata()
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a plain table of that name."""
+        return self._find(name) is not None
+
+    def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
+        """A definition as this transaction sees it."""
+        key = definition_key(kind, name)
+        if key in self._definitions:
+            return self._definitions[key]
+        content_hash = self._pin.definitions.get(key)
+        return self._store.definition(key, content_hash) if content_hash else None
+
+    def _find(self, name: str) -> PlainStaged | None:
+        """The state of a table that is there, appends included."""
+        if name in self._open:
+            change = self._open.pop(name)
+            gone = np.concatenate([NO_ADDRESSES, *change.gone])
+            self._keep(name, exchange(self._store.tables, self._states[name], gone, change.buffer))
+        state = self._states.get(name)
+        if state is None:
+            pointer = self._pin.tables.get(PREFIX + name)
+            if pointer is None:
+                return None
+            state = unchanged(pointer, declaration_of(self.definition("table", name)))
+            self._states[name] = state
+        return state if state.version is not None else None
+
+    def _existing(self, name: str) -> PlainStaged:
+        state = self._find(name)
+        if state is None:
+            raise no_table(name, self.names())
+        return state
+
+    def _keep(self, name: str, state: PlainStaged) -> None:
+        self._states[name] = state
+        self._validated = False
+
+    # ------------------------------------------------------------------ operations
+
+    def create(
+        self,
+        name: str,
+        schema: pa.Schema,
+        declaration: TableDeclaration = NOTHING_DECLARED,
+        *,
+        replace: bool = False,
+    ) -> pa.Schema:
+        """Make an empty table, or empty one and give it these columns; the schema it keeps."""
+        key = PREFIX + table_name(name)
+        kept = storable(schema)
+        _check_columns(declaration, kept)
+        there = self._find(name)
+        if there is not None and not replace:
+            raise AlreadyExists(
+                f"there is a table {name} already",
+                hint="Replace it (CREATE OR REPLACE TABLE), or drop it first.",
+            )
+        base = self._pin.tables.get(key)
+        location = there.address.location if there else table_location(key)
+        identity = there.identity if there else new_identity()
+        self._keep(name, begin(self._store.tables, base, location, identity, kept, declaration))
+        return kept
+
+    def append(self, name: str, rows: pa.Table) -> None:
+        """Add rows, which have exactly the columns of the table; many go to disk on the way."""
+        self._change(name).buffer.append(rows)
+
+    def adopt(self, name: str, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+        """Add rows that are in data files of the table already."""
+        self._change(name).buffer.adopt(fragments, rows)
+
+    def remove(self, name: str, addresses: Addresses) -> None:
+        """Take out rows at addresses of the table as `table` gave it.
+
+        What is removed and appended before the next look at the table becomes one new version.
+        """
+        if len(addresses):
+            self._change(name).gone.append(addresses)
+
+    def _change(self, name: str) -> OpenChange:
+        if name not in self._open:
+            self._open[name] = OpenChange(self._buffer(self._existing(name)))
+        self._validated = False
+        return self._open[name]
+
+    def clear(self, name: str) -> None:
+        """Take out all rows."""
+        state = self._existing(name)
+        schema = self.table(name).schema
+        version = self._store.tables.replace(state.address, schema, [])
+        if state.rows:
+            self._keep(name, replace(state, version=version, rows=0, written=(), strict=True))
+
+    def reshape(
+        self,
+        name: str,
+        schema: pa.Schema,
+        sources: Mapping[str, str | None],
+        declaration: TableDeclaration,
+    ) -> None:
+        """Give a table other columns: each from the column that `sources` names, or null."""
+        kept = storable(schema)
+        _check_columns(declaration, kept)
+        state = reshape(self._store.tables, self._existing(name), kept, sources)
+        self._keep(name, replace(state, declaration=declaration, redeclared=True))
+
+    def declare(self, name: str, declaration: TableDeclaration) -> None:
+        """Change what is declared about a table; rows are checked against what is new."""
+        state = self._existing(name)
+        _check_columns(declaration, self.table(name).schema)
+        known = state.declaration
+        new = (declaration.keys, declaration.checks) != (known.keys, known.checks)
+        self._keep(
+            name,
+            replace(
+                state,
+                declaration=declaration,
+                redeclared=True,
+                unchecked=state.unchecked or new,
+                strict=state.strict or new,
+            ),
+        )
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Give a table another name; its rows stay where they are."""
+        state = self._existing(name)
+        if self.exists(table_name(new_name)):
+            raise AlreadyExists(
+                f"there is a table {new_name} already", hint="Choose another name, or drop it."
+            )
+        target = replace(
+            state, base=self._pin.tables.get(PREFIX + new_name), strict=True, redeclared=True
+        )
+        self._keep(name, dropped(state))
+        self._keep(new_name, target)
+
+    def clone(self, source: PlainTable, name: str) -> None:
+        """Give the rows of a table, of any moment, a second name; nothing is copied."""
+        key = PREFIX + table_name(name)
+        if self.exists(name):
+            raise AlreadyExists(
+                f"there is a table {name} already", hint="Choose another name, or drop it."
+            )
+        self._keep(
+            name,
+            PlainStaged(
+                self._pin.tables.get(key),
+                source.address,
+                source.rows,
+                new_identity(),
+                source.declaration,
+                strict=True,
+                redeclared=True,
+            ),
+        )
+
+    def drop(self, name: str) -> None:
+        """Take a table off the branch; older moments still have it."""
+        self._keep(name, dropped(self._existing(name)))
+
+    def define(self, definition: Definition) -> None:
+        """Set a definition of the branch."""
+        self._definitions[definition.key] = definition
+
+    def undefine(self, kind: DefinitionKind, name: str) -> None:
+        """Remove a definition from the branch."""
+        self._definitions[definition_key(kind, name)] = None
+
+    def _buffer(self, state: PlainStaged) -> RowBuffer:
+        schema = self._store.tables.open(state.address).schema.remove_metadata()
+        return RowBuffer(
+            self._store.tables,
+            state.address,
+            schema,
+            lambda rows: check_required(schema, rows),
+            self._on_spill,
+            self._store.writers,
+        )
+
+    # ------------------------------------------------------------------ for the plan
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything was done here."""
+        return bool(self._states or self._open or self._definitions)
+
+    @property
+    def strict(self) -> bool:
+        """Whether something here may not be done again on a head that moved."""
+        return (
+            bool(self._definitions)
+            or any(state.strict for state in self._states.values())
+            or any(change.gone for change in self._open.values())
+        )
+
+    def locations(self) -> set[str]:
+        """Where this transaction has put files of tables that the branch may not have."""
+        found = {s.address.location for s in self._states.values() if s.version is not None}
+        return found | {s.base.location for s in self._states.values() if s.base is not None}
+
+    def settle(self) -> None:
+        """Stage what is left, and check what was declared."""
+        for name in list(self._open):
+            self._find(name)
+        if self._validated:
+            return
+        for name, state in sorted(self._states.items()):
+            if state.version is None or not (state.changed or state.redeclared):
+                continue
+            # Rows are compared with the others of a key; a table that started over has no others.
+            whole = state.unchecked
+            check_declared(
+                self._store.tables,
+                name,
+                state.declaration,
+                state.address,
+                state.rows,
+                None if whole else state.written,
+                _before(state),
+            )
+        self._validated = True
+
+    def growth(self) -> dict[str, int]:
+        """By how many rows each table that changed grows or shrinks, by table key."""
+        return {
+            PREFIX + name: state.rows - (state.base.rows if state.base else 0)
+            for name, state in self._states.items()
+            if state.changed
+        }
+
+    def pointers(self) -> dict[str, TablePointer | None]:
+        """Where pointers go, by table key."""
+        return {
+            PREFIX + name: state.pointer for name, state in self._states.items() if state.changed
+        }
+
+    def definitions(self) -> dict[str, Definition | None]:
+        """Definitions that change, by key."""
+        wanted = dict(self._definitions)
+        for name, state in self._states.items():
+            if state.redeclared:
+                definition = state.declaration.definition(name) if state.version else None
+                wanted[definition_key("table", name)] = definition
+        return {
+            key: definition
+            for key, definition in wanted.items()
+            if self._pin.definitions.get(key) != (definition.hash if definition else None)
+        }
+
+    def rebase(self, head: Head, *, staged_is_there: bool) -> None:
+        """Go on from another head: appends are done again on tables that moved."""
+        for name, state in list(self._states.items()):
+            key = PREFIX + name
+            pointer = head.tables.get(key)
+            if pointer == self._pin.tables.get(key) and staged_is_there:
+                continue
+            if pointer is None or state.strict:
+                raise ReadSetConflict(key, self._pin.commit, head.commit)
+            if state.written:
+                self._require_columns(key, state, pointer)
+                self._keep(name, rebased(self._store.tables, state, pointer))
+            else:
+                del self._states[name]
+        self._pin = head
+        self._validated = False
+
+    def _require_columns(self, key: str, state: PlainStaged, pointer: TablePointer) -> None:
+        tables = self._store.tables
+        now = tables.open(TableVersion(pointer.location, pointer.lance)).schema
+        assert state.base is not None
+        then = tables.open(TableVersion(state.base.location, state.base.lance)).schema
+        if now != then:
+            raise ReadSetConflict(
+                key, str(then), str(now), f"the columns of {key} changed meanwhile"
+            )
+
+
+def _before(state: PlainStaged) -> TableVersion | None:
+    """The version whose rows were checked already; none when the table started over."""
+    if state.base is None or state.redeclared:
+        return None
+    return TableVersion(state.base.location, state.base.lance)
+
+
+def _check_columns(declaration: TableDeclaration, schema: pa.Schema) -> None:
+    for columns in declaration.keys:
+        missing = [name for name in columns if name not in schema.names]
+        if missing:
+            raise InvalidInput(
+                f"a key names the column {missing[0]!r}, which the table does not have",
+                hint=f"It has {', '.join(schema.names)}.",
+            )

@@ -1,0 +1,168 @@
+"""From what a transaction wants done to a plain table, to the table's next version.
+
+Each function takes a state and returns the next one; nothing here is visible to anyone until it is
+published. Only appends can be done again on a table that moved: everything else was decided on rows
+that may have changed, and makes the state strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInput
+from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
+from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
+from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.plain.declared_checks import check_required
+from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.write_buffer import RowBuffer
+
+
+@dataclass(frozen=True, slots=True)
+class PlainStaged:
+    """A plain table as a transaction has it so far."""
+
+    base: TablePointer | None
+    """Where the branch has the table; none when the transaction made the name."""
+    version: TableVersion | None
+    """The staged version; none when the table is gone."""
+    rows: int
+    identity: int
+    declaration: TableDeclaration = NOTHING_DECLARED
+    written: tuple[RowBuffer, ...] = ()
+    """Rows that were added, in order."""
+    strict: bool = False
+    unchecked: bool = False
+    """Whether all rows have to be checked, not only those that were written."""
+    redeclared: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether the pointer moves."""
+        if self.version is None or self.base is None:
+            return self.version is not None or self.base is not None
+        return self.version != TableVersion(self.base.location, self.base.lance)
+
+    @property
+    def pointer(self) -> TablePointer | None:
+        if self.version is None:
+            return None
+        return TablePointer(self.version.location, 0, self.version.lance, self.rows, self.identity)
+
+    @property
+    def address(self) -> TableVersion:
+        """The version of a table that is there."""
+        assert self.version is not None
+        return self.version
+
+
+def unchanged(pointer: TablePointer, declaration: TableDeclaration) -> PlainStaged:
+    """The table as the branch has it."""
+    version = TableVersion(pointer.location, pointer.lance)
+    return PlainStaged(pointer, version, pointer.rows, pointer.identity, declaration)
+
+
+def begin(
+    tables: Tables,
+    base: TablePointer | None,
+    location: str,
+    identity: int,
+    schema: pa.Schema,
+    declaration: TableDeclaration,
+) -> PlainStaged:
+    """A table that starts over, empty, in the place of what was there."""
+    version = tables.create(location, schema)
+    return PlainStaged(base, version, 0, identity, declaration, strict=True, redeclared=True)
+
+
+def exchange(tables: Tables, state: PlainStaged, gone: Addresses, buffer: RowBuffer) -> PlainStaged:
+    """Rows taken out at addresses of the state's version and others added, in one new version."""
+    gone = distinct(gone)
+    buffer.finish()
+    added = buffer.rows
+    if not added and not len(gone):
+        return state
+    if not added:
+        version = tables.next(state.address, gone=gone)
+    elif buffer.spilled:
+        version = tables.next(state.address, fragments=buffer.fragments, gone=gone)
+    else:
+        rows = buffer.table()
+        check_required(rows.schema, rows)
+        version = tables.next(state.address, rows=rows, gone=gone)
+    failpoint(AFTER_TABLE)
+    return replace(
+        state,
+        version=version,
+        rows=state.rows - len(gone) + added,
+        written=(*state.written, buffer) if added else state.written,
+        strict=state.strict or bool(len(gone)),
+    )
+
+
+def reshape(
+    tables: Tables, state: PlainStaged, schema: pa.Schema, sources: Mapping[str, str | None]
+) -> PlainStaged:
+    """The same rows in other columns: each from the column `sources` names, or null."""
+    version = state.address
+    wanted = [name for name in sources.values() if name is not None]
+    target = tables.replace(version, schema, [])
+    if state.rows:
+        reader = tables.scan(version, columns=wanted or tables.open(version).schema.names)
+        fragments = [
+            fragment
+            for rows in chunks(_reshaped(guarded(reader, version), schema, sources))
+            for fragment in tables.write(target, rows)
+        ]
+        target = tables.replace(target, schema, fragments)
+    failpoint(AFTER_TABLE)
+    return replace(state, version=target, written=(), strict=True, unchecked=True)
+
+
+def _reshaped(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, sources: Mapping[str, str | None]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        columns = []
+        for target in schema:
+            source = sources.get(target.name)
+            if source is None:
+                columns.append(pa.nulls(batch.num_rows, target.type))
+                continue
+            column = batch.column(source)
+            try:
+                columns.append(column if column.type == target.type else column.cast(target.type))
+            except pa.ArrowException as error:
+                raise InvalidInput(
+                    f"the values of {source!r} do not fit {target.type}: {error}",
+                    hint="Change the values first, or choose another type.",
+                ) from error
+        made = pa.RecordBatch.from_arrays(columns, schema=schema)
+        check_required(schema, pa.Table.from_batches([made]))
+        yield made
+
+
+def dropped(state: PlainStaged) -> PlainStaged:
+    """The table gone."""
+    return replace(
+        state,
+        version=None,
+        rows=0,
+        declaration=NOTHING_DECLARED,
+        written=(),
+        strict=True,
+        redeclared=True,
+    )
+
+
+def rebased(tables: Tables, state: PlainStaged, pointer: TablePointer) -> PlainStaged:
+    """The same appends on another version of the table."""
+    after = unchanged(pointer, state.declaration)
+    for buffer in state.written:
+        after = exchange(tables, after, NO_ADDRESSES, buffer)
+    return after

@@ -1,0 +1,1 @@
+"""Branches, tags, moments and the snapshots that they name."""

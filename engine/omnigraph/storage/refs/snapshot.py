@@ -1,0 +1,383 @@
+"""A snapshot: the whole graph at one moment, read under the names of today's schema.
+
+Types and properties are matched to the past by identity, so a renamed type shows its old rows under
+its new name; what did not exist then is an error, never an invented null (branching.md §3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.common.arrow_to_python import python_rows
+from omnigraph.errors import (
+    InvalidInput,
+    NotFound,
+    OmniGraphError,
+    StorageError,
+    did_you_mean,
+)
+from omnigraph.schema import Catalog, EdgeType, NodeType
+from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.table_version import TableVersion, guarded, in_condition
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
+from omnigraph.storage.plain.plain_table import (
+    PREFIX,
+    PlainTable,
+    declaration_of,
+    no_table,
+    plain_names,
+)
+from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
+from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph.storage.tables.table_slices import TableSlice, split
+from omnigraph.storage.tables.tables import Tables
+
+_WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
+_SYSTEM_COLUMNS = ("id", "src", "dst")
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What to read of which table version, and the schema to give it under."""
+
+    version: TableVersion
+    columns: list[str]
+    condition: str | None
+    schema: pa.Schema
+
+
+class Snapshot:
+    """Reads of one moment. Commits that land later are invisible to it."""
+
+    def __init__(self, store: GraphStore, moment: Moment) -> None:
+        self._store = store
+        self.moment = moment
+        self.catalog: Catalog = store.catalog(moment.reading_schema)
+        self._catalog_then: Catalog = store.catalog(moment.schema)
+
+    @property
+    def commit(self) -> str:
+        """The id of the commit this snapshot shows."""
+        return self.moment.commit
+
+    @property
+    def branch(self) -> str:
+        """The branch the snapshot was taken on."""
+        return self.moment.branch
+
+    @property
+    def version(self) -> int:
+        """The commit's place in its branch's chain."""
+        return self.moment.version
+
+    def types(self) -> tuple[GraphType, ...]:
+        """The types of today's schema that existed at this moment."""
+        return tuple(t for t in self.catalog.types() if self._then(t) is not None)
+
+    def pointer(self, type_: GraphType) -> TablePointer:
+        """The table version that holds a type at this moment."""
+        pointer = self.moment.tables[self._existing(type_).table_key]
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        return pointer
+
+    def find_type(self, name: str) -> GraphType:
+        """A type by its name today, or by its name then if it was dropped since."""
+        try:
+            return find_type(self.catalog, name)
+        except NotFound:
+            try:
+                then = find_type(self._catalog_then, name)
+            except NotFound:
+                then = None
+            if then is None or self.catalog.by_identity(then.identity) is not None:
+                raise
+            return then
+
+    def plain_tables(self) -> list[PlainTable]:
+        """The plain tables of this moment, by name."""
+        return [self.plain_table(name) for name in plain_names(self.moment.tables)]
+
+    def plain_table(self, name: str) -> PlainTable:
+        """One of them, by `<schema>.<name>`."""
+        pointer = self.moment.tables.get(PREFIX + name)
+        if pointer is None:
+            raise no_table(name, plain_names(self.moment.tables))
+        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+            raise reclaimed(self.commit)
+        declared = declaration_of(self.definition("table", name))
+        return PlainTable(self._store.tables, name, pointer, declared)
+
+    def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
+        """The stored queries (`query`), views, … of this moment, by name."""
+        names = sorted(
+            key.partition(":")[2] for key in self.moment.definitions if key.startswith(f"{kind}:")
+        )
+        found = {name: self.definition(kind, name) for name in names}
+        return {name: definition for name, definition in found.items() if definition is not None}
+
+    def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
+        """One of them, or none."""
+        key = definition_key(kind, name)
+        content_hash = self.moment.definitions.get(key)
+        return self._store.definition(key, content_hash) if content_hash else None
+
+    @property
+    def tables(self) -> Tables:
+        """The door to the tables of the graph."""
+        return self._store.tables
+
+    def stored_names(self, type_: GraphType) -> Mapping[str, str]:
+        """What each column of a type that can be named was called at this moment."""
+        return self._names_then(type_, self._existing(type_))
+
+    def count(self, type_name: str) -> int:
+        """How many entities a type has."""
+        return self.pointer(self.find_type(type_name)).rows
+
+    def schema(self, type_name: str) -> pa.Schema:
+        """The columns a scan of the type gives."""
+        type_ = self.find_type(type_name)
+        then = self._existing(type_)
+        known = {p.identity for p in then.properties}
+        fields = [
+            f
+            for f in table_schema(type_)
+            if f.name in _SYSTEM_COLUMNS or type_.property(f.name).identity in known
+        ]
+        return pa.schema(fields)
+
+    def scan(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002
+        limit: int | None = None,
+        order_by: Sequence[str] | None = None,
+    ) -> pa.RecordBatchReader:
+        """Stream a type's rows; columns, filter (SQL) and order are pushed into the table."""
+        if limit is not None and not 0 <= limit < 2**63:
+            raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows, or none.")
+        wanted = self._scan(type_name, columns, filter)
+        try:
+            reader = self._store.tables.scan(
+                wanted.version,
+                columns=wanted.columns,
+                condition=wanted.condition,
+                limit=limit,
+                order_by=self._stored_names(type_name, order_by) if order_by else None,
+            )
+        except StorageError as error:
+            raise self.explained(error, filter) from error
+        return pa.RecordBatchReader.from_batches(
+            wanted.schema, self._batches(reader, wanted.version, wanted.schema, filter)
+        )
+
+    def slices(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,  # noqa: A002
+        *,
+        at_most: int,
+    ) -> list[TableSlice]:
+        """What `scan` gives, in slices that other processes read with `read_slice`."""
+        wanted = self._scan(type_name, columns, filter)
+        return split(
+            self._store.tables,
+            self._store.root,
+            wanted.version,
+            wanted.columns,
+            wanted.condition,
+            wanted.schema,
+            at_most,
+        )
+
+    def _scan(self, type_name: str, columns: Sequence[str] | None, condition: str | None) -> _Scan:
+        """A read in the names that the table had then."""
+        type_ = self.find_type(type_name)
+        then = self._existing(type_)
+        shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
+        wanted = self._wanted(type_, shown, columns)
+        names = self._names_then(type_, then)
+        return _Scan(
+            self._version(type_),
+            [names[name] for name in wanted],
+            self._in_names_then(type_, condition, names) if condition else None,
+            pa.schema([shown.field(name) for name in wanted]),
+        )
+
+    def _stored_names(self, type_name: str, columns: Sequence[str]) -> list[str]:
+        return self._scan(type_name, columns, None).columns
+
+    def readable(self, type_name: str) -> ReadableTable:
+        """A type's table for a query engine that reads by itself."""
+        type_ = self.find_type(type_name)
+        names = self._names_then(type_, self._existing(type_))
+        schema = self.schema(type_name)
+        return ReadableTable(
+            self._store.tables,
+            self._version(type_),
+            schema,
+            {name: names[name] for name in schema.names},
+            self.pointer(type_).rows,
+            identified=True,
+            key=type_.text_key,
+        )
+
+    def get(self, type_name: str, id: str) -> dict[str, Any] | None:  # noqa: A002
+        """One entity as a dictionary, or none."""
+        condition = in_condition("id", pa.array([id], pa.string()))
+        rows = python_rows(self.scan(type_name, filter=condition).read_all())
+        return rows[0] if rows else None
+
+    def _batches(
+        self,
+        reader: pa.RecordBatchReader,
+        version: TableVersion,
+        target: pa.Schema,
+        condition: str | None,
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in guarded(reader, version):
+                arrays = [
+                    array if array.type == field.type else array.cast(field.type)
+                    for array, field in zip(batch.columns, target, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=target)
+        except StorageError as error:
+            raise self.explained(error, condition) from error
+
+    def explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
+        """A failed read in the caller's terms."""
+        if error.code == "corruption" and given_up_since(self._store, self.moment):
+            return reclaimed(self.commit)
+        return explained(error, condition)
+
+    def _version(self, type_: GraphType) -> TableVersion:
+        pointer = self.pointer(type_)
+        version = TableVersion(pointer.location, pointer.lance)
+        try:
+            self._store.tables.open(version)
+        except StorageError as error:
+            raise self.explained(error, None) from error
+        return version
+
+    def _wanted(
+        self, type_: GraphType, shown: pa.Schema, columns: Sequence[str] | None
+    ) -> list[str]:
+        if columns is None:
+            return list(shown.names)
+        check_columns(columns)
+        for name in columns:
+            if name in shown.names:
+                continue
+            if name in type_.by_name:
+                raise self.no_property_then(type_, name)
+            raise NotFound(
+                f"{type_.kind} {type_.name} has no property {name!r}"
+                f"{did_you_mean(name, shown.names)}",
+                hint=f"It has {', '.join(shown.names)}.",
+            )
+        return list(columns)
+
+    def _in_names_then(self, type_: GraphType, condition: str, names: Mapping[str, str]) -> str:
+        """A condition with today's property names turned into those of the past."""
+
+        def then(word: re.Match[str]) -> str:
+            name = word[0].strip("`")
+            if name in type_.by_name and name not in names:
+                raise self.no_property_then(type_, name)
+            return word[0].replace(name, names.get(name, name)) if name in names else word[0]
+
+        return _WORD.sub(then, condition)
+
+    def no_property_then(self, type_: GraphType, name: str) -> NotFound:
+        """The error of a property that is younger than this moment."""
+        return NotFound(
+            f"{type_.name}.{name} did not exist at commit {self.commit}",
+            hint="Ask for it at a later moment.",
+        )
+
+    def _with_dropped(
+        self, type_: GraphType, then: GraphType, shown: pa.Schema, columns: Sequence[str]
+    ) -> pa.Schema:
+        """The schema with properties that were dropped since, where they are asked for."""
+        dropped = table_schema(then)
+        for name in columns:
+            old = then.by_name.get(name)
+            if old and name not in type_.by_name and old.identity not in type_.by_identity:
+                shown = shown.append(dropped.field(name))
+        return shown
+
+    def _then(self, type_: GraphType) -> GraphType | None:
+        found = self._catalog_then.by_identity(type_.identity)
+        return found if isinstance(found, NodeType | EdgeType) else None
+
+    def _existing(self, type_: GraphType) -> GraphType:
+        then = self._then(type_)
+        if then is None or then.table_key not in self.moment.tables:
+            raise NotFound(
+                f"{type_.kind} {type_.name} did not exist at commit {self.commit}",
+                hint="Ask for it at a later moment.",
+            )
+        return then
+
+    def _names_then(self, type_: GraphType, then: GraphType) -> Mapping[str, str]:
+        """What each column that can be named was called then; not an earlier one of its name."""
+        old = {p.identity: p.name for p in then.properties}
+        dropped = [p.name for p in then.properties if p.identity not in type_.by_identity]
+        names = {name: name for name in (*_SYSTEM_COLUMNS, *dropped) if name not in type_.by_name}
+        return names | {p.name: old[p.identity] for p in type_.properties if p.identity in old}
+
+
+def check_columns(columns: Sequence[str]) -> None:
+    """A choice of columns names at least one, and each once."""
+    if not columns:
+        raise InvalidInput("no columns were asked for", hint='Ask for ["id"] at least.')
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"the column {twice[0]!r} is asked for twice", hint="Name it once.")
+
+
+def explained(error: StorageError, condition: str | None) -> OmniGraphError:
+    """A failed read in the caller's terms: the fault of its filter, unless the store failed."""
+    if condition is None or error.code != "storage" or "LanceError(IO)" in str(error):
+        return error
+    return InvalidInput(
+        f"cannot apply the filter {condition!r}: {error.__cause__}",
+        hint="Use a SQL condition over the type's properties.",
+    )
+
+
+def find_type(catalog: Catalog, name: str) -> GraphType:
+    """A type by name; `node:X` or `edge:X` where a node and an edge share it."""
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "node":
+        return catalog.node(rest)
+    if colon and kind == "edge":
+        return catalog.edge(rest)
+    edges = {edge.lower(): edge for edge in catalog.edges}
+    if name in catalog.nodes and name.lower() in edges:
+        raise InvalidInput(
+            f"{name!r} names a node type and an edge type",
+            hint=f"Write node:{name} or edge:{edges[name.lower()]}.",
+        )
+    if name in catalog.nodes:
+        return catalog.node(name)
+    if name.lower() in edges:
+        return catalog.edge(name)
+    known = [*catalog.nodes, *catalog.edges]
+    raise NotFound(
+        f"there is no type {name!r}{did_you_mean(name, known)}",
+        hint=f"The schema has {', '.join(sorted(known)) or 'no types'}.",
+    )

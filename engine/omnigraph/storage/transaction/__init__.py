@@ -1,0 +1,1 @@
+"""From operations to staged table versions to one publish plan."""

@@ -1,0 +1,84 @@
+"""Nodes that go take their edges with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.schema import Catalog, EdgeType
+from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
+from omnigraph.storage.tables.indexes import ready_for_probes
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.transaction.stage_rows import Operation, Remove, Staged, remove_rows
+
+
+def gone_for_good(
+    tables: Tables, node: Staged, removals: Sequence[pa.StringArray]
+) -> pa.StringArray:
+    """The ids among those removed that the node's final version does not hold again."""
+    gone = pa.concat_arrays(removals).unique()
+    put_back = tables.locate(node.version, gone).ids
+    return gone.filter(pc.invert(pc.is_in(gone, put_back)))
+
+
+def cascade(
+    tables: Tables,
+    catalog: Catalog,
+    node: str,
+    gone: pa.StringArray,
+    staged: Callable[[str], Staged],
+    operations: Callable[[str], Sequence[Operation]],
+) -> list[Staged]:
+    """The edge tables of a node type without the edges at nodes that are gone."""
+    return [
+        _without_edges(
+            tables,
+            staged(edge.table_key),
+            edge,
+            node,
+            gone,
+            _written_ids(operations(edge.table_key)),
+        )
+        for edge in catalog.edges_touching(node)
+    ]
+
+
+def _without_edges(
+    tables: Tables,
+    state: Staged,
+    edge: EdgeType,
+    node: str,
+    gone: pa.StringArray,
+    own: pa.StringArray,
+) -> Staged:
+    """Edges that the transaction writes itself are not taken out silently: they name a node that
+    is gone, which validation refuses."""
+    for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node):
+        if len(gone) <= PROBE_LIMIT:
+            version = ready_for_probes(tables, state.version, edge, end)
+            state = replace(state, version=version)
+        found = _edges_at(tables, state.version, end, gone)
+        found = found.filter(pc.invert(pc.is_in(found.column("id"), own)))
+        ids = found.column("id").combine_chunks()
+        state = remove_rows(tables, state, ids, found.column("_rowaddr").to_numpy())
+    return state
+
+
+def _written_ids(operations: Sequence[Operation]) -> pa.StringArray:
+    ids = [
+        rows.column("id").combine_chunks()
+        for operation in operations
+        if not isinstance(operation, Remove)
+        for rows in operation.buffer.scan(["id"])
+    ]
+    return pa.concat_arrays([pa.array([], pa.string()), *ids])
+
+
+def _edges_at(tables: Tables, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
+    if len(nodes) <= PROBE_LIMIT:
+        return tables.matching(version, end, nodes, ["id"])
+    rows = tables.read(version, columns=["id", end], addresses=True)
+    return rows.filter(pc.is_in(rows.column(end), nodes))

@@ -1,0 +1,428 @@
+"""From what a transaction wants done to a table, to the table's next version.
+
+Operations are applied in order, each on the version that the one before left. Nothing here is
+visible to anyone: a staged version becomes real only when it is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import KeyConflict
+from omnigraph.schema import EdgeType, NodeType
+from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.schema.model.catalog import GraphType
+from omnigraph.schema.model.entity_ids import key_text
+from omnigraph.storage.constraints import violations
+from omnigraph.storage.constraints.distributed_protocol import Survey, Texts
+from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
+from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
+from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion, drain
+from omnigraph.storage.tables.indexes import ready_for_probes
+from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
+from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.write_buffer import RowBuffer
+
+PARTITION_ROWS = 8 << 20
+"""Ids compared in one go; more are compared in several passes, to bound memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Add rows: strictly, or replacing those that hold the same id."""
+
+    mode: Literal["insert", "upsert"]
+    buffer: RowBuffer
+    one_file: bool = False
+    """Rows come from one load input, in which a key may stand only once."""
+    fresh_ids: bool = False
+    """All ids were just made up: no need to look for duplicates."""
+
+    strict = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take out entities by id; ids that are not there are ignored."""
+
+    ids: pa.StringArray
+    cascade: bool = True
+
+    strict = True
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Put new contents in the place of all rows."""
+
+    buffer: RowBuffer
+    one_file: bool = False
+    fresh_ids: bool = False
+
+    strict = True
+
+
+Operation = Write | Remove | Replace
+
+
+def writing(
+    mode: Literal["insert", "upsert", "overwrite"],
+    buffer: RowBuffer,
+    one_file: bool,
+    fresh_ids: bool,
+) -> Write | Replace:
+    """The operation that puts the rows of a buffer into a table."""
+    if mode == "overwrite":
+        return Replace(buffer, one_file, fresh_ids)
+    return Write(mode, buffer, one_file, fresh_ids)
+
+
+def with_given_ids(operation: Write | Replace) -> Write | Replace:
+    """The same operation, some of whose ids were not made up and may be there already."""
+    return replace(operation, fresh_ids=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A table's next version, and what validation needs to know about the way to it."""
+
+    type: GraphType
+    base: TablePointer
+    version: TableVersion
+    rows: int
+    written: tuple[Write | Replace, ...]
+    removed: pa.StringArray
+    """Ids that operations took out; some may have been put back."""
+    touched: pa.StringArray
+    """Sources (of edges with a cardinality) that lost an edge."""
+    replaced: bool
+
+    @property
+    def changed(self) -> bool:
+        return self.version.lance != self.base.lance
+
+    @property
+    def pointer(self) -> TablePointer:
+        return TablePointer(
+            self.version.location, 0, self.version.lance, self.rows, self.base.identity
+        )
+
+
+def nothing_staged(type_: GraphType, base: TablePointer) -> Staged:
+    """The table as it is."""
+    version = TableVersion(base.location, base.lance)
+    none = pa.array([], pa.string())
+    return Staged(type_, base, version, base.rows, (), none, none, False)
+
+
+def stage(
+    tables: Tables,
+    state: Staged,
+    operations: Iterable[Operation],
+    survey: Survey | None = None,
+) -> Staged:
+    """Apply operations, one after the other; a survey looks rows up that are in data files."""
+    for operation in operations:
+        before = state.version
+        if isinstance(operation, Write):
+            state = _write(tables, state, operation, survey)
+        elif isinstance(operation, Remove):
+            state = remove(tables, state, operation.ids)
+        else:
+            state = _replace(tables, state, operation, survey)
+        if state.version != before:
+            failpoint(AFTER_TABLE)
+    return state
+
+
+# --------------------------------------------------------------------------- write
+
+
+def _write(tables: Tables, state: Staged, operation: Write, survey: Survey | None) -> Staged:
+    operation.buffer.finish()
+    if not operation.buffer.rows:
+        return state
+    if operation.buffer.spilled:
+        if survey is not None:
+            return _write_surveyed(tables, state, operation, survey)
+        return _write_many(tables, state, operation)
+    operation.buffer.check_rest()
+    rows = operation.buffer.table()
+    if not operation.fresh_ids:
+        rows = _settle_duplicates(state.type, rows, operation)
+    ids = rows.column("id").combine_chunks()
+    base, found = state.version, NOTHING_FOUND
+    if not operation.fresh_ids:
+        if len(ids) <= PROBE_LIMIT:
+            base = ready_for_probes(tables, base, state.type)
+        found = tables.locate(base, ids)
+    if operation.mode == "insert" and len(found.ids):
+        raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
+    touched = _sources(tables, state, found.addresses)
+    version = tables.next(base, rows=rows, gone=found.addresses)
+    count = state.rows - len(found.ids) + rows.num_rows
+    return _after(state, version, count, operation, touched)
+
+
+def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: Write | Replace) -> pa.Table:
+    """Rows with distinct ids: the last one wins where that is allowed."""
+    ids = rows.column("id").combine_chunks()
+    if _growing(ids):
+        return rows
+    repeated = duplicated(lambda: [rows.select(["id"])], rows.num_rows)
+    if not len(repeated):
+        return rows
+    _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
+    last = pa.table({"id": ids, "at": pa.array(range(len(ids)), pa.int64())})
+    kept = last.group_by("id").aggregate([("at", "max")]).column("at_max")
+    return rows.take(kept.take(pc.sort_indices(kept)))
+
+
+def _refuse_duplicates(
+    type_: GraphType, rows: pa.Table, repeated: str, operation: Write | Replace
+) -> None:
+    if operation.one_file and isinstance(type_, NodeType) and type_.key is not None:
+        holder = rows.filter(pc.equal(rows.column("id"), repeated)).slice(0, 1)
+        values = [
+            key_text(holder.column(m), type_.property(m).type)[0].as_py() for m in type_.key.members
+        ]
+        raise violations.unique(type_.name, type_.key.members, values, repeated, repeated)
+    if isinstance(operation, Replace) or operation.mode == "insert":
+        raise KeyConflict(type_.kind, type_.name, repeated)
+
+
+def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
+    """Rows that are in data files already: append them, then take out what they replace."""
+    buffer = operation.buffer
+    repeated = pa.array([], pa.string())
+    if not operation.fresh_ids:
+        repeated = _repeated_in(state.type, operation)
+    gone = NO_ADDRESSES
+    if state.rows and not operation.fresh_ids:
+        for chunk in buffer.scan(["id"]):
+            found = tables.locate(state.version, chunk.column("id").combine_chunks())
+            if operation.mode == "insert" and len(found.ids):
+                raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
+            gone = distinct(gone, found.addresses)
+    touched = _sources(tables, state, gone)
+    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
+    count = state.rows - len(gone) + buffer.rows
+    if len(repeated):
+        earlier = _earlier_occurrences(tables, version, repeated)
+        version = tables.next(version, gone=earlier)
+        count -= len(earlier)
+    return _after(state, version, count, operation, touched)
+
+
+def _write_surveyed(tables: Tables, state: Staged, operation: Write, survey: Survey) -> Staged:
+    """The same, when whoever has many machines looks for the ids."""
+    type_, buffer, gone = state.type, operation.buffer, NO_ADDRESSES
+    repeated = None
+    if not operation.fresh_ids:
+        repeated = _first_repeated(type_, operation, survey)
+        written, held = Texts(type_, buffer.version()), Texts(type_, state.version)
+        if state.rows and operation.mode == "insert":
+            there = survey.least_common(held, written)
+            if there is not None:
+                raise KeyConflict(type_.kind, type_.name, there)
+        elif state.rows:
+            gone = survey.common(held, written)
+    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
+    count = state.rows - len(gone) + buffer.rows
+    if repeated is not None:
+        earlier = survey.earlier(Texts(type_, version, since=state.version))
+        version = tables.next(version, gone=earlier)
+        count -= len(earlier)
+    # Whose edges became fewer is for the survey to find, too.
+    return _after(state, version, count, operation, pa.array([], pa.string()))
+
+
+def _first_repeated(type_: GraphType, operation: Write | Replace, survey: Survey) -> str | None:
+    """An id that stands twice in data files, where that is allowed."""
+    repeated = survey.first_repeated(Texts(type_, operation.buffer.version()))
+    if repeated is not None:
+        _refuse_repeated(type_, operation, repeated)
+    return repeated
+
+
+def _repeated_in(type_: GraphType, operation: Write | Replace) -> pa.StringArray:
+    """Ids that stand twice in data files, where that is allowed."""
+    buffer = operation.buffer
+    repeated = duplicated(lambda: buffer.scan(["id"]), buffer.rows)
+    if len(repeated):
+        _refuse_repeated(type_, operation, repeated[0].as_py())
+    return repeated
+
+
+def _refuse_repeated(type_: GraphType, operation: Write | Replace, repeated: str) -> None:
+    names = [f.name for f in table_schema(type_)]
+    chunks = operation.buffer.scan(names)
+    rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated)) for c in chunks)
+    _refuse_duplicates(type_, rows, repeated, operation)
+
+
+def _earlier_occurrences(
+    tables: Tables, version: TableVersion, repeated: pa.StringArray
+) -> Addresses:
+    """Addresses of all but the last row of each repeated id."""
+    rows = drain(tables.scan(version, columns=["id"], addresses=True), version)
+    rows = rows.filter(pc.is_in(rows.column("id"), repeated))
+    last = rows.group_by("id").aggregate([("_rowaddr", "max")]).column("_rowaddr_max")
+    earlier = rows.filter(pc.invert(pc.is_in(rows.column("_rowaddr"), last)))
+    result: Addresses = earlier.column("_rowaddr").to_numpy()
+    return result
+
+
+# --------------------------------------------------------------------------- remove, replace
+
+
+def remove(tables: Tables, state: Staged, ids: pa.StringArray) -> Staged:
+    """Take out entities by id."""
+    found = tables.locate(state.version, ids.unique())
+    return remove_rows(tables, state, found.ids, found.addresses)
+
+
+def remove_rows(tables: Tables, state: Staged, ids: pa.StringArray, addresses: Addresses) -> Staged:
+    """Take out rows whose addresses are known."""
+    if not len(addresses):
+        return state
+    touched = _sources(tables, state, addresses)
+    version = tables.next(state.version, gone=addresses)
+    return Staged(
+        state.type,
+        state.base,
+        version,
+        state.rows - len(addresses),
+        state.written,
+        pa.concat_arrays([state.removed, ids]),
+        pa.concat_arrays([state.touched, touched]),
+        state.replaced,
+    )
+
+
+def _replace(tables: Tables, state: Staged, operation: Replace, survey: Survey | None) -> Staged:
+    buffer = operation.buffer
+    buffer.finish()
+    schema = table_schema(state.type)
+    if buffer.spilled:
+        if not operation.fresh_ids and survey is not None:
+            _first_repeated(state.type, operation, survey)
+        elif not operation.fresh_ids:
+            _repeated_in(state.type, operation)
+        fragments = buffer.fragments
+    else:
+        buffer.check_rest()
+        rows = buffer.table()
+        if not operation.fresh_ids:
+            rows = _settle_duplicates(state.type, rows, operation)
+        fragments = tables.write(state.version, rows) if rows.num_rows else []
+    none = pa.array([], pa.string())
+    touched = _all_sources(tables, state) if survey is None else none
+    version = tables.replace(state.version, schema, fragments)
+    return Staged(state.type, state.base, version, buffer.rows, (operation,), none, touched, True)
+
+
+def _after(
+    state: Staged,
+    version: TableVersion,
+    rows: int,
+    operation: Write,
+    touched: pa.StringArray,
+) -> Staged:
+    return Staged(
+        state.type,
+        state.base,
+        version,
+        rows,
+        (*state.written, operation),
+        state.removed,
+        pa.concat_arrays([state.touched, touched]),
+        state.replaced,
+    )
+
+
+def _counted(type_: GraphType) -> bool:
+    return isinstance(type_, EdgeType) and not type_.cardinality.is_free
+
+
+def _sources(tables: Tables, state: Staged, addresses: Addresses) -> pa.StringArray:
+    """Sources of edge rows about to go, where somebody counts them."""
+    if not len(addresses) or not _counted(state.type):
+        return pa.array([], pa.string())
+    return tables.take(state.version, addresses, ["src"]).column("src").unique()
+
+
+def _all_sources(tables: Tables, state: Staged) -> pa.StringArray:
+    if not _counted(state.type) or not state.rows:
+        return pa.array([], pa.string())
+    return tables.read(state.version, columns=["src"]).column("src").unique()
+
+
+# --------------------------------------------------------------------------- duplicates
+
+
+def duplicated(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.StringArray:
+    """Ids that occur more than once, in memory bounded by `PARTITION_ROWS` ids."""
+    parts = -(-rows // PARTITION_ROWS) or 1
+    found = [
+        _counted_twice([part_of(chunk.column("id"), part, parts) for chunk in chunks()])
+        for part in range(parts)
+    ]
+    return pa.concat_arrays(found)
+
+
+def _counted_twice(columns: Sequence[pa.ChunkedArray]) -> pa.StringArray:
+    ids = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
+    if _growing(ids):
+        return pa.array([], pa.string())
+    counts = ids.value_counts()
+    return counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+
+
+def _growing(ids: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether every id is greater than the one before: then none can repeat."""
+    if len(ids) < 2:
+        return True
+    head, tail = ids.slice(0, len(ids) - 1), ids.slice(1)
+    sample = min(64, len(head))
+    if not pc.all(pc.less(head.slice(0, sample), tail.slice(0, sample))).as_py():
+        return False
+    return bool(pc.all(pc.less(head, tail)).as_py())
+
+
+def part_of(ids: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
+    """The ids that belong to one of several parts; equal ids belong to the same one."""
+    return ids if parts == 1 else ids.filter(part_mask(ids, part, parts))
+
+
+def part_mask(texts: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
+    """Which texts belong to one of several parts."""
+    masks = [pa.array(_hash(chunk) % np.uint64(parts) == part) for chunk in texts.chunks]
+    return pa.chunked_array(masks, pa.bool_())
+
+
+def _hash(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """A cheap hash of each text: its length and last sixteen bytes, mixed."""
+    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    data = np.frombuffer(ids.buffers()[2] or b"\0", np.uint8)
+    starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
+    mixed = (ends - starts).astype(np.uint64)
+    for back in range(1, 17):
+        at = ends - back
+        byte = np.where(at >= starts, data[np.clip(at, 0, max(len(data) - 1, 0))], 0)
+        mixed = (mixed ^ byte.astype(np.uint64)) * np.uint64(0x100000001B3)
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def batches_of(ids: pa.StringArray, size: int) -> Iterator[pa.StringArray]:
+    """An array in slices."""
+    for start in range(0, len(ids), size):
+        yield ids.slice(start, size)

@@ -1,0 +1,1 @@
+"""Who reaches which graph, and how much of the server."""

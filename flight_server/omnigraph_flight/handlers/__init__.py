@@ -1,0 +1,1 @@
+"""One module per RPC of Flight, and what they share."""

@@ -1,0 +1,182 @@
+"""What the server counts, for Prometheus."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from omnigraph import Graph
+from omnigraph_flight.access.open_graphs import Graphs
+from omnigraph_sql.datafusion.datafusion_session import engine_of
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_OPERATIONS = (0, 1, 2, 5, 10, 14, 20, 50, 100, 200, 500, 1000, 10_000)
+Kind = Literal["read", "update", "upload"]
+SLOW_SECONDS = 1.0
+"""Reads that take longer are written to the log; everything that changes something is, anyway."""
+log = logging.getLogger("omnigraph.flight")
+
+
+class Metrics:
+    """The counters of one server, in a registry of their own."""
+
+    def __init__(self, graphs: Graphs) -> None:
+        registry = self.registry = CollectorRegistry()
+        calls = Counter("omnigraph_calls", "Flight calls.", ["method", "code"], registry=registry)
+        seconds = Histogram(
+            "omnigraph_call_seconds",
+            "How long calls take; those that stream, to their first batch.",
+            ["method"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        statements = Counter(
+            "omnigraph_statements",
+            "Statements that were run.",
+            ["kind", "outcome"],
+            registry=registry,
+        )
+        statement_seconds = Histogram(
+            "omnigraph_statement_seconds",
+            "How long statements take, to their last batch.",
+            ["kind"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        statement_operations = Histogram(
+            "omnigraph_statement_storage_operations",
+            "Requests to the store while a statement ran, those of others at that time included.",
+            ["kind"],
+            buckets=_OPERATIONS,
+            registry=registry,
+        )
+        # Looking labels up costs more than counting does.
+        self._calls = cache(calls.labels)
+        self._seconds = cache(seconds.labels)
+        self._statements = cache(statements.labels)
+        self._statement_seconds = cache(statement_seconds.labels)
+        self._statement_operations = cache(statement_operations.labels)
+        self.rows_sent = Counter("omnigraph_rows_sent", "Rows sent.", registry=registry)
+        self.bytes_sent = Counter("omnigraph_bytes_sent", "Bytes sent.", registry=registry)
+        self.rows_received = Counter("omnigraph_rows_received", "Rows uploaded.", registry=registry)
+        self.bytes_received = Counter(
+            "omnigraph_bytes_received", "Bytes uploaded.", registry=registry
+        )
+        self.rows_changed = Counter(
+            "omnigraph_rows_changed", "Rows that statements changed.", registry=registry
+        )
+        self.refused = Counter(
+            "omnigraph_refused", "Calls refused for lack of room.", registry=registry
+        )
+        self.running = Gauge("omnigraph_running", "Statements that are running.", registry=registry)
+        self.sessions = Gauge("omnigraph_sessions", "Open sessions.", registry=registry)
+        self.prepared = Gauge(
+            "omnigraph_prepared_statements", "Prepared statements.", registry=registry
+        )
+        registry.register(_OfGraphs(graphs))
+
+    def answered(self, method: str, code: str, seconds: float) -> None:
+        """A call was answered."""
+        self._calls(method, code).inc()
+        self._seconds(method).observe(seconds)
+        if code == "busy":
+            self.refused.inc()
+
+    def sent(self, rows: int, size: int) -> None:
+        """A result has gone out, or as much of it as was read."""
+        self.rows_sent.inc(rows)
+        self.bytes_sent.inc(size)
+
+    def changed(self, rows: int) -> None:
+        """A statement has changed rows."""
+        self.rows_changed.inc(max(rows, 0))
+
+    def ran(self, kind: Kind, outcome: str, seconds: float, operations: int) -> None:
+        """A statement has ended."""
+        self._statements(kind, outcome).inc()
+        self._statement_seconds(kind).observe(seconds)
+        self._statement_operations(kind).observe(operations)
+
+
+class Measured:
+    """One statement from its beginning to its end. A context manager, or ended by hand."""
+
+    def __init__(self, metrics: Metrics, kind: Kind, name: str, graph: Graph, user: str) -> None:
+        self._metrics = metrics
+        self._kind = kind
+        self._name = name
+        self._graph = graph
+        self._user = user
+        self._began = time.perf_counter()
+        self._operations = graph.counts().operations
+
+    def end(self, error: BaseException | None = None) -> None:
+        outcome = "ok" if error is None else str(getattr(error, "code", "internal"))
+        seconds = time.perf_counter() - self._began
+        operations = self._graph.counts().operations - self._operations
+        self._metrics.ran(self._kind, outcome, seconds, operations)
+        if self._kind != "read" or seconds > SLOW_SECONDS or outcome != "ok":
+            log.info(
+                "%s by %s: %s",
+                self._kind,
+                self._user,
+                outcome,
+                extra={
+                    "kind": self._kind,
+                    "graph": self._name,
+                    "user": self._user,
+                    "outcome": outcome,
+                    "seconds": round(seconds, 6),
+                    "storage_operations": operations,
+                },
+            )
+
+    def __enter__(self) -> Measured:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.end(error)
+
+
+class _OfGraphs(Collector):
+    """What each graph has counted itself, looked at when somebody asks."""
+
+    def __init__(self, graphs: Graphs) -> None:
+        self._graphs = graphs
+
+    def collect(self) -> Iterator[Metric]:
+        operations = CounterMetricFamily(
+            "omnigraph_storage_operations", "Requests to the store.", labels=["graph", "kind"]
+        )
+        moved = CounterMetricFamily(
+            "omnigraph_storage_bytes", "Bytes from and to the store.", labels=["graph", "kind"]
+        )
+        retries = CounterMetricFamily(
+            "omnigraph_publish_retries",
+            "Publishes that lost to another writer and were tried again.",
+            labels=["graph"],
+        )
+        lookups = CounterMetricFamily(
+            "omnigraph_cache_lookups",
+            "Plans of statements and handles of tables that were there, or not.",
+            labels=["graph", "cache", "outcome"],
+        )
+        for name, graph in self._graphs.opened().items():
+            counts, engine = graph.counts(), engine_of(graph)
+            operations.add_metric([name, "read"], counts.reads)
+            operations.add_metric([name, "write"], counts.writes)
+            moved.add_metric([name, "read"], counts.read_bytes)
+            moved.add_metric([name, "write"], counts.written_bytes)
+            retries.add_metric([name], counts.retries)
+            lookups.add_metric([name, "plan", "hit"], engine.plans_found)
+            lookups.add_metric([name, "plan", "miss"], engine.plans_made)
+            lookups.add_metric([name, "handle", "hit"], counts.handle_hits)
+            lookups.add_metric([name, "handle", "miss"], counts.handle_misses)
+        yield from (operations, moved, retries, lookups)

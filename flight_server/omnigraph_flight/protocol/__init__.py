@@ -1,0 +1,1 @@
+"""Bytes on the wire: Flight SQL messages, tickets, batches, statuses."""

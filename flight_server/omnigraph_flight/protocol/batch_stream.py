@@ -1,0 +1,96 @@
+"""Batches on their way: in, where they are aligned; out, cut to what clients accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+
+from omnigraph.errors import ResourceLimit
+from omnigraph_flight.protocol.flight_status import to_flight
+
+_ALIGNMENT = 16
+"""What the widest values need; the engine ends the write when a buffer begins elsewhere."""
+
+
+def aligned(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same batch with buffers that begin where values can: the network puts them anywhere."""
+    buffers = (b for column in batch.columns for b in column.buffers() if b is not None)
+    if all(buffer.address % _ALIGNMENT == 0 for buffer in buffers):
+        return batch
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pa.ipc.open_stream(sink.getvalue()) as reader:
+        return reader.read_next_batch()
+
+
+def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of about that size; a single row is never cut."""
+    size = batch.nbytes
+    if size <= most_bytes or batch.num_rows <= 1:
+        yield batch
+        return
+    rows = max(1, batch.num_rows * most_bytes // size)
+    for start in range(0, batch.num_rows, rows):
+        part = batch.slice(start, rows)
+        # Rows differ in size: what is still too large is cut again.
+        yield from pieces(part, most_bytes)
+
+
+def require_size(size: int, most: int) -> None:
+    """Refuse a result of more bytes than results may have; 0 is no limit."""
+    if most and size > most:
+        raise ResourceLimit("the size of a result in bytes", most, size)
+
+
+Ended = Callable[[int, int, BaseException | None], Exception | None]
+"""Told how many rows and bytes went out, and what went wrong; says why the stream was stopped."""
+
+
+class Outgoing:
+    """The batches of one answer.
+
+    A class, not a generator: one that never began would never run its end, and a client may be
+    gone before its first batch.
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        *,
+        stopped: Callable[[], Exception | None],
+        most_bytes: int,
+        most_in_all: int,
+        ended: Ended,
+    ) -> None:
+        self._stopped = stopped
+        self._pieces = (piece for batch in batches for piece in pieces(batch, most_bytes))
+        self._most_in_all = most_in_all
+        self._ended: Ended | None = ended
+        self._rows = self._bytes = 0
+
+    def __iter__(self) -> Outgoing:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        try:
+            piece = next(self._pieces)
+            if (problem := self._stopped()) is not None:
+                raise problem
+            self._rows += piece.num_rows
+            self._bytes += piece.nbytes
+            require_size(self._bytes, self._most_in_all)
+            return piece
+        except StopIteration:
+            self._end()
+            raise
+        except BaseException as error:  # noqa: BLE001 - the edge: everything is mapped here
+            raise to_flight(self._end(error) or error) from None
+
+    def _end(self, error: BaseException | None = None) -> Exception | None:
+        ended, self._ended = self._ended, None
+        return ended(self._rows, self._bytes, error) if ended else None
+
+    def __del__(self) -> None:
+        self._end()

@@ -1,0 +1,179 @@
+"""Pipelines in files: a YAML document, or a Python module with a `pipeline`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from omnigraph.errors import InvalidInput, NotFound, did_you_mean
+from omnigraph_spark.pipeline.pipeline_model import (
+    Check,
+    Expectation,
+    Output,
+    Pipeline,
+    Source,
+    Transform,
+)
+
+_KEYS = {
+    "name",
+    "graph",
+    "branch",
+    "message",
+    "actor",
+    "options",
+    "sources",
+    "transforms",
+    "nodes",
+    "edges",
+    "tables",
+    "checks",
+}
+_KINDS = {"nodes": "node", "edges": "edge", "tables": "table"}
+
+
+def read_pipeline(file: str | Path, graph: str | None = None) -> Pipeline:
+    """The pipeline of a file; `graph` goes before the one it names."""
+    path = Path(file)
+    if not path.is_file():
+        raise NotFound(f"there is no pipeline file {str(file)!r}", hint="Give a .yaml or .py file.")
+    if path.suffix == ".py":
+        return _from_module(path)
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{path.name} is no YAML: {error}") from error
+    return from_document(document, path.parent, path.stem, graph)
+
+
+def from_document(document: object, folder: Path, name: str, graph: str | None = None) -> Pipeline:
+    """The pipeline that a YAML document describes; paths are relative to a folder."""
+    body = _mapping(document, "the pipeline")
+    _only(body, _KEYS, "the pipeline")
+    uri = graph or body.get("graph")
+    if not uri:
+        raise InvalidInput("the pipeline names no graph", hint="Add `graph:`, or use --store.")
+    outputs = [
+        _output(f"{kind}:{table}", found)
+        for section, kind in _KINDS.items()
+        for table, found in _mapping(body.get(section) or {}, section).items()
+    ]
+    return Pipeline(
+        name=body.get("name", name),
+        graph=_located(uri, folder) if graph is None else uri,
+        branch=body.get("branch", "main"),
+        message=body.get("message"),
+        actor=body.get("actor"),
+        options=_texts(body.get("options") or {}, "options"),
+        sources={
+            key: _source(key, found, folder)
+            for key, found in _mapping(body.get("sources") or {}, "sources").items()
+        },
+        transforms={
+            key: _transform(key, found)
+            for key, found in _mapping(body.get("transforms") or {}, "transforms").items()
+        },
+        outputs=tuple(outputs),
+        checks=tuple(_check(found) for found in body.get("checks") or ()),
+    )
+
+
+def _from_module(path: Path) -> Pipeline:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = getattr(module, "pipeline", None)
+    if not isinstance(found, Pipeline):
+        raise InvalidInput(
+            f"{path.name} has no `pipeline`", hint="Assign an omnigraph_spark.Pipeline to it."
+        )
+    return found
+
+
+# --------------------------------------------------------------------------- parts
+
+
+def _source(name: str, found: object, folder: Path) -> Source:
+    body = _mapping(found, f"the source {name}")
+    _only(body, {"format", "path", "options", "schema"}, f"the source {name}")
+    path = body.get("path")
+    return Source(
+        format=body.get("format", "parquet"),
+        path=_located(path, folder) if path else None,
+        options=_texts(body.get("options") or {}, f"the options of {name}"),
+        schema=body.get("schema"),
+    )
+
+
+def _transform(name: str, found: object) -> Transform:
+    if isinstance(found, str):
+        return Transform(sql=found)
+    body = _mapping(found, f"the transform {name}")
+    _only(body, {"sql", "function"}, f"the transform {name}")
+    function = body.get("function")
+    return Transform(sql=body.get("sql"), function=_function(function) if function else None)
+
+
+def _function(text: str) -> Callable[..., Any]:
+    module, colon, name = text.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name) if colon else None
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(f"{text!r} cannot be imported: {error}") from error
+    if not callable(found):
+        raise InvalidInput(f"{text!r} is no function", hint="Write module:function.")
+    return found  # type: ignore[no-any-return]
+
+
+def _output(table_key: str, found: object) -> Output:
+    body = _mapping(found, table_key)
+    _only(body, {"from", "mode", "expect"}, table_key)
+    if "from" not in body:
+        raise InvalidInput(f"{table_key} does not say where its rows are from", hint="Add `from:`.")
+    expectations = []
+    for each in body.get("expect") or ():
+        said = _mapping(each, f"an expectation of {table_key}")
+        _only(said, {"check", "otherwise", "name"}, f"an expectation of {table_key}")
+        if "check" not in said:
+            raise InvalidInput(f"an expectation of {table_key} has no `check`")
+        expectations.append(Expectation(**said))
+    return Output(table_key, body["from"], body.get("mode", "append"), tuple(expectations))
+
+
+def _check(found: object) -> Check:
+    body = _mapping(found, "a check")
+    _only(body, {"name", "gq", "expect", "params"}, "a check")
+    missing = {"name", "gq", "expect"} - set(body)
+    if missing:
+        raise InvalidInput(f"a check has no `{min(missing)}`")
+    return Check(**body)
+
+
+def _located(path: str, folder: Path) -> str:
+    return path if "://" in path or Path(path).is_absolute() else str(folder / path)
+
+
+def _mapping(found: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise InvalidInput(f"{what} is no mapping", hint="Write it as `key: value` lines.")
+    return found
+
+
+def _texts(found: object, what: str) -> dict[str, str]:
+    values = _mapping(found, what).items()
+    return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in values}
+
+
+def _only(found: Mapping[str, Any], known: set[str], what: str) -> None:
+    for key in found:
+        if key not in known:
+            raise InvalidInput(
+                f"{what} has no key {key!r}{did_you_mean(str(key), sorted(known))}",
+                hint=f"There are {', '.join(sorted(known))}.",
+            )

@@ -1,0 +1,186 @@
+"""Runs a pipeline: everything on a branch of its own, then one publish or nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from omnigraph.errors import OmniGraphError
+from omnigraph_spark.graph_location import place_of
+from omnigraph_spark.pipeline.expectations import Judged, judge
+from omnigraph_spark.pipeline.pipeline_model import Check, Pipeline, Source
+from omnigraph_spark.pipeline.work_branch import branches_of
+from omnigraph_spark.spark_types import for_spark, spark_schema
+from omnigraph_spark.writing.graph_write import graph_write
+from omnigraph_spark.writing.write_job import cleaning
+
+Progress = Callable[[str], None]
+
+
+class PipelineFailed(OmniGraphError):
+    """A row that must not be there was there, or a check did not pass; nothing was published."""
+
+    code = "pipeline_failed"
+
+
+@dataclass(frozen=True)
+class PipelineReport:
+    """What a run did. Counts are rows, by table key."""
+
+    name: str
+    branch: str
+    commit: str | None
+    rows: Mapping[str, int]
+    dropped: Mapping[str, Mapping[str, int]]
+    """By table key and the title of the expectation."""
+    quarantined: Mapping[str, Mapping[str, int]]
+    checks: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "branch": self.branch,
+            "graph_commit_id": self.commit,
+            "rows": dict(self.rows),
+            "dropped": {key: dict(found) for key, found in self.dropped.items()},
+            "quarantined": {key: dict(found) for key, found in self.quarantined.items()},
+            "checks": list(self.checks),
+        }
+
+
+def run(
+    spark: SparkSession, pipeline: Pipeline, on_progress: Progress = lambda _: None
+) -> PipelineReport:
+    """Run a pipeline; raises `PipelineFailed`, or what the graph refuses, and publishes nothing."""
+    session = spark.newSession()
+    branches = branches_of(place_of({"uri": pipeline.graph, **pipeline.options}))
+    judged = _judged(session, pipeline, on_progress)
+    working = f"pipeline/{pipeline.name}-{uuid.uuid4().hex[:8]}"
+    message = pipeline.message or f"pipeline {pipeline.name}"
+    branches.create(working, pipeline.branch)
+    try:
+        rows = _write(session, pipeline, judged, working, message, on_progress)
+        _refuse_broken(judged)
+        for check in pipeline.checks:
+            on_progress(f"checking {check.name}")
+            _require(session, check, branches.answer(working, check))
+        on_progress(f"publishing to {pipeline.branch}")
+        commit = branches.publish(working, pipeline.branch, message, pipeline.actor)
+    except BaseException:
+        with cleaning(f"branch {working}"):
+            branches.drop(working)
+        raise
+    return PipelineReport(
+        pipeline.name,
+        pipeline.branch,
+        commit,
+        rows,
+        _counts(judged, "drop"),
+        _counts(judged, "quarantine"),
+        tuple(check.name for check in pipeline.checks),
+    )
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def _judged(spark: SparkSession, pipeline: Pipeline, on_progress: Progress) -> list[Judged]:
+    made: dict[str, DataFrame] = {}
+    for name, source in pipeline.sources.items():
+        on_progress(f"reading {name}")
+        made[name] = _read(spark, source)
+        made[name].createOrReplaceTempView(name)
+    for name, transform in pipeline.transforms.items():
+        made[name] = (
+            spark.sql(transform.sql)
+            if transform.sql is not None
+            else transform.function(spark, made)  # type: ignore[misc]
+        )
+        made[name].createOrReplaceTempView(name)
+    return [judge(output, made[output.rows]) for output in pipeline.outputs]
+
+
+def _read(spark: SparkSession, source: Source) -> DataFrame:
+    if source.function is not None:
+        return source.function(spark)
+    reader = spark.read.format(source.format).options(**source.options)
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    return reader.load(source.path)
+
+
+def _write(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    judged: list[Judged],
+    branch: str,
+    message: str,
+    on_progress: Progress,
+) -> dict[str, int]:
+    writing = graph_write(
+        spark,
+        pipeline.graph,
+        branch,
+        message=message,
+        actor=pipeline.actor,
+        options=pipeline.options,
+        on_progress=on_progress,
+    )
+    with writing as write:
+        for each in judged:
+            write.rows_of(each.output.table_key, each.kept, each.output.mode)
+            if each.aside is not None:
+                write.table(each.output.quarantine, each.aside)
+    return writing.rows
+
+
+def _refuse_broken(judged: list[Judged]) -> None:
+    for each in judged:
+        for expectation, count in each.broken().items():
+            if expectation.otherwise == "fail":
+                raise PipelineFailed(
+                    f"{count} rows of {each.output.table_key} break the expectation "
+                    f"{expectation.title!r}",
+                    hint="Mend the rows, or let the expectation drop or quarantine them.",
+                    details={"table": each.output.table_key, "rows": count},
+                )
+
+
+def _counts(judged: list[Judged], otherwise: str) -> dict[str, dict[str, int]]:
+    found = {
+        each.output.table_key: {
+            expectation.title: count
+            for expectation, count in each.broken().items()
+            if expectation.otherwise == otherwise
+        }
+        for each in judged
+    }
+    return {key: counts for key, counts in found.items() if counts}
+
+
+# --------------------------------------------------------------------------- checks
+
+
+def _require(spark: SparkSession, check: Check, answer: pa.Table) -> None:
+    schema = spark_schema(answer.schema)
+    rows = [
+        tuple(row.values())
+        for batch in for_spark(answer.to_batches(), schema)
+        for row in batch.to_pylist()
+    ]
+    frame = spark.createDataFrame(rows, schema)
+    failing = frame.where(~F.coalesce(F.expr(check.expect), F.lit(False))).limit(1).collect()
+    if rows and not failing:
+        return
+    shown = failing[0].asDict() if failing else "no rows"
+    raise PipelineFailed(
+        f"the check {check.name!r} does not pass: {check.expect} with {shown}",
+        hint="The branch was not published; look at the rows that were to go in.",
+        details={"check": check.name},
+    )

@@ -1,0 +1,1 @@
+"""What a name means at a pinned snapshot, and what clients may ask about names."""

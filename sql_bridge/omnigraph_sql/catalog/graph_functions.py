@@ -1,0 +1,239 @@
+"""The graph as table functions: `gq`, stored queries by name, `traverse`, `nearest`, `bm25`.
+
+Each reads at the snapshot that the statement has pinned, and can be joined with anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.api.graph import Graph
+from omnigraph.api.stored_queries import find_stored
+from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.exec.graph.reachability import REACHED
+from omnigraph.query import compile_query
+from omnigraph.query.logical.describe import Fact
+from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.query.logical.result_schema import result_schema
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
+from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.datafusion.computed_table import ComputedRows
+
+
+class Unbound:
+    """Stands for the value of a parameter before there is one."""
+
+
+UNBOUND = Unbound()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A table function as it is called: arguments by place and by name."""
+
+    name: str
+    pins: Pins
+    catalog: str
+    places: Sequence[Any]
+    names: Mapping[str, Any]
+
+    @property
+    def graph(self) -> Graph:
+        return self.pins.graph
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.pins.snapshot(self.catalog)
+
+    def reads(self, *facts: Fact) -> None:
+        """Tell the session's guard which types the function reads."""
+        for fact in facts:
+            schema = NODES if fact.kind == "node" else EDGES
+            self.pins.touch("read", self.catalog, schema, fact.type_name)
+
+    def argument(self, place: int, name: str, default: Any = ...) -> Any:  # noqa: ANN401
+        """One argument, however it was given."""
+        if place < len(self.places):
+            return self.places[place]
+        if name in self.names:
+            return self.names[name]
+        if default is ...:
+            raise InvalidInput(
+                f"{self.name}() needs {name}", hint=f"Write {self.name}({_USAGE[self.name]})."
+            )
+        return default
+
+    def text(self, place: int, name: str) -> str:
+        """An argument that must be known before the statement runs."""
+        found = self.argument(place, name)
+        if not isinstance(found, str):
+            raise InvalidInput(f"the {name} of {self.name}() is a text, written out")
+        return found
+
+    def number(self, place: int, name: str, default: int) -> int:
+        found = self.argument(place, name, default)
+        if isinstance(found, bool) or not isinstance(found, int | Unbound):
+            raise InvalidInput(f"the {name} of {self.name}() is a whole number")
+        return default if isinstance(found, Unbound) else found
+
+
+def call_function(call: Call) -> ComputedRows:
+    """The rows of a table function; NotFound if there is no such function."""
+    known = _FUNCTIONS.get(call.name)
+    if known is not None:
+        return known(call)
+    return _stored(call)
+
+
+# --------------------------------------------------------------------------- queries
+
+
+def _gq(call: Call) -> ComputedRows:
+    text = call.text(0, "query")
+    params = call.argument(1, "params", "{}")
+    named = len(call.places) > 2 or "name" in call.names
+    return _query(call, text, call.text(2, "name") if named else None, _json_object(params))
+
+
+def _stored(call: Call) -> ComputedRows:
+    """A stored query: its parameters by name, by place, or as one JSON text."""
+    try:
+        query = find_stored(call.snapshot, call.name)
+    except NotFound as error:
+        raise NotFound(
+            f"there is no table function {call.name!r}: {error.message}",
+            hint=f"There are {', '.join(sorted(_FUNCTIONS))}, and each stored query.",
+        ) from error
+    names = list(query.params)
+    places = list(call.places)
+    given = dict(call.names)
+    if len(places) == 1 and isinstance(places[0], str) and places[0].lstrip().startswith("{"):
+        given |= _json_object(places[0])
+    else:
+        given |= dict(zip(names, places, strict=False))
+    return _query(call, query.source, call.name, given)
+
+
+def _query(call: Call, text: str, name: str | None, params: Any) -> ComputedRows:  # noqa: ANN401
+    compiled = compile_query(text, call.snapshot.catalog, name)
+    call.reads(*compiled.descriptor.reads)
+    plan = compiled.ir
+    if not isinstance(plan, ReadPlan):
+        raise InvalidInput("a mutation has no rows", hint="Run it with mutate.")
+    schema = result_schema(plan)
+    twice = {n for n in schema.names if schema.names.count(n) > 1}
+    if twice:
+        raise InvalidInput(
+            f"two columns of the query are called {sorted(twice)[0]!r}",
+            hint="Give one of them another name: `… as name`.",
+        )
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        _require_bound(params.values() if isinstance(params, dict) else [params])
+        return call.graph.query(text, name, params, call.snapshot).batches()
+
+    return ComputedRows(schema, batches)
+
+
+def _json_object(text: Any) -> Any:  # noqa: ANN401
+    if isinstance(text, Unbound):
+        return text
+    try:
+        found = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"the parameters are not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise InvalidInput("parameters are a JSON object", hint="""Write '{"name": "Ada"}'.""")
+    return found
+
+
+def _require_bound(values: Any) -> None:  # noqa: ANN401
+    if any(isinstance(value, Unbound) for value in values):
+        raise InvalidInput("a parameter of a table function has no value")
+
+
+# --------------------------------------------------------------------------- graph
+
+
+def _traverse(call: Call) -> ComputedRows:
+    edge, node = call.text(0, "edge"), call.text(1, "node")
+    seed = call.argument(2, "seed", None)
+    low, high = call.number(3, "min", 1), call.number(4, "max", 1)
+    direction = call.argument(5, "direction", None)
+    seeds = [seed] if isinstance(seed, str) else seed
+    # Names that are wrong are told when the statement is planned.
+    edge_type, node_type = call.snapshot.catalog.edge(edge), call.snapshot.catalog.node(node)
+    call.reads(Fact("edge", edge_type.name), Fact("node", node_type.name))
+
+    def batches() -> pa.RecordBatchReader:
+        _require_bound([seed, direction])
+        return call.graph.reach(
+            edge,
+            node,
+            seeds,
+            min_steps=low,
+            max_steps=max(low, high),
+            direction=direction,
+            at=call.snapshot,
+        )
+
+    return ComputedRows(REACHED, batches)
+
+
+def _nearest(call: Call) -> ComputedRows:
+    return _ranked(call, "nearest", "distance", "vector")
+
+
+def _bm25(call: Call) -> ComputedRows:
+    return _ranked(call, "bm25", "score", "text")
+
+
+def _ranked(call: Call, function: str, score: str, wanted: str) -> ComputedRows:
+    """The best entities of a type by a ranking, with all their properties and the score."""
+    type_ = call.snapshot.catalog.node(call.text(0, "type"))
+    field = type_.property(call.text(1, "property")).name
+    query, limit = call.argument(2, wanted), call.number(3, "limit", 10)
+    if limit < 0:
+        raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows.")
+    properties = [p for p in type_.properties if not p.type.is_blob]
+    kind = type_.property(field).type
+    by_text = isinstance(query, str) or not kind.is_vector
+    declared = "String" if by_text else f"Vector({kind.dimension})"
+    returned = [f"$n.{p.name} as {p.name}" for p in properties]
+    call_text = f"{function}($n.{field}, $q)"
+    text = (
+        f"query ranked($q: {declared}) {{ match {{ $n: {type_.name} }} "
+        f"return {{ $n as id, {', '.join([*returned, f'{call_text} as {score}'])} }} "
+        f"order {{ {call_text} }} limit {limit} }}"
+    )
+    return _query(call, text, "ranked", {"q": query})
+
+
+def _changes(call: Call) -> ComputedRows:
+    before, after = call.text(0, "from"), call.text(1, "to")
+    for moment in (before, after):
+        call.pins.touch("read", moment)
+    return ComputedRows(ENTRY_SCHEMA, lambda: call.graph.diff(before, after).batches())
+
+
+_FUNCTIONS: Mapping[str, Callable[[Call], ComputedRows]] = {
+    "gq": _gq,
+    "traverse": _traverse,
+    "nearest": _nearest,
+    "bm25": _bm25,
+    "changes": _changes,
+}
+_USAGE = {
+    "gq": "'query …', '{\"param\": …}'",
+    "traverse": "'Edge', 'Node', seed => 'id', min => 1, max => 3, direction => 'out'",
+    "nearest": "'Type', 'property', [0.1, …], 10",
+    "bm25": "'Type', 'property', 'words', 10",
+    "changes": "'main@v1', 'main'",
+}

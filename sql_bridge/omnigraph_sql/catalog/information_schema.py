@@ -1,0 +1,248 @@
+"""information_schema: the standard's views of a catalog, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_sql.catalog.catalog_tables import (
+    EDGES,
+    NODES,
+    CatalogTable,
+    catalog_tables,
+    user_schemas,
+)
+from omnigraph_sql.datafusion.computed_table import ComputedRows
+from omnigraph_sql.frontend.sql_types import sql_name
+
+INFORMATION_SCHEMA = "information_schema"
+SYSTEM = "system"
+
+Row = dict[str, Any]
+_TEXT, _NUMBER = pa.string(), pa.int64()
+
+
+def schema_names(snapshot: Snapshot) -> list[str]:
+    """Every schema of a catalog."""
+    return [NODES, EDGES, *user_schemas(snapshot), INFORMATION_SCHEMA, SYSTEM]
+
+
+def _schemata(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for name in schema_names(snapshot):
+        yield {"catalog_name": catalog, "schema_name": name, "schema_owner": None}
+
+
+def _place(catalog: str, table: CatalogTable) -> Row:
+    return {"table_catalog": catalog, "table_schema": table.schema, "table_name": table.name}
+
+
+def _tables(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for table in catalog_tables(snapshot):
+        yield _place(catalog, table) | {
+            "table_type": table.table_type,
+            "is_insertable_into": "NO" if table.kind == "view" else "YES",
+            "table_comment": table.comment,
+            "kind": table.kind,
+            "row_count": table.rows,
+        }
+
+
+def _columns(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for table in catalog_tables(snapshot):
+        for number, field in enumerate(table.columns, 1):
+            yield _place(catalog, table) | _column(table, field, number)
+
+
+def _column(table: CatalogTable, field: pa.Field, number: int) -> Row:
+    type_ = field.type
+    decimal = pa.types.is_decimal(type_)
+    whole = pa.types.is_integer(type_)
+    binary = whole or pa.types.is_floating(type_)
+    timed = pa.types.is_timestamp(type_) or pa.types.is_time(type_)
+    return {
+        "column_name": field.name,
+        "ordinal_position": number,
+        "column_default": None,
+        "is_nullable": "YES" if field.nullable else "NO",
+        "data_type": sql_name(type_),
+        "character_maximum_length": None,
+        "numeric_precision": type_.precision if decimal else type_.bit_width if binary else None,
+        "numeric_precision_radix": 10 if decimal else 2 if binary else None,
+        "numeric_scale": type_.scale if decimal else 0 if whole else None,
+        "datetime_precision": {"s": 0, "ms": 3, "us": 6, "ns": 9}[type_.unit] if timed else None,
+        "column_comment": table.column_comments.get(field.name),
+    }
+
+
+def _constraints(table: CatalogTable) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    if table.primary_key:
+        yield f"{table.name}_pkey", "PRIMARY KEY", table.primary_key
+    for members in table.uniques:
+        yield f"{table.name}_{'_'.join(members)}_key", "UNIQUE", members
+    for key in table.foreign_keys:
+        yield key.name, "FOREIGN KEY", key.columns
+
+
+def _constraint(catalog: str, table: CatalogTable, name: str) -> Row:
+    return {
+        "constraint_catalog": catalog,
+        "constraint_schema": table.schema,
+        "constraint_name": name,
+    }
+
+
+def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for table in catalog_tables(snapshot):
+        for name, kind, _ in _constraints(table):
+            yield (
+                _constraint(catalog, table, name)
+                | _place(catalog, table)
+                | {
+                    "constraint_type": kind,
+                    "is_deferrable": "NO",
+                    "initially_deferred": "NO",
+                    "enforced": "YES",
+                }
+            )
+
+
+def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for table in catalog_tables(snapshot):
+        for name, kind, members in _constraints(table):
+            for number, column in enumerate(members, 1):
+                yield (
+                    _constraint(catalog, table, name)
+                    | _place(catalog, table)
+                    | {
+                        "column_name": column,
+                        "ordinal_position": number,
+                        "position_in_unique_constraint": number if kind == "FOREIGN KEY" else None,
+                    }
+                )
+
+
+def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for table in catalog_tables(snapshot):
+        for key in table.foreign_keys:
+            yield _constraint(catalog, table, key.name) | {
+                "unique_constraint_catalog": catalog,
+                "unique_constraint_schema": key.schema,
+                "unique_constraint_name": f"{key.table}_pkey",
+                "match_option": "NONE",
+                "update_rule": "NO ACTION",
+                "delete_rule": "CASCADE",
+            }
+
+
+def _views(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+    for table in catalog_tables(snapshot):
+        if table.kind == "view":
+            yield _place(catalog, table) | {
+                "view_definition": table.definition,
+                "check_option": "NONE",
+                "is_updatable": "NO",
+            }
+
+
+def _columns_of(*texts: str, numbers: tuple[str, ...] = ()) -> pa.Schema:
+    return pa.schema([pa.field(n, _NUMBER if n in numbers else _TEXT) for n in (*texts,)])
+
+
+_TABLE = ("table_catalog", "table_schema", "table_name")
+_CONSTRAINT = ("constraint_catalog", "constraint_schema", "constraint_name")
+_NUMBERS = (
+    "ordinal_position",
+    "character_maximum_length",
+    "numeric_precision",
+    "numeric_precision_radix",
+    "numeric_scale",
+    "datetime_precision",
+    "position_in_unique_constraint",
+    "row_count",
+)
+
+Rows = Callable[[str, Snapshot], Iterator[Row]]
+TABLES: Mapping[str, tuple[pa.Schema, Rows]] = {
+    "schemata": (_columns_of("catalog_name", "schema_name", "schema_owner"), _schemata),
+    "tables": (
+        _columns_of(
+            *_TABLE,
+            "table_type",
+            "is_insertable_into",
+            "table_comment",
+            "kind",
+            "row_count",
+            numbers=_NUMBERS,
+        ),
+        _tables,
+    ),
+    "columns": (
+        _columns_of(
+            *_TABLE,
+            "column_name",
+            "ordinal_position",
+            "column_default",
+            "is_nullable",
+            "data_type",
+            "character_maximum_length",
+            "numeric_precision",
+            "numeric_precision_radix",
+            "numeric_scale",
+            "datetime_precision",
+            "column_comment",
+            numbers=_NUMBERS,
+        ),
+        _columns,
+    ),
+    "table_constraints": (
+        _columns_of(
+            *_CONSTRAINT,
+            *_TABLE,
+            "constraint_type",
+            "is_deferrable",
+            "initially_deferred",
+            "enforced",
+        ),
+        _table_constraints,
+    ),
+    "key_column_usage": (
+        _columns_of(
+            *_CONSTRAINT,
+            *_TABLE,
+            "column_name",
+            "ordinal_position",
+            "position_in_unique_constraint",
+            numbers=_NUMBERS,
+        ),
+        _key_column_usage,
+    ),
+    "referential_constraints": (
+        _columns_of(
+            *_CONSTRAINT,
+            "unique_constraint_catalog",
+            "unique_constraint_schema",
+            "unique_constraint_name",
+            "match_option",
+            "update_rule",
+            "delete_rule",
+        ),
+        _referential_constraints,
+    ),
+    "views": (
+        _columns_of(*_TABLE, "view_definition", "check_option", "is_updatable"),
+        _views,
+    ),
+}
+
+
+def information_rows(name: str, catalog: str, snapshot: Snapshot) -> ComputedRows:
+    """One of the views."""
+    schema, rows = TABLES[name]
+
+    def batches() -> list[pa.RecordBatch]:
+        return [pa.RecordBatch.from_pylist(list(rows(catalog, snapshot)), schema=schema)]
+
+    return ComputedRows(schema, batches)

@@ -1,0 +1,77 @@
+"""Which moment of each catalog a statement reads: looked up once, the same to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from omnigraph.api.graph import Graph
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.storage.refs.branches import is_hidden
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_sql.catalog.access_guard import Action, Guard, Touch, allow
+
+Moments: TypeAlias = tuple[tuple[str, str, str], ...]
+"""Catalog, commit and the schema it is read under, for each catalog of a statement."""
+
+
+class Pins:
+    """Snapshots of one statement by catalog; the first look at a catalog pins it.
+
+    `branch_of` says where a catalog is read: a transaction reads its own branch.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        current: str,
+        branch_of: Callable[[str], str],
+        pinned: Mapping[str, Snapshot] | None = None,
+        guard: Guard = allow,
+    ) -> None:
+        self._guard = guard
+        self.graph = graph
+        self.current = current
+        self._branch_of = branch_of
+        self._found: dict[str, Snapshot] = dict(pinned or {})
+        self.touched: set[Touch] = set()
+        """What the guard was told and let pass."""
+
+    def snapshot(self, catalog: str | None = None) -> Snapshot:
+        """The pinned snapshot of a catalog; none is the current one."""
+        name = catalog or self.current
+        if name not in self._found:
+            self._found[name] = self.graph.snapshot(self._branch_of(name))
+        return self._found[name]
+
+    def find(self, catalog: str) -> Snapshot | None:
+        """The same, or none if there is no such branch or moment."""
+        try:
+            return self.snapshot(catalog)
+        except (NotFound, InvalidInput):
+            return None
+
+    def touch(
+        self, action: Action, catalog: str, schema: str | None = None, name: str | None = None
+    ) -> None:
+        """Tell the session's guard, which refuses by raising."""
+        branch = self.snapshot(catalog).branch
+        if is_hidden(branch):  # a transaction's own, which stands for the branch it will change
+            branch = catalog.partition("@")[0]
+        touched = Touch(action, branch, schema, name)
+        self._guard(touched)
+        self.touched.add(touched)
+
+    def moments(self) -> Moments:
+        """What was pinned."""
+        return tuple(
+            (name, s.commit, s.moment.reading_schema) for name, s in sorted(self._found.items())
+        )
+
+    def still_at(self, moments: Moments) -> bool:
+        """Whether the catalogs of an earlier statement are where it found them."""
+        for name, commit, schema in moments:
+            found = self.find(name)
+            if found is None or (found.commit, found.moment.reading_schema) != (commit, schema):
+                return False
+        return True

@@ -1,0 +1,138 @@
+"""The schema `system`: branches, tags, commits, stored queries and table versions, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.api.graph import Graph
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_sql.datafusion.computed_table import ComputedRows
+
+Row = dict[str, Any]
+_INSTANT = pa.timestamp("us", "UTC")
+
+
+def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+    for branch in graph.branches():
+        yield {
+            "name": branch.name,
+            "commit_id": branch.commit,
+            "version": branch.version,
+            "forked_from": branch.fork,
+            "is_current": branch.name == snapshot.branch,
+        }
+
+
+def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+    for tag in graph.tags.list():
+        yield {
+            "name": tag.name,
+            "commit_id": tag.commit,
+            "branch": tag.branch,
+            "created_at": tag.time,
+        }
+
+
+def _commits(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+    for commit in graph.commits(snapshot.branch):
+        if commit.version <= snapshot.version:
+            yield {
+                "commit_id": commit.id,
+                "version": commit.version,
+                "branch": commit.branch,
+                "parent_id": commit.parent,
+                "merged_parent_id": commit.merged_parent,
+                "actor": commit.actor,
+                "created_at": commit.time,
+                "message": commit.message,
+                "changed": list(commit.changed),
+            }
+
+
+def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+    for key, pointer in sorted(snapshot.moment.tables.items()):
+        yield {
+            "table_key": key,
+            "version": pointer.version,
+            "row_count": pointer.rows,
+            "location": pointer.location,
+            "lance_version": pointer.lance,
+        }
+
+
+def _queries(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+    for name, definition in snapshot.definitions("query").items():
+        yield {"name": name, "source": definition.text}
+
+
+Rows = Callable[[Graph, Snapshot], Iterator[Row]]
+TABLES: Mapping[str, tuple[pa.Schema, Rows]] = {
+    "branches": (
+        pa.schema(
+            [
+                ("name", pa.string()),
+                ("commit_id", pa.string()),
+                ("version", pa.int64()),
+                ("forked_from", pa.string()),
+                ("is_current", pa.bool_()),
+            ]
+        ),
+        _branches,
+    ),
+    "tags": (
+        pa.schema(
+            [
+                ("name", pa.string()),
+                ("commit_id", pa.string()),
+                ("branch", pa.string()),
+                ("created_at", _INSTANT),
+            ]
+        ),
+        _tags,
+    ),
+    "commits": (
+        pa.schema(
+            [
+                ("commit_id", pa.string()),
+                ("version", pa.int64()),
+                ("branch", pa.string()),
+                ("parent_id", pa.string()),
+                ("merged_parent_id", pa.string()),
+                ("actor", pa.string()),
+                ("created_at", _INSTANT),
+                ("message", pa.string()),
+                ("changed", pa.list_(pa.string())),
+            ]
+        ),
+        _commits,
+    ),
+    "table_versions": (
+        pa.schema(
+            [
+                ("table_key", pa.string()),
+                ("version", pa.int64()),
+                ("row_count", pa.int64()),
+                ("location", pa.string()),
+                ("lance_version", pa.uint64()),
+            ]
+        ),
+        _table_versions,
+    ),
+    "queries": (
+        pa.schema([("name", pa.string()), ("source", pa.string())]),
+        _queries,
+    ),
+}
+
+
+def system_rows(name: str, graph: Graph, snapshot: Snapshot) -> ComputedRows:
+    """One of the tables, as of a snapshot."""
+    schema, rows = TABLES[name]
+
+    def batches() -> list[pa.RecordBatch]:
+        return [pa.RecordBatch.from_pylist(list(rows(graph, snapshot)), schema=schema)]
+
+    return ComputedRows(schema, batches)

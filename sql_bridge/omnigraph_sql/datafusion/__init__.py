@@ -1,0 +1,1 @@
+"""The only code that knows DataFusion: sessions, functions, streams, errors."""

@@ -1,0 +1,181 @@
+"""DataFusion for one open graph: immutable table versions registered once, plans from SQL."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from datafusion import DataFrame, RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
+
+from omnigraph.api.graph import Graph
+from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
+from omnigraph.storage.tables.version_diff import whole_bytes
+from omnigraph_sql.datafusion.computed_table import ComputedRows
+from omnigraph_sql.datafusion.error_translation import engine_failures
+from omnigraph_sql.datafusion.json_functions import register_json_functions
+from omnigraph_sql.datafusion.scalar_functions import register_functions
+
+MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
+REGISTERED_TABLES = 2048
+SMALL_ROWS = 1 << 15
+SMALL_BYTES = 8 << 20
+HELD_BYTES = 256 << 20
+"""How many rows and bytes a table has that is held in memory, and how much is held of all."""
+
+_SETTINGS = {
+    # Names arrive spelled and quoted; the engine must not fold them again.
+    "datafusion.sql_parser.enable_ident_normalization": "false",
+    # Clients over JDBC cannot read view types.
+    "datafusion.sql_parser.map_string_types_to_utf8view": "false",
+    "datafusion.execution.parquet.schema_force_view_types": "false",
+    "datafusion.sql_parser.recursion_limit": "400",
+    # 0.1 is exact, as in every other database.
+    "datafusion.sql_parser.parse_float_as_decimal": "true",
+    # Sorts side by side take each other's memory: in a small pool every second one failed to spill.
+    "datafusion.optimizer.repartition_sorts": "false",
+}
+_RESERVED = "datafusion.execution.sort_spill_reservation_bytes"
+_READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+
+
+class Engine:
+    """Plans and runs for one graph; shared by its connections, safe in any thread.
+
+    The lock guards what is registered.
+    """
+
+    def __init__(self, memory: int | None = None) -> None:
+        pool = memory or _memory()
+        runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(pool)
+        # What a sort sets aside for merging its files; a small pool could not give the usual 10 MB.
+        reserved = {_RESERVED: str(min(10_485_760, pool // 10))}
+        self.context = SessionContext(SessionConfig(_SETTINGS | reserved), runtime)
+        register_functions(self.context)
+        register_json_functions(self.context)
+        self._lock = threading.Lock()
+        self._tables: OrderedDict[str, int] = OrderedDict()
+        """The registered names, with how many bytes of rows each holds."""
+        self._held = 0
+        self._numbers = itertools.count(1)
+        self.plans_found = self.plans_made = 0
+        """Statements whose plan was remembered, and those that had to be planned."""
+
+    def count_plan(self, found: bool) -> None:
+        """A statement has its plan."""
+        with self._lock:
+            self.plans_found += found
+            self.plans_made += not found
+
+    def table(self, table: ReadableTable, *, addresses: bool = False, held: bool = True) -> str:
+        """The name under which a table version is registered; registers it if need be.
+
+        `held` says that its rows may be held in memory.
+        """
+        name = table_name(table, addresses=addresses, held=held)
+        if self._knows(name):
+            return name
+        with engine_failures():
+            rows = _small(table, addresses) if held else None  # reads, so not under the lock
+            provider = table.provider(addresses=addresses) if rows is None else None
+        with self._lock:
+            if name in self._tables:
+                return name
+            with engine_failures():
+                if rows is None:
+                    self.context.register_table(name, provider)
+                else:
+                    self.context.register_record_batches(name, [rows.to_batches()])
+            self._tables[name] = 0 if rows is None else rows.nbytes
+            self._held += self._tables[name]
+            self._make_room()
+        return name
+
+    def _knows(self, name: str) -> bool:
+        with self._lock:
+            if name in self._tables:
+                self._tables.move_to_end(name)
+                return True
+        return False
+
+    def _make_room(self) -> None:
+        """Forget the versions that were longest not read; the newest stays."""
+        going = list(itertools.islice(self._tables, max(0, len(self._tables) - REGISTERED_TABLES)))
+        held = self._held - sum(self._tables[name] for name in going)
+        for name, kept in itertools.islice(self._tables.items(), len(going), len(self._tables) - 1):
+            if held <= HELD_BYTES:
+                break
+            if kept:
+                going.append(name)
+                held -= kept
+        for name in going:
+            self._held -= self._tables.pop(name)
+            self.context.deregister_table(name)
+
+    def lend(self, rows: ComputedRows | ReadableTable, part: slice | None = None) -> str:
+        """Register rows for one statement; `take_back` when it is planned."""
+        name = f"rows {next(self._numbers)}"
+        provider = rows.provider() if isinstance(rows, ComputedRows) else rows.provider(part=part)
+        with engine_failures():
+            self.context.register_table(name, provider)
+        return name
+
+    def take_back(self, name: str) -> None:
+        """Forget lent rows; plans that read them keep them."""
+        self.context.deregister_table(name)
+
+    def plan(self, sql: str, params: Mapping[str, pa.Scalar] | None = None) -> DataFrame:
+        """The plan of a query; parameters are bound as values, by number."""
+        with engine_failures():
+            return self.context.sql(sql, options=_READ_ONLY, param_values=dict(params or {}))
+
+
+def table_name(table: ReadableTable, *, addresses: bool, held: bool) -> str:
+    """Under which name an engine has a table version."""
+    return f"{table.address}{'#' * addresses}{'*' * held}"
+
+
+def _small(table: ReadableTable, addresses: bool) -> pa.Table | None:
+    """The rows of a version that is small enough to be held; none where it is not, or is empty.
+
+    Preparing a scan with a filter takes the store longer
+    than the engine needs for all of its rows, and a version never changes.
+    """
+    if not 0 < table.rows <= SMALL_ROWS or not table.scannable:
+        return None
+    if whole_bytes(table.tables, table.version) > SMALL_BYTES:
+        return None
+    columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
+    batches, size = [], 0
+    for batch in table.scan(columns):
+        batches.append(batch.select(columns))
+        size += batch.nbytes
+        if size > SMALL_BYTES:
+            return None
+    return pa.Table.from_batches(batches).combine_chunks() if size else None
+
+
+_engines: WeakKeyDictionary[Graph, Engine] = WeakKeyDictionary()
+_engines_lock = threading.Lock()
+
+
+def engine_of(graph: Graph, memory: int | None = None) -> Engine:
+    """The engine of an open graph, made at its first use, with so much memory in bytes."""
+    with _engines_lock:
+        found = _engines.get(graph)
+        if found is None:
+            found = _engines[graph] = Engine(memory)
+        return found
+
+
+def _memory() -> int:
+    """How much memory queries of one graph may hold before they spill: half of the machine's."""
+    given: Any = os.environ.get(MEMORY_VARIABLE)
+    if given:
+        return int(given)
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

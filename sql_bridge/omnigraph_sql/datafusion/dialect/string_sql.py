@@ -1,0 +1,170 @@
+"""Texts, patterns and hashes."""
+
+from __future__ import annotations
+
+from sqlglot import exp, generator
+
+from omnigraph_sql.datafusion.dialect.json_sql import JSON_NAMES
+from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
+
+
+def _named(name: str, *args: str) -> Writer:
+    """The same function under the engine's name, with those of its arguments."""
+
+    def write(self: generator.Generator, expression: exp.Expr) -> str:
+        given = [expression.args[arg] for arg in args if expression.args.get(arg) is not None]
+        return self.func(name, *given)
+
+    return write
+
+
+def _position(self: generator.Generator, expression: exp.StrPosition) -> str:
+    text, wanted = self.sql(expression, "this"), self.sql(expression, "substr")
+    start = expression.args.get("position")
+    if start is None:
+        return f"strpos({text}, {wanted})"
+    at = self.sql(start)
+    found = f"strpos(substr({text}, {at}), {wanted})"
+    return f"CASE WHEN {found} = 0 THEN 0 ELSE {found} + {at} - 1 END"
+
+
+def _extracted(self: generator.Generator, expression: exp.RegexpExtract) -> str:
+    group = expression.args.get("group") or exp.Literal.number(0)
+    return self.func("regexp_extract", expression.this, expression.expression, group)
+
+
+def _replaced(self: generator.Generator, expression: exp.RegexpReplace) -> str:
+    flags = expression.args.get("modifiers")
+    every = expression.args.get("single_replace") is not True
+    given = flags or (exp.Literal.string("g") if every else None)
+    replacement = expression.args.get("replacement") or exp.Literal.string("")
+    parts = [expression.this, expression.expression, replacement]
+    return self.func("regexp_replace", *parts, *([given] if given is not None else []))
+
+
+def _matches(self: generator.Generator, expression: exp.RegexpLike) -> str:
+    flag = expression.args.get("flag")
+    given = [expression.this, expression.expression, *([flag] if flag is not None else [])]
+    return self.func("regexp_like", *given)
+
+
+def _sha2(self: generator.Generator, expression: exp.SHA2) -> str:
+    length = expression.args.get("length")
+    bits = length.name if length is not None and length.name != "0" else "256"
+    return f"encode(sha{bits}({self.sql(expression, 'this')}), 'hex')"
+
+
+def _sha2_bytes(self: generator.Generator, expression: exp.SHA2Digest) -> str:
+    length = expression.args.get("length")
+    return self.func(f"sha{length.name if length is not None else 256}", expression.this)
+
+
+def _concat(self: generator.Generator, expression: exp.Concat) -> str:
+    parts = [f"CAST({self.sql(part)} AS VARCHAR)" for part in expression.expressions]
+    if expression.args.get("coalesce"):
+        return f"concat({', '.join(parts)})"
+    return f"({' || '.join(parts)})"
+
+
+def _joined(self: generator.Generator, expression: exp.ConcatWs) -> str:
+    separator, *parts = expression.expressions
+    if len(parts) == 1:
+        value = parts[0].this if isinstance(parts[0], exp.Coalesce) else parts[0]
+        value = value.this if isinstance(value, exp.Filter) else value
+        if isinstance(value, exp.ArrayAgg | exp.Array | exp.ArrayUniqueAgg):
+            return self.func("array_to_string", value, separator)
+    texts = (f"CAST({self.sql(part)} AS VARCHAR)" for part in parts)
+    return f"concat_ws({', '.join([self.sql(separator), *texts])})"
+
+
+def _stuffed(self: generator.Generator, expression: exp.Stuff) -> str:
+    text, start, length, new = (
+        self.sql(expression, key) for key in ("this", "start", "length", "expression")
+    )
+    return f"overlay({text} PLACING {new} FROM {start} FOR {length})"
+
+
+def _hex(self: generator.Generator, expression: exp.Hex) -> str:
+    value = self.sql(expression, "this")
+    texts = isinstance(expression.this, exp.Literal) and expression.this.is_string
+    return f"encode({value}, 'hex')" if texts else f"to_hex({value})"
+
+
+def _similar(self: generator.Generator, expression: exp.SimilarTo) -> str:
+    """A pattern of the standard: it must match the whole text, with the wildcards of LIKE."""
+    pattern = self.sql(expression, "expression")
+    for found, wanted in ((".", "\\."), ("%", ".*"), ("_", ".")):
+        pattern = f"replace({pattern}, '{found}', '{wanted}')"
+    return f"regexp_like({self.sql(expression, 'this')}, concat('^(?:', {pattern}, ')$'))"
+
+
+def _hashed(self: generator.Generator, expression: exp.Anonymous) -> str:
+    parts = [f"CAST({self.sql(part)} AS VARCHAR)" for part in expression.expressions]
+    whole = parts[0] if len(parts) == 1 else f"concat_ws(chr(31), {', '.join(parts)})"
+    return f"hash_of({whole})"
+
+
+_ANONYMOUS: dict[str, Writer] = {
+    "hash": _hashed,
+    "from_hex": lambda self, e: f"decode({self.sql(e.expressions[0])}, 'hex')",
+    "every": lambda self, e: self.func("bool_and", *e.expressions),
+    "square": lambda self, e: self.func("power", *e.expressions, exp.Literal.number(2)),
+    "bool_xor": lambda self, e: self.func("bit_xor", *e.expressions),
+    "char_length": lambda self, e: self.func("character_length", *e.expressions),
+    "product": lambda self, e: f"CAST(exp(sum(ln({self.sql(e.expressions[0])}))) AS DOUBLE)",
+    "datediff": lambda self, e: (
+        f"boundaries('{e.expressions[0].name.lower()}', "
+        f"CAST({self.sql(e.expressions[1])} AS TIMESTAMP(6)), "
+        f"CAST({self.sql(e.expressions[2])} AS TIMESTAMP(6)))"
+    ),
+}
+"""Functions that sqlglot has no node for, by name."""
+
+
+_UNSIGNED = ("array_ndims", "array_position", "cardinality")
+"""What the engine counts without a sign, which other databases do not have."""
+
+
+def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
+    name = str(expression.this).lower()
+    known = _ANONYMOUS.get(name) or JSON_NAMES.get(name)
+    if known is not None:
+        return known(self, expression)
+    written = self.func(name, *expression.expressions)
+    return f"CAST({written} AS BIGINT)" if name in _UNSIGNED else written
+
+
+TEXTS: dict[type[exp.Expr], Writer] = {
+    exp.Anonymous: _anonymous,
+    exp.Base64DecodeString: lambda self, e: (
+        f"arrow_cast(decode({self.sql(e, 'this')}, 'base64'), 'Utf8')"
+    ),
+    exp.Base64Encode: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",
+    exp.Concat: _concat,
+    exp.ConcatWs: _joined,
+    exp.FromBase64: lambda self, e: f"decode({self.sql(e, 'this')}, 'base64')",
+    exp.Hex: _hex,
+    exp.IsNan: _named("isnan", "this"),
+    exp.LowerHex: _named("to_hex", "this"),
+    exp.Left: _named("left", "this", "expression"),
+    exp.MD5Digest: lambda self, e: f"decode(md5({self.sql(e, 'this')}), 'hex')",
+    exp.RegexpExtract: _extracted,
+    exp.RegexpILike: lambda self, e: (
+        f"regexp_like({self.sql(e, 'this')}, {self.sql(e, 'expression')}, 'i')"
+    ),
+    exp.RegexpLike: _matches,
+    exp.RegexpReplace: _replaced,
+    exp.RegexpSplit: _named("string_to_array", "this", "expression"),
+    exp.SHA2: _sha2,
+    exp.SHA2Digest: _sha2_bytes,
+    exp.Sign: _named("signum", "this"),
+    exp.SimilarTo: _similar,
+    exp.Split: _named("string_to_array", "this", "expression"),
+    exp.StrPosition: _position,
+    exp.Stuff: _stuffed,
+    exp.ToBase64: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",
+    exp.ToBoolean: lambda self, e: f"CAST({self.sql(e, 'this')} AS BOOLEAN)",
+    exp.ToDouble: lambda self, e: f"CAST({self.sql(e, 'this')} AS DOUBLE)",
+    exp.ToNumber: lambda self, e: f"CAST({self.sql(e, 'this')} AS DOUBLE)",
+    exp.Unhex: lambda self, e: f"decode({self.sql(e, 'this')}, 'hex')",
+}

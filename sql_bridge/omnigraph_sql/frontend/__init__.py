@@ -1,0 +1,1 @@
+"""SQL text to sqlglot trees: dialects, limits, types, identifiers."""

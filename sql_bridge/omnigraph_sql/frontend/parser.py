@@ -1,0 +1,294 @@
+"""SQL text to trees: statements of one text, each parsed in the session's dialect."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from omnigraph.errors import InvalidInput, ParseError, ResourceLimit
+from omnigraph_sql.frontend.tokenizer import tokens_of
+
+DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery")
+MAX_TEXT = 4 << 20
+MAX_DEPTH = 120
+MAX_CHAIN = 1000
+"""How long a chain of operators may be, as in `a + b + c …`: the engine walks it recursively."""
+
+# sqlglot warns where it falls back to a command; what we cannot run, we refuse ourselves.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+_NUMBERED = re.compile(r"^\$[0-9]+$")
+"""A parameter where a dialect takes it for a name."""
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_DAY_TIME = re.compile(r"(?<=\S\s)([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$")
+"""The time in an interval of days and a time."""
+_OPERANDS = {
+    TokenType.VAR,
+    TokenType.IDENTIFIER,
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+
+_ISOLATION = re.compile(
+    r"(TRANSACTION|WORK|ISOLATION|LEVEL|READ|ONLY|WRITE|COMMITTED|UNCOMMITTED|REPEATABLE|SNAPSHOT|"
+    r"SERIALIZABLE|DEFERRABLE|NOT|DEFERRED|IMMEDIATE|EXCLUSIVE|,)$"
+)
+"""What may follow BEGIN and START."""
+
+OWN_STATEMENTS = (
+    ("SHOW",),
+    ("EXPLAIN",),
+    ("SAVEPOINT",),
+    ("RELEASE",),
+    ("CREATE", "BRANCH"),
+    ("DROP", "BRANCH"),
+    ("MERGE", "BRANCH"),
+    ("CREATE", "TAG"),
+    ("DROP", "TAG"),
+    ("CREATE", "NODE", "TABLE"),
+    ("CREATE", "EDGE", "TABLE"),
+    ("CREATE", "OR", "REPLACE", "NODE", "TABLE"),
+    ("CREATE", "OR", "REPLACE", "EDGE", "TABLE"),
+)
+"""Statements that are ours: kept as `exp.Command(this="CREATE BRANCH", expression=<the rest>)`."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One statement of a text."""
+
+    text: str
+    tree: exp.Expr
+
+
+def require_dialect(name: str) -> str:
+    """A dialect we speak, in its own spelling."""
+    found = {"postgresql": "postgres", "mssql": "tsql", "databricks": "spark"}.get(
+        name.lower(), name.lower()
+    )
+    if found not in DIALECTS:
+        raise InvalidInput(f"there is no dialect {name!r}", hint=f"Use {', '.join(DIALECTS)}.")
+    return found
+
+
+@lru_cache(maxsize=512)
+def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
+    """The statements of a text. The trees are shared: copy one before changing it."""
+    size = len(text)
+    if size > MAX_TEXT:
+        raise ResourceLimit("the length of a SQL text", MAX_TEXT, size)
+    tokens = _tokens(text, dialect)
+    return tuple(
+        Parsed(text[part[0].start : part[-1].end + 1], _tree(text, part, dialect))
+        for part in _statements(tokens)
+    )
+
+
+def parse_one(text: str, dialect: str) -> Parsed:
+    """The only statement of a text."""
+    return only(parse(text, dialect))
+
+
+def only(found: Sequence[Parsed]) -> Parsed:
+    """The statement of a text that holds one."""
+    if len(found) != 1:
+        raise InvalidInput(
+            f"the text holds {len(found)} statements, one is expected here",
+            hint="Send them one at a time.",
+        )
+    return found[0]
+
+
+def _tokens(text: str, dialect: str) -> list[Token]:
+    try:
+        return tokens_of(text, dialect)
+    except TokenError as error:
+        raise _pointing(text, f"cannot read this text: {error}", len(text), len(text)) from None
+
+
+def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    current: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            if current:
+                yield current
+            current = []
+        else:
+            current.append(token)
+    if current:
+        yield current
+
+
+def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
+    own = _own_statement(text, tokens)
+    if own is not None:
+        return own
+    if _begins(tokens):
+        return exp.Transaction()
+    _require_shallow(text, tokens)
+    parser = sqlglot.Dialect.get_or_raise(dialect).parser()
+    try:
+        found = parser.parse(_numbered(tokens), text)
+    except SqlglotParseError as error:
+        raise _explained(text, error) from None
+    except RecursionError:
+        raise too_deep() from None
+    except SqlglotError as error:
+        raise InvalidInput(f"cannot read this statement: {error}") from None
+    (tree,) = (tree for tree in found if tree is not None)
+    assert isinstance(tree, exp.Expr)
+    _require_short_chains(tree)
+    return tree
+
+
+def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
+    words = tuple(token.text.upper() for token in tokens[:5])
+    for own in OWN_STATEMENTS:
+        if words[: len(own)] == own:
+            body = text[tokens[len(own) - 1].end + 1 : tokens[-1].end + 1].strip()
+            return exp.Command(this=" ".join(own), expression=body)
+    return None
+
+
+def _begins(tokens: list[Token]) -> bool:
+    """Whether a statement begins a transaction, however it is to be isolated: it always is."""
+    words = [token.text.upper() for token in tokens]
+    begins = words[0] == "BEGIN" or words[:2] == ["START", "TRANSACTION"]
+    return begins and all(_ISOLATION.match(word) for word in words[1:])
+
+
+def _numbered(tokens: list[Token]) -> list[Token]:
+    """The tokens with `?` as `:1`, `:2`, …: trees do not keep the order of the text.
+
+    The name of a parameter may be a keyword, which only a plain word may be to the parser.
+    """
+    tokens = list(_apart(tokens))
+    kinds = {token.token_type for token in tokens}
+    if TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds:
+        raise mixed_parameters()
+    found: list[Token] = []
+    number = 0
+    for token in tokens:
+        if token.token_type is TokenType.PLACEHOLDER:
+            number += 1
+            found.append(_like(token, TokenType.COLON, ":"))
+            found.append(_like(token, TokenType.VAR, str(number)))
+        elif token.token_type is TokenType.VAR and _NUMBERED.match(token.text):
+            found.append(_like(token, TokenType.COLON, ":"))
+            found.append(_like(token, TokenType.VAR, token.text[1:]))
+        elif _names_parameter(found, token):
+            found.append(_like(token, TokenType.VAR, token.text))
+        else:
+            found.append(token)
+    return found
+
+
+def _apart(tokens: list[Token]) -> Iterator[Token]:
+    """`?::int` is a parameter that is cast, unless something stands before it.
+
+    And `INTERVAL '1 day 02:30'` has hours, which the parser would drop.
+    """
+    before: Token | None = None
+    for token in tokens:
+        operand = before is not None and before.token_type in _OPERANDS
+        if token.token_type is TokenType.QDCOLON and not operand:
+            yield _like(token, TokenType.PLACEHOLDER, "?")
+            yield _like(token, TokenType.DCOLON, "::")
+        elif token.token_type is TokenType.STRING and _follows_interval(before):
+            yield _like(token, TokenType.STRING, _DAY_TIME.sub(_spelled_out, token.text))
+        else:
+            yield token
+        before = token
+
+
+def _follows_interval(before: Token | None) -> bool:
+    return before is not None and before.token_type is TokenType.INTERVAL
+
+
+def _spelled_out(time: re.Match[str]) -> str:
+    sign, hours, minutes, seconds = time.groups(default="0")
+    sign = "-" if sign == "-" else ""
+    return f"{sign}{int(hours)} hours {sign}{int(minutes)} minutes {sign}{seconds} seconds"
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _names_parameter(before: list[Token], token: Token) -> bool:
+    """Whether a word stands right behind a colon that stands apart."""
+    if not before or before[-1].token_type is not TokenType.COLON or not token.text.isidentifier():
+        return False
+    colon = before[-1]
+    apart = len(before) < 2 or before[-2].end + 1 < colon.start or before[-2].text in "(,=<>+-*/"
+    return apart and token.start == colon.end + 1
+
+
+def mixed_parameters() -> InvalidInput:
+    """The error of a statement that writes parameters in several ways."""
+    return InvalidInput(
+        "parameters are written in different ways", hint="Use only ?, only $1 or only :name."
+    )
+
+
+def _require_shallow(text: str, tokens: list[Token]) -> None:
+    """Refuse nesting that would exhaust a stack here or in the engine."""
+    depth = 0
+    for token in tokens:
+        if token.token_type in _OPENING:
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _pointing(
+                    text, f"nested deeper than {MAX_DEPTH} levels", token.start, token.end + 1
+                )
+        elif token.token_type in _CLOSING:
+            depth -= 1
+
+
+def _require_short_chains(tree: exp.Expr) -> None:
+    """Refuse chains that would overflow the engine's stack, which ends the process."""
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH + MAX_CHAIN:
+            raise too_deep()
+        pending.extend((child, depth + 1) for child in node.iter_expressions())
+
+
+def too_deep() -> InvalidInput:
+    """The error of a statement whose tree exhausts the stack."""
+    return InvalidInput("the statement is nested too deeply", hint="Split it into smaller ones.")
+
+
+def _explained(text: str, error: SqlglotParseError) -> InvalidInput:
+    first = error.errors[0] if error.errors else {}
+    description = str(first.get("description") or error).strip().rstrip(".")
+    line, column, shown = first.get("line"), first.get("col"), str(first.get("highlight") or "")
+    if line is None or column is None:
+        return InvalidInput(f"cannot read this statement: {description}")
+    lines = text.split("\n")
+    end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
+    if description.startswith("Required keyword"):
+        problem = f"something is missing after {shown!r}"
+    elif description.startswith(("Invalid expression", "Expecting", "Expected")):
+        problem = f"syntax error at {shown!r}: {description[0].lower()}{description[1:]}"
+    else:
+        problem = description
+    return _pointing(text, problem, max(end - len(shown), 0), end)
+
+
+def _pointing(text: str, problem: str, start: int, end: int) -> ParseError:
+    span = (len(text[:start].encode()), len(text[:end].encode()))
+    return ParseError(problem, source=text, span=span)

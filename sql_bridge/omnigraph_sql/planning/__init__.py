@@ -1,0 +1,1 @@
+"""One query rewritten, planned and run, or answered without a plan."""

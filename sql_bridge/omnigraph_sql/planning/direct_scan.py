@@ -1,0 +1,256 @@
+"""Plain scans go straight to the store: some columns of one table, a simple condition, a limit.
+
+The engine underneath adds a plan per execution and a copy per batch to what the store does itself.
+Only conditions whose answer is the same in both are taken: comparisons of a column with a value of
+its own kind, IN, BETWEEN and IS NULL, joined by AND, OR and NOT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
+from omnigraph_sql.resolve.rewrite_context import Scope
+
+_CLAUSES = frozenset({"expressions", "from_", "where", "limit", "offset", "kind", "hint"})
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_DEEPEST = 10
+"""How often conditions may stand in one another: the store's parser takes a few more."""
+
+Values = Mapping[str, pa.Scalar]
+
+
+class _NotPlain(Exception):
+    """The engine has to decide this."""
+
+
+@dataclass(frozen=True)
+class DirectScan:
+    """A query that the store can answer alone."""
+
+    table: ReadableTable
+    columns: tuple[str, ...]
+    condition: exp.Expr | None
+    limit: exp.Expr | None
+    offset: exp.Expr | None
+    part: slice | None
+
+    @cached_property
+    def finds_one_row(self) -> bool:
+        """Whether it asks for the row of one id."""
+        if not self.table.identified or self.limit or self.offset or self.part:
+            return False
+        parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
+        return any(map(_is_of_one_id, (self.condition, *parts)))
+
+    def find(self, values: Values) -> pa.Table | None:
+        """The row it asks for, at once; none where it asks for more, or is more than plain."""
+        if not self.finds_one_row or self.condition is None:
+            return None
+        try:
+            condition = _condition(self.condition, self, values)
+        except _NotPlain:
+            return None
+        return self.table.find(self.columns, condition).select(list(self.columns))
+
+    def open(self, values: Values) -> pa.RecordBatchReader | None:
+        """The rows with these parameters; none where a value makes it more than plain."""
+        try:
+            filter_ = None if self.condition is None else _condition(self.condition, self, values)
+            limit, offset = _count(self.limit, values), _count(self.offset, values)
+        except _NotPlain:
+            return None
+        return self.table.scan(
+            self.columns, filter=filter_, limit=limit, offset=offset, part=self.part
+        )
+
+
+def direct_scan(tree: exp.Expr, scope: Scope) -> DirectScan | None:
+    """What a rewritten query asks of the store, if that is all it asks."""
+    if not isinstance(tree, exp.Select) or len(scope.tables) != 1 or scope.lent_rows:
+        return None
+    if any(value for clause, value in tree.args.items() if clause not in _CLAUSES):
+        return None
+    from_ = tree.args.get("from_")
+    table = scope.tables[0]
+    if from_ is None or not isinstance(from_.this, exp.Table) or not table.scannable:
+        return None
+    if any(from_.this.args.get(extra) for extra in ("joins", "laterals", "sample", "pivots")):
+        return None
+    alias = from_.this.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        return None  # its columns are called otherwise here
+    columns = _columns(tree, table)
+    if columns is None:
+        return None
+    where, limit, offset = (tree.args.get(clause) for clause in ("where", "limit", "offset"))
+    found = DirectScan(
+        table,
+        columns,
+        where.this if where else None,
+        limit.expression if limit else None,
+        offset.expression if offset else None,
+        scope.part,
+    )
+    return found if _is_plain(found) else None
+
+
+def _is_of_one_id(node: exp.Expr | None) -> bool:
+    if not isinstance(node, exp.EQ):
+        return False
+    return any(isinstance(s, exp.Column) and s.name == "id" for s in (node.this, node.expression))
+
+
+def _columns(select: exp.Select, table: ReadableTable) -> tuple[str, ...] | None:
+    """The stored columns that a SELECT gives, in its order."""
+    if len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star):
+        star = select.expressions[0]
+        return None if any(star.args.values()) else tuple(table.schema.names)
+    found = []
+    for projection in select.expressions:
+        column = projection.unalias()
+        if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
+            return None
+        found.append(column.name)
+    known = {*table.schema.names, ADDRESS}
+    if len(set(found)) != len(found) or not known.issuperset(found):
+        return None
+    return tuple(found)
+
+
+def _is_plain(scan: DirectScan) -> bool:
+    """Whether the condition is plain whatever the parameters are."""
+    try:
+        if scan.condition is not None:
+            _condition(scan.condition, scan, None)
+        _count(scan.limit, None)
+        _count(scan.offset, None)
+    except _NotPlain:
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------- conditions
+
+
+def _condition(node: exp.Expr, scan: DirectScan, values: Values | None, depth: int = 0) -> str:
+    """A condition as the store reads it; without values, only whether it can be written."""
+    if depth > _DEEPEST:
+        raise _NotPlain
+
+    def inner(part: exp.Expr) -> str:
+        return _condition(part, scan, values, depth + 1)
+
+    match node:
+        case exp.Paren():
+            return _condition(node.this, scan, values, depth)
+        case exp.And() | exp.Or():
+            word = " AND " if isinstance(node, exp.And) else " OR "
+            return f"({word.join(map(inner, node.flatten()))})"
+        case exp.Not():
+            return f"(NOT {inner(node.this)})"
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            word = "IS NOT NULL" if node.args.get("negate") else "IS NULL"
+            return f"({_column(node.this, scan)[0]} {word})"
+        case exp.In() if node.expressions and not node.args.get("negate"):
+            name, type_ = _column(node.this, scan)
+            items = ", ".join(_value(one, type_, values) for one in node.expressions)
+            return f"({name} IN ({items}))"
+        case exp.Between() if not (node.args.get("symmetric") or node.args.get("negate")):
+            name, type_ = _column(node.this, scan)
+            low, high = (_value(node.args[side], type_, values) for side in ("low", "high"))
+            return f"({name} >= {low} AND {name} <= {high})"
+    operator = _OPERATORS.get(type(node))
+    if operator is None or node.args.get("negate"):
+        raise _NotPlain
+    left, right = node.this, node.expression
+    if not isinstance(left, exp.Column):
+        left, right, operator = right, left, _FLIPPED[operator]
+    name, type_ = _column(left, scan)
+    return f"({name} {operator} {_value(right, type_, values)})"
+
+
+def _column(node: exp.Expr, scan: DirectScan) -> tuple[str, pa.DataType]:
+    if not isinstance(node, exp.Column) or "`" in node.name or "." in node.name:
+        raise _NotPlain
+    if node.name not in scan.table.schema.names:
+        raise _NotPlain
+    return f"`{node.name}`", scan.table.schema.field(node.name).type
+
+
+def _value(node: exp.Expr, type_: pa.DataType, values: Values | None) -> str:
+    """A literal or a parameter of a column's own kind."""
+    if isinstance(node, exp.Parameter):
+        if values is None:
+            return _written("" if _is_text(type_) else 0, type_)
+        return _written(values[node.name].as_py(), type_)
+    inner = node.this if isinstance(node, exp.Neg) else node
+    if isinstance(inner, exp.Literal) and (inner is node or not inner.is_string):
+        found = inner.to_py()
+        if inner is not node and not isinstance(found, str):
+            found = -found
+        return _written(found, type_)
+    if isinstance(inner, exp.Cast) and inner.to.this == exp.DataType.Type.DOUBLE:
+        number = _number(inner.this)
+        return _written(number if inner is node else -number, type_)
+    raise _NotPlain
+
+
+def _number(node: exp.Expr) -> float:
+    """The DOUBLE that a text is cast to."""
+    try:
+        if isinstance(node, exp.Literal) and "_" not in node.name:
+            return float(node.name)
+    except ValueError:
+        pass
+    raise _NotPlain
+
+
+def _written(value: Any, type_: pa.DataType) -> str:  # noqa: ANN401
+    if _is_text(type_) and isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _NotPlain
+    if pa.types.is_integer(type_) and isinstance(value, int):
+        signed = pa.types.is_signed_integer(type_)
+        bits = type_.bit_width - signed
+        if -(2**bits) * signed <= value < 2**bits and abs(value) < 2**63:
+            return str(value)
+    if type_ == pa.float64() and abs(float(value)) < 2**53:
+        return repr(float(value))
+    raise _NotPlain
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _count(node: exp.Expr | None, values: Values | None) -> int | None:
+    if node is None:
+        return None
+    if isinstance(node, exp.Parameter) and values is not None:
+        found = values[node.name].as_py()
+    elif isinstance(node, exp.Parameter):
+        return 0
+    elif isinstance(node, exp.Literal) and node.is_int:
+        found = int(node.name)
+    else:
+        raise _NotPlain
+    if not isinstance(found, int) or found < 0:
+        raise _NotPlain
+    return found

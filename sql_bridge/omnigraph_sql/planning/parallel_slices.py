@@ -1,0 +1,36 @@
+"""Which results can be read in parallel: those that take the rows of one table one by one."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph.storage.tables.readable_table import ReadableTable
+
+_WHOLE = ("group", "having", "order", "limit", "offset", "distinct", "joins", "laterals",
+          "qualify", "windows", "with_", "connect", "sample")  # fmt: skip
+"""Clauses that look at more than one row, or at more than one table."""
+
+
+def is_sliceable(tree: exp.Expr) -> bool:
+    """Whether a query gives, for parts of its table, parts of its result."""
+    if not isinstance(tree, exp.Select) or any(tree.args.get(clause) for clause in _WHOLE):
+        return False
+    from_ = tree.args.get("from_")
+    if from_ is None or len(list(tree.find_all(exp.Table))) != 1:
+        return False
+    if not isinstance(from_.this, exp.Table | exp.Subquery):
+        return False
+    many = (exp.AggFunc, exp.Window, exp.Explode, exp.Unnest, exp.SetOperation)
+    selects = len(list(tree.find_all(exp.Select)))
+    inner = from_.this.find(exp.Select) if isinstance(from_.this, exp.Subquery) else None
+    if selects != 1 + (inner is not None):
+        return False
+    if inner is not None and not is_sliceable(inner):
+        return False
+    return tree.find(*many) is None
+
+
+def part_of(table: ReadableTable, index: int, of: int) -> slice:
+    """The fragments of one slice; every fragment is in exactly one."""
+    count = table.fragments()
+    return slice(count * index // of, count * (index + 1) // of)

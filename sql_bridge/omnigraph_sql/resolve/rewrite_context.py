@@ -1,0 +1,116 @@
+"""What the passes know and learn about one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.datafusion.computed_table import ComputedRows
+from omnigraph_sql.datafusion.datafusion_session import Engine, table_name
+
+MAX_EXPANSION = 32
+"""How many views deep a statement may go."""
+
+
+def _nothing(query: exp.Expr) -> list[Any]:
+    raise InvalidInput("a query cannot be an argument here")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A stored table as a statement reads it."""
+
+    table: ReadableTable = field(repr=False)
+    addresses: bool
+    held: bool
+    """Whether its rows may be held in memory."""
+
+    @property
+    def name(self) -> str:
+        """What the engine calls it."""
+        return table_name(self.table, addresses=self.addresses, held=self.held)
+
+    def register(self, engine: Engine) -> None:
+        """See to it that the engine knows it."""
+        engine.table(self.table, addresses=self.addresses, held=self.held)
+
+
+@dataclass
+class Scope:
+    """One statement while it is rewritten."""
+
+    pins: Pins
+    schema: str
+    dialect: str
+    engine: Engine
+    user: str | None = None
+    addresses_of: str | None = None
+    """The alias whose rows carry their address, for statements that change them."""
+    part: slice | None = None
+    """Some fragments only, where a result is read in slices."""
+    parameters: list[str] = field(default_factory=list)
+    """Names of the parameters in the order of their numbers."""
+    untyped: tuple[int, ...] = ()
+    """The numbers of those whose place asks for no type."""
+    columns: dict[str, set[str]] = field(default_factory=dict)
+    """Folded to actual spellings of the columns of all tables."""
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    """The type of each column, by folded name; for typing parameters."""
+    sources: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns by folded alias."""
+    registered: dict[str, pa.Schema] = field(default_factory=dict)
+    """Columns by the name under which the engine knows a table."""
+    target: pa.Schema | None = None
+    """The columns of the table that a statement inserts into."""
+    tables: list[ReadableTable] = field(default_factory=list)
+    """The stored tables that are read."""
+    reads: dict[str, Read] = field(default_factory=dict)
+    """How each of them is read, by the name it has in the tree."""
+    lent: list[str] = field(default_factory=list)
+    """Names of rows that are registered for this statement only."""
+    names: tuple[str, ...] | None = None
+    """What the result's columns are called; none where the engine knows better."""
+    given: Mapping[str, ComputedRows] = field(default_factory=dict)
+    """Rows under names that no table can have."""
+    first_column: Callable[[exp.Expr], list[Any]] = _nothing
+    """Runs a query at the same moments, for arguments of table functions."""
+    column_names: Callable[[exp.Expr], list[str]] = _nothing
+    """What the columns of a query are called, at the same moments."""
+    values: Mapping[str, pa.Scalar] | None = None
+    """The values of parameters, where there are any yet."""
+    calls_with_parameters: bool = False
+    """Whether a table function depends on them."""
+    may_hold: bool = True
+    """Whether small tables may be read from memory."""
+    expansions: int = 0
+    cacheable: bool = True
+
+    @property
+    def lent_rows(self) -> bool:
+        """Whether rows that are no table's are read, too."""
+        return len(self.lent) > (self.part is not None)
+
+    def know(self, alias: str, schema: pa.Schema) -> None:
+        """Remember the columns of a source."""
+        self.sources[alias.casefold()] = schema
+        self.know_fields(schema)
+
+    def know_fields(self, fields: Iterable[pa.Field]) -> None:
+        for found in fields:
+            folded = found.name.casefold()
+            self.columns.setdefault(folded, set()).add(found.name)
+            self.types.setdefault(folded, found.type)
+            if pa.types.is_struct(found.type):
+                self.know_fields(found.type)
+
+
+def quoted(name: str) -> exp.Identifier:
+    """A name exactly as it is."""
+    return exp.Identifier(this=name, quoted=True)

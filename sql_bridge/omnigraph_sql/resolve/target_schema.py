@@ -1,0 +1,28 @@
+"""The tables of a statement that writes, as far as they exist: their columns type parameters."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput, NotFound
+from omnigraph_sql.catalog.find_relation import Name, find_relation
+from omnigraph_sql.resolve.rewrite_context import Scope
+
+
+def target_schema(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Learn the columns of the tables that a statement names; changes nothing."""
+    insert = tree if isinstance(tree, exp.Insert) else None
+    target = insert.find(exp.Table) if insert is not None else None
+    for table in tree.find_all(exp.Table):
+        if not isinstance(table.this, exp.Identifier):
+            continue
+        names = [Name(part.name, bool(part.args.get("quoted"))) for part in table.parts]
+        try:
+            schema = find_relation(scope.pins, scope.schema, names).schema
+        except (NotFound, InvalidInput):
+            continue
+        if schema is not None:
+            scope.know(table.alias_or_name, schema)
+            if table is target:
+                scope.target = schema
+    return tree

@@ -1,0 +1,1 @@
+"""Passes that resolve names to registered tables and quoted columns."""

@@ -1,0 +1,108 @@
+"""Table functions of the graph become the rows they give."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.catalog.graph_functions import UNBOUND, Call, call_function
+from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+
+_ENGINE_FUNCTIONS = ("generate_series", "range")
+
+
+def bind_table_functions(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Call what stands where a table does; series get the names that other databases give."""
+    for table in list(tree.find_all(exp.Table)):
+        function = table.this
+        if isinstance(function, exp.GenerateSeries):
+            _name_series(table, function)
+        elif isinstance(function, exp.Func):
+            _call(table, function, scope)
+    for unnest in tree.find_all(exp.Unnest):
+        _name_elements(unnest)
+    return tree
+
+
+def _call(table: exp.Table, function: exp.Func, scope: Scope) -> None:
+    name = str(function.this) if isinstance(function, exp.Anonymous) else function.sql_name()
+    places, names = [], {}
+    for argument in _arguments(function):
+        if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
+            names[argument.this.name.lower()] = _value(argument.expression, scope)
+        else:
+            places.append(_value(argument, scope))
+    catalog = table.catalog or scope.pins.current
+    snapshot = scope.pins.snapshot(catalog)
+    folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
+    rows = call_function(Call(folded, scope.pins, catalog, places, names))
+    scope.cacheable = False
+    scope.lent.append(scope.engine.lend(rows))
+    scope.registered[scope.lent[-1]] = rows.schema
+    alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
+    scope.know(alias.name or name, rows.schema)
+    table.set("this", quoted(scope.lent[-1]))
+    table.set("db", None)
+    table.set("catalog", None)
+    table.set("alias", alias)
+
+
+def _stored_names(definitions: Any) -> set[str]:  # noqa: ANN401
+    return {key.removeprefix("query:") for key in definitions if key.startswith("query:")}
+
+
+def _arguments(function: exp.Func) -> list[exp.Expr]:
+    if isinstance(function, exp.Anonymous):
+        return list(function.expressions)
+    return [value for value in function.args.values() if isinstance(value, exp.Expr)]
+
+
+def _value(argument: exp.Expr, scope: Scope) -> Any:  # noqa: ANN401
+    """What an argument says: a literal, a list of them, a parameter's value, or a query's rows."""
+    match argument:
+        case exp.Literal():
+            found = argument.to_py()
+            return float(found) if isinstance(found, Decimal) else found
+        case exp.Boolean():
+            return bool(argument.this)
+        case exp.Null():
+            return None
+        case exp.Neg():
+            return -_value(argument.this, scope)
+        case exp.Paren() | exp.Cast():
+            return _value(argument.this, scope)
+        case exp.Array() if not any(isinstance(e, exp.Query) for e in argument.expressions):
+            return [_value(item, scope) for item in argument.expressions]
+        case exp.Parameter():
+            scope.calls_with_parameters = True
+            bound = scope.values.get(argument.name) if scope.values is not None else None
+            return UNBOUND if bound is None else bound.as_py()
+        case exp.Subquery() | exp.Query():
+            query = argument.this if isinstance(argument, exp.Subquery) else argument
+            return scope.first_column(query)
+        case exp.Array():
+            return scope.first_column(argument.expressions[0])
+    raise InvalidInput(
+        f"{argument.sql()} cannot be an argument of a table function",
+        hint="Give a literal, a list, a parameter or a query in parentheses.",
+    )
+
+
+def _name_series(table: exp.Table, function: exp.GenerateSeries) -> None:
+    """A series is called as its function, and so is its column, unless an alias says otherwise."""
+    name = "range" if function.args.get("is_end_exclusive") else "generate_series"
+    alias = table.args.get("alias")
+    if not isinstance(alias, exp.TableAlias) or not alias.this:
+        alias = exp.TableAlias(this=quoted(name))
+    if not alias.args.get("columns"):
+        alias.set("columns", [alias.this.copy()])
+    table.set("alias", alias)
+
+
+def _name_elements(unnest: exp.Unnest) -> None:
+    alias = unnest.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.this and not alias.args.get("columns"):
+        alias.set("columns", [alias.this.copy()])

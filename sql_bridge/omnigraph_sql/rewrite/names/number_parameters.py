@@ -1,0 +1,41 @@
+"""`?`, `$1` and `:name` become `$1`, `$2`, …: values are bound to them, never written into text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.parser import mixed_parameters
+from omnigraph_sql.resolve.rewrite_context import Scope
+
+MAX_PARAMETERS = 10_000
+
+
+def number_parameters(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Number the parameters: by their own number, or by the place of their name."""
+    found = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    names = [parameter_name(node) for node in found]
+    if len({name.isdigit() for name in names}) > 1:
+        raise mixed_parameters()
+    if names and names[0].isdigit():
+        most = max(int(name) for name in names)
+        least = min(int(name) for name in names)
+        if most > MAX_PARAMETERS or least < 1:
+            raise InvalidInput(
+                f"there is no parameter ${most if least else 0}",
+                hint=f"They begin with $1 and end with ${MAX_PARAMETERS}; for more values, bind a "
+                "list, or load them into a table.",
+            )
+        scope.parameters = [str(number) for number in range(1, most + 1)]
+    else:
+        scope.parameters = sorted(set(names))
+    for node, name in zip(found, names, strict=True):
+        number = scope.parameters.index(name) + 1
+        node.replace(exp.Parameter(this=exp.Literal.number(number)))
+    return tree
+
+
+def parameter_name(node: exp.Expr) -> str:
+    """What a parameter is called: its number or name."""
+    name = node.this
+    return str(name.name if isinstance(name, exp.Expr) else name)

@@ -1,0 +1,1 @@
+"""Passes that write syntax which DataFusion lacks in syntax that it has."""

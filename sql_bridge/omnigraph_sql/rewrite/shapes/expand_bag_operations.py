@@ -1,0 +1,79 @@
+"""EXCEPT ALL and INTERSECT ALL, which the engine has, but without counting rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.resolve.column_sources import results_of
+from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.rewrite.names.name_projections import result_name
+
+_AGAIN = "number of the row"
+
+
+def expand_bag_operations(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; innermost first.
+
+    The engine drops, or keeps, every row that has an equal one.
+    """
+    for operation in reversed(list(tree.find_all(exp.Except, exp.Intersect))):
+        if operation.args.get("distinct") is False:
+            above, counted = operation.parent, _counted(operation, scope)
+            if above is None:
+                tree = counted
+            else:
+                operation.replace(counted)
+    return tree
+
+
+def _counted(operation: exp.SetOperation, scope: Scope) -> exp.Select:
+    outputs = results_of(operation.this, scope, _name)
+    if outputs is None:
+        raise InvalidInput(
+            "EXCEPT ALL and INTERSECT ALL compare columns that are known",
+            hint="Write the columns instead of *.",
+        )
+    others = results_of(operation.expression, scope, _name)
+    if others is not None and len(others) != len(outputs):
+        raise InvalidInput(
+            f"a query of {len(outputs)} columns stands beside one of {len(others)}",
+            hint="Give both as many columns.",
+        )
+    columns = [f"column {place}" for place in range(len(outputs))]
+    sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]
+    distinct = type(operation)(this=sides[0], expression=sides[1], distinct=True)
+    rows = exp.Subquery(this=distinct, alias=exp.TableAlias(this=quoted("rows")))
+    found = exp.Select(
+        expressions=[
+            exp.Alias(this=exp.Column(this=quoted(column)), alias=quoted(output))
+            for column, output in zip(columns, outputs, strict=True)
+        ]
+    ).from_(rows)
+    for clause in ("with_", "order", "limit", "offset"):
+        found.set(clause, operation.args.get(clause))
+    return found
+
+
+def _name(column: exp.Expr) -> str:
+    return column.alias_or_name or result_name(column)
+
+
+def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:
+    query = side
+    while isinstance(query, exp.Subquery) and not any(
+        v for k, v in query.args.items() if k != "this"
+    ):
+        query = query.this
+    alias = exp.TableAlias(this=quoted("side"), columns=[quoted(column) for column in columns])
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.Column(this=quoted(column)) for column in columns],
+        over="OVER",
+    )
+    return exp.Select(
+        expressions=[
+            *(exp.Column(this=quoted(column)) for column in columns),
+            exp.Alias(this=number, alias=quoted(_AGAIN)),
+        ]
+    ).from_(exp.Subquery(this=query, alias=alias))

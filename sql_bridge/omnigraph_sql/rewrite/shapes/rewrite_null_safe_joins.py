@@ -1,0 +1,42 @@
+"""`IS NOT DISTINCT FROM` between tables, in a form that the engine does not lose.
+
+The engine joins by it as by `=`, and remembers that nulls are the same. It forgets that when it
+puts several inner joins in another order, and rows of nulls are gone; or it takes the nulls of
+other columns for the same, too, when their `=` becomes a part of the join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from omnigraph_sql.resolve.rewrite_context import Scope
+
+
+def rewrite_null_safe_joins(tree: exp.Expr, scope: Scope) -> exp.Expr:  # noqa: ARG001
+    """Compare structs where sources are joined: these are equal if both hold null."""
+    for select in tree.find_all(exp.Select):
+        if select.args.get("joins") or select.parent_select is not None:
+            for same in list(_null_safe(select)):
+                if same.find(exp.Query) is None and all(
+                    side.find(exp.Column) for side in (same.this, same.expression)
+                ):
+                    same.replace(exp.EQ(this=_held(same.this), expression=_held(same.expression)))
+    return tree
+
+
+def _null_safe(select: exp.Select) -> Iterator[exp.Expr]:
+    """The comparisons that are conditions of their own, of joins or of WHERE."""
+    where = select.args.get("where")
+    conditions = [join.args.get("on") for join in select.args.get("joins") or []]
+    for condition in [*conditions, where.this if where else None]:
+        parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
+        for part in parts:
+            inner = part.unnest() if part is not None else None
+            if isinstance(inner, exp.NullSafeEQ):
+                yield inner
+
+
+def _held(side: exp.Expr) -> exp.Expr:
+    return exp.func("named_struct", exp.Literal.string("value"), side.copy())

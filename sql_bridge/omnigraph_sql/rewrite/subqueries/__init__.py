@@ -1,0 +1,1 @@
+"""Passes that write subqueries as joins."""

@@ -1,0 +1,171 @@
+"""Queries about the row around them: where a SELECT has some, and which the engine runs itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from omnigraph_sql.resolve.column_sources import columns_of, is_outer, sources_of
+from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
+
+Kind = Literal["scalar", "member", "exists", "source"]
+DOMAIN = "rows around"
+"""With what the names of domains begin."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query inside a SELECT that needs the SELECT's row."""
+
+    kind: Kind
+    query: exp.Query
+    holder: exp.Expr
+    """What stands in the SELECT for the query: a Subquery, an EXISTS, a join."""
+    outer: tuple[exp.Column, ...]
+    """The columns of the SELECT in it."""
+
+
+def correlated_subqueries(select: exp.Select, scope: Scope) -> list[Asked]:
+    """The queries in the expressions of a SELECT that need its row."""
+    found: list[Asked] = []
+    for node in select.walk(
+        prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)
+    ):
+        if node is select or not isinstance(node, exp.Select | exp.SetOperation):
+            continue
+        holder: exp.Expr = node
+        while isinstance(holder.parent, exp.Subquery | exp.Paren) and not holder.parent.alias:
+            holder = holder.parent
+        kind: Kind
+        match holder.parent:
+            case exp.Exists():
+                kind, holder = "exists", holder.parent
+            case exp.In() | exp.Any() | exp.All():
+                kind = "member"
+            case exp.From() | exp.Join() | exp.Lateral() | exp.CTE() | exp.SetOperation() | None:
+                continue
+            case _ if isinstance(holder, exp.Subquery) and not holder.alias:
+                kind = "scalar"
+            case _:
+                continue
+        outer = _outer_columns(node, select, scope)
+        if outer:
+            found.append(Asked(kind, node, holder, tuple(outer)))
+    return found
+
+
+def asked_sources(select: exp.Select, scope: Scope) -> list[Asked]:
+    """The joined queries that need rows of the sources before them."""
+    found: list[Asked] = []
+    for join in select.args.get("joins") or []:
+        source = join.this
+        lateral = isinstance(source, exp.Lateral)
+        held = source.this if lateral else source
+        if not isinstance(held, exp.Subquery) or not isinstance(held.this, exp.Query):
+            continue
+        outer = _outer_columns(held.this, select, scope)
+        if not lateral:
+            outer = [column for column in outer if column.table.startswith(DOMAIN)]
+        asked = Asked("source", held.this, join, tuple(outer))
+        if outer and not (lateral and is_easy(asked, select)):
+            found.append(asked)
+    return found
+
+
+def _outer_columns(query: exp.Expr, select: exp.Select, scope: Scope) -> list[exp.Column]:
+    """The columns in a query that are the SELECT's; none where some are of a query further out."""
+    found: list[exp.Column] = []
+    sources = sources_of(select)
+    for column in query.find_all(exp.Column):
+        sorting = column.find_ancestor(exp.Order, exp.Select)
+        if isinstance(sorting, exp.Order) and isinstance(sorting.parent, exp.SetOperation):
+            continue
+        if not is_outer(column, query, scope) or _is_alias(column, query):
+            continue
+        if column.table:
+            mine = any(s.alias_or_name.casefold() == column.table.casefold() for s in sources)
+        else:
+            known = [columns_of(source, scope) for source in sources]
+            mine = any(names is None or column.name.casefold() in names for names in known)
+        if not mine:
+            return []
+        found.append(column)
+    return found
+
+
+def _is_alias(column: exp.Column, query: exp.Expr) -> bool:
+    """Whether a name is that of a result of a SELECT it stands in."""
+    inside = column.find_ancestor(exp.Select) if not column.table else None
+    while inside is not None:
+        if any(
+            isinstance(one, exp.Alias) and one.alias.casefold() == column.name.casefold()
+            for one in inside.expressions
+        ):
+            return True
+        inside = inside.find_ancestor(exp.Select) if inside is not query else None
+    return False
+
+
+def has_always_a_row(query: exp.Expr) -> bool:
+    """Whether a query gives a row whatever its tables hold: an aggregate of all rows does."""
+    return (
+        isinstance(query, exp.Select)
+        and is_aggregated(query)
+        and not any(
+            query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
+        )
+    )
+
+
+def is_easy(asked: Asked, select: exp.Select) -> bool:
+    """Whether the engine runs a query as it stands."""
+    query = asked.query
+    if not isinstance(query, exp.Select) or any(
+        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
+    ):
+        return False
+    if any(one.find(exp.Window) for one in query.selects):
+        return False
+    where = query.args.get("where")
+    if not all(_is_in(column, where) and column.parent_select is query for column in asked.outer):
+        return False
+    aggregated = is_aggregated(query)
+    if asked.kind == "exists":
+        # Without one, the engine loops over both sides and mixes up which columns it needs.
+        return any(_equalities(asked))
+    if asked.kind == "member":
+        return not aggregated or all(_equalities(asked))
+    if asked.kind == "source" and not aggregated:
+        return True
+    inside = asked.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Filter, exp.Select)
+    return aggregated and (asked.kind == "source" or inside is select) and all(_equalities(asked))
+
+
+def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
+    return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
+
+
+def _equalities(asked: Asked) -> Iterator[bool]:
+    """Of every condition about the row, whether it says that something is `=` to it."""
+    condition = asked.query.args["where"].this
+    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
+    for part in parts:
+        mine = [column for column in part.find_all(exp.Column) if _is_one_of(column, asked.outer)]
+        if not mine:
+            continue
+        if not isinstance(part, exp.EQ):
+            yield False
+            continue
+        sides = [
+            [_is_one_of(c, mine) for c in side.find_all(exp.Column)]
+            for side in (part.this, part.expression)
+        ]
+        yield any(s and all(s) for s in sides) and any(s and not any(s) for s in sides)
+
+
+def _is_one_of(node: exp.Expr, nodes: Sequence[exp.Expr]) -> bool:
+    return any(node is one for one in nodes)

@@ -1,0 +1,301 @@
+"""A query about one row as a query about all rows at once.
+
+A query that needs the row around it has an answer for every such row. `spread` gives all of them in
+one query: the distinct rows around it (the domain) are its first source, and what it computes over
+its rows (groups, windows, LIMIT) it computes for each row of the domain apart. The domain's columns
+come last, and say to which row an answer belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.rewrite.names.name_projections import result_name
+from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
+    is_aggregated,
+    lift_above_aggregation,
+    name_groups,
+)
+
+_COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
+"""Aggregates that are 0 and not null where there are no rows."""
+_PLACE, _SORT, _KEPT, _GROUPS = "place", "sort", "kept", "groups"
+
+
+class CannotSpread(Exception):
+    """The query has a shape that is not taken apart."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The distinct rows a query is asked about."""
+
+    rows: exp.Select
+    alias: str
+    keys: tuple[str, ...]
+
+    def column(self, key: str) -> exp.Column:
+        """One of its columns, where the domain is a source."""
+        return exp.Column(this=quoted(key), table=quoted(self.alias))
+
+    def columns(self) -> list[exp.Column]:
+        """All of them."""
+        return [self.column(key) for key in self.keys]
+
+    def source(self) -> exp.Subquery:
+        """The domain as the source of a SELECT."""
+        alias = exp.TableAlias(this=quoted(self.alias))
+        return exp.Subquery(this=self.rows.copy(), alias=alias)
+
+    def named(self, name: str) -> str:
+        """A name for what is computed for this domain only."""
+        return f"{name} of {self.alias}"
+
+    def same(self, table: str) -> exp.Expr:
+        """That rows of the domain and of a table with its columns are the same, nulls included."""
+        pairs = (
+            (self.column(k), exp.Column(this=quoted(k), table=quoted(table))) for k in self.keys
+        )
+        return exp.and_(*(exp.NullSafeEQ(this=one, expression=other) for one, other in pairs))
+
+
+def dependent_join(query: exp.Query, domain: Domain, scope: Scope) -> exp.Query:
+    """The rows of a query for each row of a domain, whose columns the query names already."""
+    if isinstance(query, exp.Subquery) and not query.alias:
+        return dependent_join(query.this, domain, scope)
+    limit, offset = _popped(query, "limit"), _popped(query, "offset")
+    order: exp.Expr | None = query.args.get("order")
+    query.set("order", None)
+    cut = limit is not None or offset is not None
+    keys = order.expressions if order is not None and cut else []
+    found: exp.Query
+    if isinstance(query, exp.SetOperation):
+        sorts = [_sorted_output(key, query) for key in keys]
+        found = _spread_sides(query, domain, scope)
+    elif isinstance(query, exp.Select):
+        sorts = _hide(query, keys, domain)
+        found = _spread_select(query, domain, scope)
+    else:
+        raise CannotSpread
+    return _cut(found, domain, sorts, limit, offset) if cut else found
+
+
+def is_one_row(query: exp.Expr) -> bool:
+    """Whether a query gives at most one row, whatever its tables hold."""
+    limit = query.args.get("limit")
+    if isinstance(limit, exp.Limit) and limit.expression == exp.Literal.number(1):
+        return True
+    if not isinstance(query, exp.Select) or query.args.get("group"):
+        return False
+    return is_aggregated(query) or not query.args.get("from_")
+
+
+def lift_having(select: exp.Select, scope: Scope) -> exp.Select:
+    """`above_aggregates`, with HAVING as a WHERE over the groups; gives the SELECT of these."""
+    having = select.args.get("having")
+    select.set("having", None)
+    results = [
+        one
+        if isinstance(one, exp.Alias) or one.is_star
+        else exp.Alias(this=one, alias=quoted(result_name(one)))
+        for one in select.expressions
+    ]
+    select.set("expressions", results)
+    if having is not None:
+        select.append("expressions", exp.alias_(having.this, _KEPT, quoted=True))
+    groups = lift_above_aggregation(select, scope)
+    if having is not None:
+        kept = select.expressions[-1]
+        select.set("expressions", select.expressions[:-1])
+        select.where(kept.this, copy=False)
+    return groups
+
+
+def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
+    """The count of LIMIT or OFFSET, taken away; none where there is none."""
+    found = query.args.get(clause)
+    query.set(clause, None)
+    if found is None:
+        return None
+    if not isinstance(found, exp.Limit | exp.Offset) or found.expression is None:
+        raise CannotSpread
+    count: exp.Expr = found.expression
+    return None if isinstance(count, exp.Null) or count.name.upper() == "ALL" else count
+
+
+# --------------------------------------------------------------------------- SELECT
+
+
+def _spread_select(select: exp.Select, domain: Domain, scope: Scope) -> exp.Select:
+    if select.args.get("windows") or select.args.get("laterals") or _is_distinct_on(select):
+        raise CannotSpread
+    if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
+        raise CannotSpread
+    name_groups(select)
+    for window in select.find_all(exp.Window):
+        if window.find_ancestor(exp.Select) is select:
+            parts = window.args.get("partition_by") or []
+            window.set("partition_by", [*parts, *domain.columns()])
+    group = select.args.get("group")
+    if group is not None:
+        if group.find(exp.Rollup, exp.Cube, exp.GroupingSets) or group.args.get("totals"):
+            raise CannotSpread
+        group.set("expressions", [*group.expressions, *domain.columns()])
+        _put_first(select, domain)
+    elif is_aggregated(select):
+        _one_group_each(select, domain, scope)
+    else:
+        _put_first(select, domain)
+    _give_keys(select, domain)
+    return select
+
+
+def _is_distinct_on(select: exp.Select) -> bool:
+    distinct = select.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+
+
+def _put_first(select: exp.Select, domain: Domain) -> None:
+    """The domain as the first source, so that every other one may be about its rows."""
+    from_ = select.args.get("from_")
+    joins = list(select.args.get("joins") or [])
+    if from_ is not None:
+        joins.insert(0, exp.Join(this=from_.this, kind="CROSS"))
+    select.set("from_", exp.From(this=domain.source()))
+    select.set("joins", joins)
+
+
+def _give_keys(select: exp.Select, domain: Domain) -> None:
+    for projection in select.expressions:
+        if isinstance(projection, exp.Star):
+            hidden = [*(projection.args.get("except_") or []), *map(quoted, domain.keys)]
+            projection.set("except_", hidden)
+    keys = [exp.alias_(domain.column(key), key, quoted=True) for key in domain.keys]
+    select.set("expressions", [*select.expressions, *keys])
+
+
+def _one_group_each(select: exp.Select, domain: Domain, scope: Scope) -> None:
+    """An aggregate of all rows has a row also where there are none: nulls, and counts of 0."""
+    groups = lift_having(select, scope)
+    _put_first(groups, domain)
+    groups.set("group", exp.Group(expressions=list(domain.columns())))
+    counts = {one.alias for one in groups.expressions if isinstance(_aggregate(one.this), _COUNTS)}
+    _give_keys(groups, domain)
+    for column in list(select.find_all(exp.Column)):
+        if column.table == _GROUPS and column.name in counts:
+            zero = exp.Literal.number(0)
+            column.replace(exp.Coalesce(this=column.copy(), expressions=[zero]))
+    joined = exp.Join(this=select.args["from_"].this, side="LEFT", on=domain.same(_GROUPS))
+    select.set("from_", exp.From(this=domain.source()))
+    select.set("joins", [joined])
+
+
+def _aggregate(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Filter | exp.WithinGroup | exp.Distinct):
+        node = node.this
+    return node
+
+
+# --------------------------------------------------------------------------- UNION and its like
+
+
+def _spread_sides(query: exp.SetOperation, domain: Domain, scope: Scope) -> exp.Query:
+    if query.args.get("by_name") or query.args.get("on"):
+        raise CannotSpread
+    query.set("this", dependent_join(query.this, domain, scope))
+    query.set("expression", dependent_join(query.expression, domain, scope))
+    return query
+
+
+# --------------------------------------------------------------------------- ORDER BY and LIMIT
+
+
+def _hide(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) -> list[exp.Expr]:
+    """Give out what is sorted by under names of its own; the sort keys by these names."""
+    found: list[exp.Expr] = []
+    outputs = list(select.expressions)
+    distinct = select.args.get("distinct") is not None
+    for place, key in enumerate(keys):
+        meant = _meant(key.this, outputs)
+        name = domain.named(f"{_SORT} {place}")
+        if distinct and not any(meant == output.unalias() for output in outputs):
+            raise CannotSpread
+        select.append("expressions", exp.alias_(meant.copy(), name, quoted=True))
+        found.append(_ordered(key, name))
+    return found
+
+
+def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
+    """What is sorted by: a number is a place, an alias stands for what it names."""
+    if isinstance(key, exp.Literal) and key.is_int:
+        place = int(key.name) - 1
+        if not 0 <= place < len(outputs) or any(one.is_star for one in outputs[: place + 1]):
+            raise CannotSpread
+        meant: exp.Expr = outputs[place].unalias()
+        return meant
+    if isinstance(key, exp.Column) and not key.table:
+        for one in outputs:
+            if isinstance(one, exp.Alias) and one.alias.casefold() == key.name.casefold():
+                found: exp.Expr = one.this
+                return found
+    return key
+
+
+def _sorted_output(key: exp.Expr, query: exp.SetOperation) -> exp.Expr:
+    names = [one.alias_or_name for one in query.selects]
+    wanted = key.this
+    if isinstance(wanted, exp.Literal) and wanted.is_int and 0 < int(wanted.name) <= len(names):
+        return _ordered(key, names[int(wanted.name) - 1])
+    for name in names:
+        if isinstance(wanted, exp.Column) and name.casefold() == wanted.name.casefold():
+            return _ordered(key, name)
+    raise CannotSpread
+
+
+def _ordered(key: exp.Expr, name: str) -> exp.Expr:
+    found = key.copy()
+    found.set("this", exp.Column(this=quoted(name)))
+    return found
+
+
+def _cut(
+    query: exp.Query,
+    domain: Domain,
+    sorts: Sequence[exp.Expr],
+    limit: exp.Expr | None,
+    offset: exp.Expr | None,
+) -> exp.Select:
+    """Only the rows of some places, counted for each row of the domain."""
+    if limit == exp.Literal.number(0) and not sorts:  # none: not some that nothing decides
+        none = exp.TableAlias(this=quoted(domain.named("rows")))
+        return exp.select("*").from_(exp.Subquery(this=query, alias=none)).where(exp.false())
+    place = domain.named(_PLACE)
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.Column(this=quoted(key)) for key in domain.keys],
+        order=exp.Order(expressions=list(sorts)) if sorts else None,
+        over="OVER",
+    )
+    numbered = exp.select("*", exp.alias_(number, place, quoted=True)).from_(
+        exp.Subquery(this=query, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
+    )
+    hidden = [*(key.this.this.copy() for key in sorts if _SORT in key.this.name), quoted(place)]
+    found = exp.Select(expressions=[exp.Star(except_=hidden)]).from_(
+        exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
+    )
+    if offset is not None:
+        found.where(
+            exp.GT(this=exp.Column(this=quoted(place)), expression=_count(offset)), copy=False
+        )
+    if limit is not None:
+        last = _count(limit) if offset is None else _count(offset) + _count(limit)
+        found.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
+    return found
+
+
+def _count(value: exp.Expr) -> exp.Expr:
+    return exp.cast(exp.paren(value.copy()), exp.DataType.Type.BIGINT)

@@ -1,0 +1,159 @@
+"""A grouped SELECT as one over its groups, so that its results can be joined like any rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
+from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+
+_GROUPS = "groups"
+_BELOW = ("from_", "joins", "laterals", "where", "group", "having")
+
+
+def is_aggregated(select: exp.Select) -> bool:
+    """Whether a SELECT gives groups and not the rows of its sources."""
+    if select.args.get("group"):
+        return True
+    places = [*select.expressions, select.args.get("having"), select.args.get("order")]
+    return any(_aggregates(place, select) for place in places if place is not None)
+
+
+def name_groups(select: exp.Select) -> None:
+    """GROUP BY ALL groups by every column that is no aggregate; say which ones they are."""
+    group = select.args.get("group")
+    if group is None or not group.args.get("all"):
+        return
+    places = [i for i, one in enumerate(select.expressions, 1) if not _aggregates(one, select)]
+    group.set("all", None)
+    group.set("expressions", [exp.Literal.number(place) for place in places])
+    if not places:
+        select.set("group", None)
+
+
+def is_below(node: exp.Expr, select: exp.Select) -> bool:
+    """Whether an expression is evaluated before rows are grouped."""
+    current = node.parent
+    while current is not None and current is not select:
+        if isinstance(current, exp.Group) or _is_aggregate(current):
+            return True
+        current = current.parent
+    return False
+
+
+def lift_above_aggregation(select: exp.Select, scope: Scope) -> exp.Select:
+    """Put the grouping into a derived table; the SELECT itself then only computes with groups.
+
+    Gives the SELECT of the groups.
+    """
+    keys = _keys(select, scope)
+    aggregates: list[exp.Expr] = []
+    for place in [*select.expressions, *(select.args.get(k) for k in ("order", "qualify"))]:
+        for found in _aggregates(place, select) if place is not None else []:
+            if found not in aggregates:
+                aggregates.append(found)
+    inner = exp.Select(
+        expressions=[
+            *(exp.alias_(key.copy(), f"key {i}", quoted=True) for i, key in enumerate(keys)),
+            *(exp.alias_(a.copy(), f"value {i}", quoted=True) for i, a in enumerate(aggregates)),
+        ]
+    )
+    for projection in list(select.expressions):  # results keep the names they have
+        if not isinstance(projection, exp.Alias) and isinstance(projection, exp.Column):
+            projection.replace(exp.alias_(projection.copy(), projection.name, quoted=True))
+    for clause in ("expressions", "order", "qualify"):
+        places = select.args.get(clause) or []
+        for place in places if isinstance(places, list) else [places]:
+            _replace(place, keys, aggregates, select, scope)
+    for clause in _BELOW:
+        inner.set(clause, select.args.get(clause))
+        select.set(clause, None)
+    select.set("from_", exp.From(this=inner.subquery(quoted(_GROUPS), copy=False)))
+    return inner
+
+
+def _keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+    group = select.args.get("group")
+    if group is None:
+        return []
+    found: list[exp.Expr] = list(group.expressions)
+    for kind in ("rollup", "cube", "grouping_sets"):
+        for entry in group.args.get(kind) or []:
+            found.extend(entry.find_all(exp.Column))
+    known = {
+        name for source in sources_of(select) for name in columns_of(source, scope) or frozenset()
+    }
+    keys: list[exp.Expr] = []
+    for key in found:
+        meant = _meant(key, select, known)
+        if key is not meant:
+            key.replace(meant.copy())
+        if meant not in keys:
+            keys.append(meant)
+    return keys
+
+
+def _meant(key: exp.Expr, select: exp.Select, known: set[str]) -> exp.Expr:
+    """The expression of a key: a number is a place, an alias stands for what it names."""
+    found: exp.Expr = key
+    if isinstance(key, exp.Literal) and key.is_int:
+        found = select.expressions[int(key.name) - 1].unalias()
+    elif isinstance(key, exp.Column) and not key.table and key.name.casefold() not in known:
+        for projection in select.expressions:
+            if isinstance(projection, exp.Alias) and _same_name(projection.alias, key.name):
+                found = projection.this
+    return found
+
+
+def _replace(
+    place: exp.Expr,
+    keys: list[exp.Expr],
+    aggregates: list[exp.Expr],
+    select: exp.Select,
+    scope: Scope,
+) -> None:
+    named = [(key, f"key {i}") for i, key in enumerate(keys)]
+    named += [(found, f"value {i}") for i, found in enumerate(aggregates)]
+    for node in list(place.walk()):
+        if node is place and isinstance(place, exp.Alias):
+            continue
+        name = next((name for found, name in named if _same(found, node)), None)
+        if name is None or not _is_of(node, select, scope):
+            continue
+        node.replace(exp.Column(this=quoted(name), table=quoted(_GROUPS)))
+
+
+def _is_of(node: exp.Expr, select: exp.Select, scope: Scope) -> bool:
+    """Whether an expression, perhaps of a query inside a SELECT, is computed by the SELECT."""
+    if node.find_ancestor(exp.Select) is select:
+        return True
+    columns = list(node.find_all(exp.Column))
+    return bool(columns) and all(belongs_to(column, select, scope) for column in columns)
+
+
+def _same(wanted: exp.Expr, node: exp.Expr) -> bool:
+    if isinstance(wanted, exp.Column) and isinstance(node, exp.Column):
+        tables = {wanted.table.casefold(), node.table.casefold()} - {""}
+        return _same_name(wanted.name, node.name) and len(tables) < 2
+    return wanted == node
+
+
+def _same_name(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
+
+
+def _aggregates(place: exp.Expr, select: exp.Select) -> list[exp.Expr]:
+    """The aggregates of an expression, not those that are windows or belong to inner queries."""
+    return [
+        node
+        for node in place.find_all(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Grouping)
+        if _is_aggregate(node)
+        and node.find_ancestor(exp.Select) is select
+        and not is_below(node, select)
+    ]
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    if not isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Grouping):
+        return False
+    return not isinstance(node.parent, exp.Window)

@@ -1,0 +1,1 @@
+"""Passes that give expressions the types that other databases give them."""

@@ -1,0 +1,58 @@
+"""A row that is asked for by its key is found by its id: the same text, and it has an index."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from omnigraph_sql.resolve.column_sources import sources_of
+from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+
+
+def substitute_id_for_key(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """Compare ids where keys are compared with texts; both have the same answer."""
+    keys = {
+        name: read.table.key for name, read in scope.reads.items() if read.table.key is not None
+    }
+    if keys:
+        for comparison in tree.find_all(exp.EQ, exp.In):
+            for column in _compared_with_texts(comparison):
+                if _chooses_rows(comparison) and _is_key(column, keys):
+                    column.set("this", quoted("id"))
+    return tree
+
+
+def _chooses_rows(comparison: exp.Expr) -> bool:
+    """Whether it stands where rows are chosen: elsewhere the key may be known, and not the id."""
+    clause = comparison.find_ancestor(exp.Where, exp.Join, exp.Select, exp.Having, exp.Qualify)
+    return isinstance(clause, exp.Where | exp.Join)
+
+
+def _compared_with_texts(comparison: exp.Expr) -> list[exp.Column]:
+    if isinstance(comparison, exp.In):
+        sides, others = [comparison.this], comparison.expressions
+    else:
+        sides = [comparison.this, comparison.expression]
+        others = [side for side in sides if not isinstance(side, exp.Column)]
+    if not others or not all(_is_text(other) for other in others):
+        return []
+    return [side for side in sides if isinstance(side, exp.Column)]
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Parameter) or (isinstance(node, exp.Literal) and node.is_string)
+
+
+def _is_key(column: exp.Column, keys: dict[str, str]) -> bool:
+    """Whether a column is certainly the key of a table of its own SELECT."""
+    select = column.find_ancestor(exp.Select)
+    if select is None:
+        return False
+    sources = sources_of(select)
+    if column.table:
+        sources = [source for source in sources if source.alias_or_name == column.table]
+    if len(sources) != 1 or not isinstance(sources[0], exp.Table):
+        return False
+    alias = sources[0].args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        return False  # its columns are called otherwise here
+    return keys.get(sources[0].name) == column.name

@@ -1,0 +1,95 @@
+"""Numbers have the types that other databases give them: integers given out, doubles compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph_sql.resolve.expression_types import type_of
+from omnigraph_sql.resolve.rewrite_context import Scope
+
+_COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.In,
+    exp.Between,
+)
+_INTEGERS = range(-(2**31), 2**31)
+
+
+def type_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:
+    """A column that is nothing but a number is INTEGER where the number fits.
+
+    The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
+    so is a recursion, whose first rows decide on the types of all. A number with a fraction that is
+    compared with a DOUBLE is one itself: the engine would make a decimal of both, and cut digits
+    off.
+    """
+    for node in tree.find_all(*_COMPARISONS):
+        sides = list(node.iter_expressions())
+        if any(_is_double(side, scope) for side in sides):
+            for side in sides:
+                _make_double(side)
+    for select in tree.find_all(exp.Select):
+        if not isinstance(select.parent, exp.SetOperation):
+            _make_integers([select])
+    for united in tree.find_all(exp.SetOperation):
+        if not isinstance(united.parent, exp.SetOperation) and not _is_recursive(united):
+            _make_integers(list(_sides(united)))
+    return tree
+
+
+def _make_integers(selects: list[exp.Select]) -> None:
+    """Type the columns that are nothing but a small number in every one of the SELECTs."""
+    for columns in zip(*(select.expressions for select in selects), strict=False):
+        values = [column.unalias() for column in columns]
+        if all(_is_small(value) for value in values):
+            for value in values:
+                value.replace(exp.cast(value.copy(), exp.DataType.Type.INT))
+
+
+def _sides(query: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECTs whose rows are united."""
+    if isinstance(query, exp.SetOperation):
+        yield from _sides(query.this)
+        yield from _sides(query.expression)
+    elif isinstance(query, exp.Subquery):
+        yield from _sides(query.this)
+    elif isinstance(query, exp.Select):
+        yield query
+
+
+def _is_recursive(united: exp.SetOperation) -> bool:
+    """Whether a UNION is that of a WITH RECURSIVE."""
+    cte = united.parent
+    return isinstance(cte, exp.CTE) and bool(cte.parent and cte.parent.args.get("recursive"))
+
+
+def _is_small(value: exp.Expr) -> bool:
+    inner = value.this if isinstance(value, exp.Neg) else value
+    return isinstance(inner, exp.Literal) and inner.is_int and int(value.to_py()) in _INTEGERS
+
+
+def _is_double(side: exp.Expr, scope: Scope) -> bool:
+    if isinstance(side, exp.Query) or type_of(side, scope) != pa.float64():
+        return False
+    if isinstance(side.unnest(), exp.Cast):
+        return True
+    columns = list(side.find_all(exp.Column))
+    return bool(columns) and all(type_of(column, scope) == pa.float64() for column in columns)
+
+
+def _make_double(side: exp.Expr) -> None:
+    inner = side.unnest()
+    inner = inner.this if isinstance(inner, exp.Neg) else inner
+    if isinstance(inner, exp.Literal) and not inner.is_string and not inner.is_int:
+        text = exp.Literal.string(inner.name)  # a text is read exactly, a decimal is divided
+        inner.replace(exp.cast(text, exp.DataType.Type.DOUBLE))

@@ -1,0 +1,1 @@
+"""Connections, cursors, scripts and prepared statements."""

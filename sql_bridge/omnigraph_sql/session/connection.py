@@ -1,0 +1,274 @@
+"""A session: the current branch and schema, the dialect, and the statements it runs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.api.graph import Graph
+from omnigraph.errors import InvalidInput
+from omnigraph.storage.core.model import Commit
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_sql import writing
+from omnigraph_sql.catalog.access_guard import Action, Guard, allow
+from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.datafusion.datafusion_session import engine_of
+from omnigraph_sql.datafusion.result_stream import Running
+from omnigraph_sql.frontend.parser import Parsed, only, parse, require_dialect
+from omnigraph_sql.planning.plan_query import Planned
+from omnigraph_sql.resolve.parameter_types import Params
+from omnigraph_sql.session.dbapi_cursor import Cursor
+from omnigraph_sql.session.script import Script
+from omnigraph_sql.session.statement import Statement
+from omnigraph_sql.writing.ddl.temporary_tables import drop_temporary
+from omnigraph_sql.writing.dml.ingest import IngestMode
+from omnigraph_sql.writing.statement.session_transaction import (
+    SessionTransaction,
+    require_transaction,
+)
+
+PLANS = 256
+"""How many plans a session remembers."""
+
+
+class Connection:
+    """One session over a graph. Used by one thread at a time; `cancel` comes from any."""
+
+    def __init__(
+        self, graph: Graph, branch: str, user: str | None, schema: str | None, dialect: str
+    ) -> None:
+        graph.snapshot(branch)  # a branch that is not there is told at once
+        self.graph = graph
+        self.user = user
+        self.engine = engine_of(graph)
+        self.catalog = branch
+        self.schema = schema or "public"
+        self._dialect = require_dialect(dialect)
+        self._running = Running()
+        self.guard: Guard = allow
+        """Who is told what statements touch before they do, and may refuse."""
+        self.action: Action = "write"
+        """What the statement that is running does to its target."""
+        self._transaction: SessionTransaction | None = None
+        self._pinned: dict[str, Snapshot] = {}
+        self._temporary: set[tuple[str, str]] = set()
+        self._plans: OrderedDict[tuple[str, ...], Planned] = OrderedDict()
+
+    @property
+    def dialect(self) -> str:
+        """How statements are spelled."""
+        return self._dialect
+
+    @dialect.setter
+    def dialect(self, name: str) -> None:
+        self._dialect = require_dialect(name)
+
+    def execute(self, sql: str, params: Params = None) -> pa.RecordBatchReader | int:
+        """Run a text: the rows of its last statement, or how many rows it changed."""
+        statements = parse(sql, self.dialect)
+        if not statements:
+            raise InvalidInput("the text holds no statement", hint="Send at least one.")
+        result: pa.RecordBatchReader | int = 0
+        with self.one_publish() if _belong_together(statements) else nullcontext():
+            for parsed in statements:
+                result = Statement(self, parsed).execute(params)
+        return result
+
+    def prepare(self, sql: str) -> Statement | Script:
+        """Parse and resolve a text without running it."""
+        statements = parse(sql, self.dialect)
+        if len(statements) > 1:
+            return Script(self, sql, statements)
+        return Statement(self, only(statements))
+
+    def cursor(self) -> Cursor:
+        """A cursor of Python's database interface."""
+        return Cursor(self)
+
+    def cancel(self) -> None:
+        """Stop the statement that is running."""
+        self._running.cancel()
+
+    def close(self) -> None:
+        """End the session: an open transaction is rolled back, temporary tables go."""
+        self._running.cancel()
+        self.rollback()
+        drop_temporary(self, self._temporary)
+
+    # ------------------------------------------------------------------ writing
+
+    def ingest(
+        self,
+        table: str,
+        rows: pa.RecordBatchReader,
+        mode: IngestMode = "create",
+        *,
+        schema: str | None = None,
+        catalog: str | None = None,
+        temporary: bool = False,
+    ) -> int:
+        """Load rows into a plain table, or a type in the schemas nodes and edges; how many."""
+        self.action = "write" if mode == "append" else "define"
+        return writing.ingest(
+            self, table, rows, mode, schema=schema, catalog=catalog, temporary=temporary
+        )
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self._transaction is not None
+
+    @property
+    def has_written(self) -> bool:
+        """Whether the open transaction leaves a commit."""
+        return self._transaction is not None and not self._transaction.is_untouched
+
+    def begin(self, catalog: str | None = None) -> None:
+        """Open a transaction on a branch, the current one unless told, as it is now."""
+        if self._transaction is not None:
+            raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
+        self._transaction = SessionTransaction(self.graph, catalog or self.catalog, self.user)
+
+    def check_out(self, catalog: str) -> None:
+        """Make a branch or moment the current catalog; a transaction that wrote nothing follows."""
+        self.graph.snapshot(catalog)  # one that is not there is told at once
+        if self._transaction is not None:
+            self._transaction.move(catalog)
+        self.catalog = catalog
+
+    def explain_commit(self, message: str) -> None:
+        """Say what the commit of the open transaction has as its message."""
+        require_transaction(self._transaction).message = message
+
+    def commit_once(self, stream: str, batch: int) -> None:
+        """Say which batch of a stream the open transaction is; refused if it is there already."""
+        transaction = require_transaction(self._transaction)
+        # It leaves a commit also if nothing else is written.
+        self.pins().touch("write", transaction.catalog)
+        transaction.is_batch(stream, batch)
+
+    def commit(self) -> Commit | None:
+        """Make everything since `begin` true in one publish; none when nothing was written."""
+        transaction, self._transaction = self._transaction, None
+        return transaction.commit() if transaction else None
+
+    def rollback(self) -> None:
+        """Forget everything since `begin`."""
+        transaction, self._transaction = self._transaction, None
+        if transaction is not None:
+            transaction.rollback()
+
+    def savepoint(self, name: str) -> None:
+        """Remember the state of the transaction under a name."""
+        require_transaction(self._transaction).savepoint(name)
+
+    def rollback_to(self, name: str) -> None:
+        """Take the transaction back to a savepoint."""
+        require_transaction(self._transaction).rollback_to(name)
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint."""
+        require_transaction(self._transaction).release(name)
+
+    @contextmanager
+    def one_publish(self, catalog: str | None = None) -> Iterator[None]:
+        """A block whose statements are one transaction, unless one is open already.
+
+        They write to the current branch unless another is named.
+        """
+        if self._transaction is not None:
+            yield
+            return
+        self.begin(catalog)
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+
+    def writable(self, catalog: str, text: str) -> str:
+        """The branch on which a statement for a catalog is done."""
+        if "@" in catalog:
+            raise InvalidInput(
+                f"{catalog!r} is a moment of the past",
+                hint="Create a branch there and write to it.",
+            )
+        if self._transaction is None:
+            return catalog
+        if catalog != self._transaction.catalog:
+            raise InvalidInput(
+                f"the open transaction writes to {self._transaction.catalog}, not to {catalog}",
+                hint="Commit it first: a transaction writes to one branch.",
+            )
+        self._transaction.note(text)
+        return self._transaction.writable()
+
+    @contextmanager
+    def pinned(self, catalog: str, snapshot: Snapshot) -> Iterator[None]:
+        """A block in which a catalog is read at a given snapshot."""
+        before = dict(self._pinned)
+        self._pinned[catalog] = snapshot
+        try:
+            yield
+        finally:
+            self._pinned = before
+
+    def remember_temporary(self, catalog: str, name: str) -> None:
+        """A table that goes when the session ends."""
+        self._temporary.add((catalog, name))
+
+    def start(self) -> Running:
+        """What the next statement runs as."""
+        self._running = Running()
+        return self._running
+
+    def remembered(self, key: tuple[str, ...]) -> Planned | None:
+        """The plan of an earlier execution."""
+        found = self._plans.get(key)
+        if found is not None:
+            self._plans.move_to_end(key)
+        return found
+
+    def remember(self, key: tuple[str, ...], planned: Planned) -> None:
+        """Keep a plan that is right as long as its moments stay."""
+        if planned.lasting:
+            self._plans[key] = planned
+            while len(self._plans) > PLANS:
+                self._plans.popitem(last=False)
+
+    def pins(self) -> Pins:
+        """Moments for one statement."""
+        pinned = dict(self._pinned)
+        if self._transaction is not None and self._transaction.branch is None:
+            pinned.setdefault(self._transaction.catalog, self._transaction.base)
+        return Pins(self.graph, self.catalog, self.branch_of, pinned, self.guard)
+
+    def branch_of(self, catalog: str) -> str:
+        """Where a catalog is read: inside a transaction, on the branch of the transaction."""
+        transaction = self._transaction
+        if transaction is not None and transaction.branch and catalog == transaction.catalog:
+            return transaction.branch
+        return catalog
+
+
+def _belong_together(statements: Sequence[Parsed]) -> bool:
+    """Whether the statements of one text are one publish: several, which do not say otherwise."""
+    ending = (exp.Transaction, exp.Commit, exp.Rollback, exp.Use)
+    return len(statements) > 1 and not any(isinstance(s.tree, ending) for s in statements)
+
+
+def connect(
+    graph: Graph,
+    branch: str = "main",
+    user: str | None = None,
+    *,
+    schema: str | None = None,
+    dialect: str = "postgres",
+) -> Connection:
+    """A session over an open graph, with a branch or moment as its current catalog."""
+    return Connection(graph, branch, user, schema, dialect)

@@ -1,0 +1,1 @@
+"""Statements that change what there is: tables, types, views, schemas, branches."""

@@ -1,0 +1,229 @@
+"""Columns of SQL as properties of a `.pg` type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.sql_types import arrow_type
+from omnigraph_sql.writing.ddl.parse_create_type import CreateType
+
+_ENDS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
+_SCALARS = {
+    pa.int8(): "I32",
+    pa.int16(): "I32",
+    pa.int32(): "I32",
+    pa.int64(): "I64",
+    pa.uint8(): "U32",
+    pa.uint16(): "U32",
+    pa.uint32(): "U32",
+    pa.uint64(): "U64",
+    pa.float16(): "F32",
+    pa.float32(): "F32",
+    pa.float64(): "F64",
+    pa.bool_(): "Bool",
+    pa.string(): "String",
+    pa.large_string(): "String",
+    pa.date32(): "Date",
+    pa.binary(): "Blob",
+    pa.large_binary(): "Blob",
+}
+
+
+@dataclass(frozen=True)
+class TypeText:
+    """A declaration, and under which names the columns of a query fill it."""
+
+    text: str
+    columns: tuple[str, ...]
+
+
+def type_text(
+    statement: CreateType,
+    name: str,
+    result: pa.Schema | None,
+    ends: tuple[str, str] | None,
+) -> TypeText:
+    """The `.pg` declaration of a CREATE NODE TABLE or CREATE EDGE TABLE."""
+    table = statement.create.this
+    items = list(table.expressions) if isinstance(table, exp.Schema) else []
+    columns = [item for item in items if isinstance(item, exp.ColumnDef)]
+    rules = [item for item in items if not isinstance(item, exp.ColumnDef | exp.Identifier)]
+    given = [item.name for item in items if isinstance(item, exp.Identifier)]
+    system = {"id"} | (set(_ENDS) if statement.kind == "edge" else set())
+    shown = _shown(columns, given, result, system)
+    members = {c.name: property_type(c) for c in columns if c.name.lower() not in system}
+    if not columns and result is not None:
+        if len(shown) != len(result):
+            raise InvalidInput(f"{len(shown)} columns are named and the query gives {len(result)}")
+        members = {
+            column: f"{column}: {pg_type(field.type, column)}?"
+            for column, field in zip(shown, result, strict=True)
+            if column.lower() not in system
+        }
+    lines = _constrained(members, columns, rules, system)
+    head = f"node {name}" if ends is None else f"edge {name}: {ends[0]} -> {ends[1]}"
+    body = "".join(f"  {line}\n" for line in lines)
+    text = f"{head} {{\n{body}}}\n" if lines else f"{head} {{}}\n" if ends is None else f"{head}\n"
+    filled = tuple(_ENDS.get(c.lower(), c) if statement.kind == "edge" else c for c in shown)
+    return TypeText(text, tuple("id" if c.lower() == "id" else c for c in filled))
+
+
+def _shown(
+    columns: Sequence[exp.ColumnDef],
+    given: Sequence[str],
+    result: pa.Schema | None,
+    system: set[str],
+) -> list[str]:
+    """What the columns of the query are called: by place, or by name if it gives ids as well."""
+    declared = [column.name for column in columns] or list(given)
+    if result is None or not declared:
+        return declared or (list(result.names) if result is not None else [])
+    if len(declared) == len(result):
+        return declared
+    spelled = {name.casefold(): name for name in declared}
+    shown = [spelled.get(name.casefold(), name.lower()) for name in result.names]
+    strange = [name for name in shown if name not in declared and name not in system]
+    if strange or not set(declared) <= set(shown):
+        raise InvalidInput(
+            f"{len(declared)} columns are declared and the query gives {', '.join(result.names)}",
+            hint="Declare each column that the query gives, besides id, src and dst.",
+        )
+    return shown
+
+
+def _constrained(
+    members: dict[str, str],
+    columns: Sequence[exp.ColumnDef],
+    rules: Sequence[exp.Expr],
+    system: set[str],
+) -> list[str]:
+    """The members and the constraints over several of them."""
+    lines: list[str] = []
+    keys: list[str] = []
+    for column in columns:
+        if any(
+            isinstance(c.args["kind"], exp.PrimaryKeyColumnConstraint)
+            for c in column.args.get("constraints") or ()
+        ):
+            keys = [column.name]
+    for rule in rules:
+        inner = rule.expressions[0] if isinstance(rule, exp.Constraint) else rule
+        match inner:
+            case exp.PrimaryKey():
+                keys = [part.name for part in inner.expressions]
+            case exp.UniqueColumnConstraint():
+                names = [part.name for part in inner.this.expressions]
+                lines.append(f"@unique({', '.join(names)})")
+            case exp.CheckColumnConstraint():
+                lines.append(check_rule(inner.this))
+            case exp.ForeignKey():
+                continue  # the ends of an edge say it
+            case _:
+                raise InvalidInput(f"{rule.sql()} is not supported in a type of the graph")
+    own = [key for key in keys if key.lower() not in system]
+    if own:
+        for key in own:
+            found = next((name for name in members if name.lower() == key.lower()), None)
+            if found is None:
+                raise InvalidInput(f"the key names {key!r}, which is no column")
+            members[found] = members[found].replace("?", "", 1)
+        lines.append(f"@key({', '.join(own)})")
+    return [*members.values(), *lines]
+
+
+def property_type(column: exp.ColumnDef) -> str:
+    """One property: `name: Type? @annotations`."""
+    name, kind = column.name, column.args.get("kind")
+    if kind is None:
+        raise InvalidInput(f"the column {name!r} has no type", hint="Write one, such as TEXT.")
+    nullable, notes = True, []
+    for constraint in column.args.get("constraints") or ():
+        rule = constraint.args["kind"]
+        match rule:
+            case exp.NotNullColumnConstraint():
+                nullable = bool(rule.args.get("allow_null"))
+            case exp.PrimaryKeyColumnConstraint():
+                nullable = False
+            case exp.UniqueColumnConstraint():
+                notes.append("@unique")
+            case exp.CommentColumnConstraint():
+                notes.append(f"@description({quote(rule.this.name)})")
+            case exp.DefaultColumnConstraint():
+                notes.append(f"@default({_literal(rule.this, name)})")
+            case exp.CheckColumnConstraint() | exp.Reference():
+                raise InvalidInput(
+                    f"{constraint.sql()} is not supported at a column of a type",
+                    hint="Write CHECK after the columns.",
+                )
+    type_ = pg_type(arrow_type(kind), name)
+    return " ".join((f"{name}: {type_}{'?' if nullable else ''}", *notes))
+
+
+def pg_type(type_: pa.DataType, column: str) -> str:
+    """The property type that holds the values of an Arrow type."""
+    if type_ in _SCALARS:
+        return _SCALARS[type_]
+    if pa.types.is_timestamp(type_):
+        return "DateTime"
+    if pa.types.is_decimal(type_):
+        return "I64" if type_.scale == 0 and type_.precision <= 18 else "F64"
+    if pa.types.is_fixed_size_list(type_) and pa.types.is_floating(type_.value_type):
+        return f"Vector({type_.list_size})"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"[{pg_type(type_.value_type, column)}]"
+    if pa.types.is_null(type_):
+        return "String"
+    raise InvalidInput(
+        f"a property cannot hold {type_} ({column!r})", hint="Cast it, or keep it in a plain table."
+    )
+
+
+def check_rule(condition: exp.Expr) -> str:
+    """A CHECK that `.pg` can say: a range of a number, or a pattern of a text."""
+    inner = condition.this if isinstance(condition, exp.Paren) else condition
+    match inner:
+        case exp.Between():
+            low, high = inner.args["low"], inner.args["high"]
+            return f"@range({inner.this.name}, {_number(low)}..{_number(high)})"
+        case exp.GTE():
+            return f"@range({inner.this.name}, {_number(inner.expression)}..)"
+        case exp.LTE():
+            return f"@range({inner.this.name}, ..{_number(inner.expression)})"
+        case exp.RegexpLike():
+            return f"@check({inner.this.name}, {quote(inner.expression.name)})"
+    raise InvalidInput(
+        f"CHECK ({inner.sql()}) is not supported in a type of the graph",
+        hint="Write x BETWEEN a AND b, x >= a, x <= b or x ~ 'pattern'.",
+    )
+
+
+def _number(value: exp.Expr) -> str:
+    negative = isinstance(value, exp.Neg)
+    literal = value.this if negative else value
+    if not isinstance(literal, exp.Literal) or literal.is_string:
+        raise InvalidInput(f"{value.sql()} is no number")
+    return f"{'-' if negative else ''}{literal.name}"
+
+
+def _literal(value: exp.Expr, column: str) -> str:
+    if isinstance(value, exp.Boolean):
+        return str(bool(value.this)).lower()
+    if isinstance(value, exp.Literal) and value.is_string:
+        return quote(value.name)
+    try:
+        return _number(value)
+    except InvalidInput:
+        raise InvalidInput(
+            f"the default of {column!r} is no literal", hint="A type's defaults are values."
+        ) from None
+
+
+def quote(text: str) -> str:
+    """A text as `.pg` writes it."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""What every write shares: transaction, target, columns, sinks, parameters."""

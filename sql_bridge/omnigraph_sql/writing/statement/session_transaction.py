@@ -1,0 +1,195 @@
+"""A session's transaction: a hidden branch, forked at its first write, merged by its commit.
+
+Every statement commits on the branch, which leaves checks across tables to the merge; the merge is
+one publish on the target and takes the branch away. A savepoint is a commit of the branch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from omnigraph.api.graph import Graph
+from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound
+from omnigraph.schema.model.entity_ids import new_ulid
+from omnigraph.storage.core.model import Commit
+from omnigraph.storage.refs.snapshot import Snapshot
+
+PREFIX = "__txn/"
+LONGEST = "24h"
+"""How long a collection leaves the branch of a transaction alone: its session may be gone."""
+
+
+class CommitConflict(MergeConflict):
+    """A transaction and what was committed since it began do not fit together; it is rolled back.
+
+    It is a merge that people did not ask for, so it does not speak of branches.
+    """
+
+    refused = "cannot be committed to"
+
+    def __init__(self, merge: MergeConflict, target: str) -> None:
+        super().__init__(
+            "the transaction",
+            target,
+            merge.conflicts,
+            merge.counts,
+            hint="Begin a new transaction, see what is there now, and do it again.",
+        )
+
+
+class _State(NamedTuple):
+    """What a savepoint stands for."""
+
+    commit: str | None
+    """Of the branch; none before the first write."""
+    once: tuple[str, int] | None
+
+
+class SessionTransaction:
+    """What a session does between BEGIN and COMMIT or ROLLBACK, on one branch."""
+
+    def __init__(self, graph: Graph, catalog: str, user: str | None) -> None:
+        self._graph = graph
+        self._user = user
+        self._texts: list[str] = []
+        self._savepoints: list[tuple[str, _State]] = []
+        self.catalog = catalog
+        self.base: Snapshot = graph.snapshot(catalog)
+        """The branch as it was at BEGIN, which is read until something is written."""
+        self.branch: str | None = None
+        self.message: str | None = None
+        """Of the commit; the statements, if none is given."""
+        self._once: tuple[str, int] | None = None
+
+    def writable(self) -> str:
+        """The hidden branch; forked now if this is the first write."""
+        if self.branch is None:
+            self.branch = self._fork(f"{self.base.branch}@{self.base.commit}")
+        return self.branch
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was written, and nothing will be unless that is asked for."""
+        return self._once is None and self._is_unchanged()
+
+    def _is_unchanged(self) -> bool:
+        """Whether nothing was written; a statement that failed may have left its branch."""
+        return self.branch is None or self._graph.snapshot(self.branch).commit == self.base.commit
+
+    def move(self, catalog: str) -> None:
+        """Go on with another branch as it is now, if nothing was written yet."""
+        if self._once is not None and catalog != self.catalog:
+            raise InvalidInput(
+                f"the transaction is batch {self._once[1]} of {self._once[0]} on {self.catalog}",
+                hint="Choose the branch before you say which batch it is.",
+            )
+        if catalog != self.catalog and self._is_unchanged():
+            self._drop()
+            self.base = self._graph.snapshot(catalog)
+            self.catalog = catalog
+
+    def note(self, text: str) -> None:
+        """Remember a statement for the message of the commit."""
+        self._texts.append(text)
+
+    def is_batch(self, stream: str, batch: int) -> None:
+        """Let the commit land once, as a batch of a stream; refused if it has landed already.
+
+        Now, not at the end: rows that are there would be refused as such before.
+        """
+        if self._graph.last_batch(stream, branch=self.catalog) >= batch:
+            raise AlreadyApplied(self.catalog, stream, batch)
+        self._once = (stream, batch)
+
+    def _fork(self, moment: str) -> str:
+        name = PREFIX + new_ulid()
+        self._graph.create_branch(name, moment, deferred_checks=True, hidden=True, ttl=LONGEST)
+        return name
+
+    # ------------------------------------------------------------------ savepoints
+
+    def savepoint(self, name: str) -> None:
+        """Remember the state under a name."""
+        commit = self._graph.snapshot(self.branch).commit if self.branch else None
+        self._savepoints.append((name, _State(commit, self._once)))
+
+    def rollback_to(self, name: str) -> None:
+        """Go back to a remembered state, which stays remembered."""
+        place = self._find(name)
+        del self._savepoints[place + 1 :]
+        commit, self._once = self._savepoints[place][1]
+        if self.branch is None:
+            return
+        if commit is None:
+            self._drop()
+        elif self._graph.snapshot(self.branch).commit != commit:
+            old = self.branch
+            self.branch = self._fork(f"{old}@{commit}")
+            self._graph.delete_branch(old)
+
+    def release(self, name: str) -> None:
+        """Forget a remembered state and those after it; what was done stays."""
+        del self._savepoints[self._find(name) :]
+
+    def _find(self, name: str) -> int:
+        for place in range(len(self._savepoints) - 1, -1, -1):
+            if self._savepoints[place][0].casefold() == name.casefold():
+                return place
+        known = ", ".join(known for known, _ in self._savepoints)
+        raise NotFound(
+            f"there is no savepoint {name!r}", hint=f"There are {known}." if known else None
+        )
+
+    # ------------------------------------------------------------------ ending
+
+    def commit(self) -> Commit | None:
+        """Merge the branch into its target, in one publish; none when nothing was written.
+
+        A batch of a stream is noted on the target in any case.
+        """
+        if self._once is not None:
+            self.writable()
+        if self.branch is None:
+            return None
+        if self._once is None and self._is_unchanged():
+            self._drop()
+            return None
+        try:
+            merged = self._graph.merge(
+                self.branch,
+                self.catalog,
+                delete_source=True,
+                actor=self._user,
+                message=self._told(),
+                once=self._once,
+            )
+        except BaseException as error:
+            self._drop()
+            if isinstance(error, MergeConflict):
+                raise CommitConflict(error, self.catalog) from error
+            raise
+        self.branch = None
+        return merged.commit
+
+    def _told(self) -> str:
+        """The message of the commit."""
+        if self.message is not None:
+            return self.message
+        unsaid = [f"batch {self._once[1]} of {self._once[0]}"] if self._once is not None else []
+        return "; ".join(self._texts or unsaid)
+
+    def rollback(self) -> None:
+        """Forget everything."""
+        self._drop()
+
+    def _drop(self) -> None:
+        branch, self.branch = self.branch, None
+        if branch is not None:
+            self._graph.delete_branch(branch)
+
+
+def require_transaction(found: SessionTransaction | None) -> SessionTransaction:
+    """The open transaction of a session."""
+    if found is None:
+        raise InvalidInput("no transaction is open", hint="Begin one with BEGIN.")
+    return found
