@@ -13,7 +13,6 @@ import pytest
 from omnigraph.api.graph import Graph, init
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.core.compaction_policy import FANOUT
-from omnigraph.storage.core.model import ALLOCATOR_ID, head_row
 from omnigraph.storage.manifest import manifest as manifest_module
 from omnigraph.storage.manifest.format_version import KEY_ANNOTATION
 from omnigraph.storage.manifest.manifest import (
@@ -23,6 +22,7 @@ from omnigraph.storage.manifest.manifest import (
     Swap,
     SwapConflict,
 )
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row
 from support.fixtures import unique_uri, use_environment
 from support.object_stores import ObjectStore
 from support.policies import Hold

@@ -21,8 +21,8 @@ from omnigraph.exec.columns import column_cache
 from omnigraph.exec.evaluate import sort_keys
 from omnigraph.exec.graph import bindings, traversal
 from omnigraph.exec.graph.exec_context import ExecContext, Mode
+from omnigraph.exec.plan import plan_read
 from omnigraph.exec.run import external_sort, matcher
-from omnigraph.exec.run import run_read as running
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import CompiledQuery, coerce_params, compile_query
 from omnigraph.query.logical.logical_plan import ReadPlan
@@ -155,7 +155,7 @@ def test_reads_agree_where_everything_is_large(
         patch.setattr(external_sort, "SORTED_IN_MEMORY", 0)
         patch.setattr(column_cache, "SPARED_FROM", 1)
         patch.setattr(column_cache, "SPARSE", 1)
-        patch.setattr(running, "MANY_ROWS", -1)
+        patch.setattr(plan_read, "MANY_ROWS", -1)
         patch.setattr(traversal, "BLOCK", 8)
         for module in (matcher, sort_keys, bindings):
             patch.setattr(module, "CHUNK", 3)

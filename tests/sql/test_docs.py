@@ -17,7 +17,7 @@ _BLOCK = re.compile(r"```(python|sql)\n(.*?)```(?:\n```text\n(.*?)```)?", re.S)
 def test_the_page_runs_as_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    from omnigraph.cli.data.query import write_result
+    from omnigraph.cli.result_output import write_result
     from omnigraph.exec.run.query_result import QueryResult
 
     monkeypatch.chdir(tmp_path)

@@ -6,8 +6,6 @@ import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-from lance.fragment import FragmentMetadata
-
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -46,13 +44,3 @@ class BoundedCache(Generic[K, V]):
         with self._lock:
             _, weight = self._entries.pop(key, (None, 0))
             self._weight -= weight
-
-
-def rows_key(fragment: FragmentMetadata) -> tuple[str, str]:
-    """What fixes the live rows of a fragment: its data file and its deletion file.
-
-    A number of deleted rows would not do: branches, and versions that were staged and never
-    published, each take other rows out of the same data file.
-    """
-    deleted = fragment.deletion_file
-    return fragment.files[0].path, f"{deleted.read_version}-{deleted.id}" if deleted else ""

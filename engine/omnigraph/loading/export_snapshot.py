@@ -10,10 +10,10 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import InvalidInput
 from omnigraph.loading.ndjson_writer import export_ndjson
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.refs.snapshot import Snapshot
 
 

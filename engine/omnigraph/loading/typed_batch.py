@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.ulid import new_ulids
 from omnigraph.schema import EdgeType, NodeType
-from omnigraph.schema.model.entity_ids import derive_ids, new_ulids
+from omnigraph.schema.model.entity_ids import derive_ids
 
 EntityType: TypeAlias = NodeType | EdgeType
 

@@ -4,6 +4,7 @@ Promises typed errors for any input, and no effects. Imports lark, numpy, pyarro
 `keys` only) and omnigraph.errors; never a storage or query engine.
 """
 
+from omnigraph.common.ulid import new_ulid, new_ulids
 from omnigraph.schema.compiler.compile_schema import compile_schema
 from omnigraph.schema.evolution.plan_evolution import SchemaPlan, plan_evolution
 from omnigraph.schema.model.arrow_schema import arrow_type, table_schema
@@ -22,7 +23,7 @@ from omnigraph.schema.model.catalog import (
     Range,
     Unique,
 )
-from omnigraph.schema.model.entity_ids import derive_ids, key_text, new_ulid, new_ulids
+from omnigraph.schema.model.entity_ids import derive_ids, key_text
 from omnigraph.schema.model.fingerprint import compiled_hash, fingerprint
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 from omnigraph.schema.model.render_pg import to_source

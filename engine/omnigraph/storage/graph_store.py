@@ -10,10 +10,10 @@ from pathlib import Path
 import lance
 
 from omnigraph.common.bounded_cache import BoundedCache
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import AlreadyExists, Corruption, NotFound, StorageError, did_you_mean
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET, Publisher
 from omnigraph.storage.core.io_counts import StoreCounts
@@ -22,27 +22,29 @@ from omnigraph.storage.core.model import (
     MAIN,
     Commit,
     Head,
-    Row,
     SchemaRecord,
     TablePointer,
-    allocator_row,
-    commit_id,
-    commit_row,
-    head_row,
     now,
-    parse_commit,
-    parse_head,
-    parse_schema,
-    schema_id,
     schema_record,
-    schema_row,
-    table_row,
-    version_row,
 )
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
 from omnigraph.storage.manifest.format_version import migrate, require_heads, require_readable
 from omnigraph.storage.manifest.manifest import Manifest, ManifestView, SwapConflict
+from omnigraph.storage.manifest.row_codec import (
+    Row,
+    allocator_row,
+    commit_id,
+    commit_row,
+    head_row,
+    parse_commit,
+    parse_head,
+    parse_schema,
+    schema_id,
+    schema_row,
+    table_row,
+    version_row,
+)
 from omnigraph.storage.manifest.upgrade_to_format_3 import build_heads
 from omnigraph.storage.tables.tables import Tables
 

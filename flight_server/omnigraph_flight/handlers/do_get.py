@@ -22,9 +22,9 @@ from omnigraph_flight.protocol.batch_stream import Outgoing, require_size
 from omnigraph_flight.protocol.decode_command import Command, decode_command
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Ticket
-from omnigraph_flight.sessions.prepared_statements import Ready
+from omnigraph_flight.sessions.pending_results import Ready
 from omnigraph_flight.sessions.server_statement import counted, prepare
-from omnigraph_flight.sessions.session_registry import no_such_transaction
+from omnigraph_flight.sessions.server_transaction import no_such_transaction
 
 
 def do_get(service: Service, request: Request, ticket: fl.Ticket) -> fl.FlightDataStream:

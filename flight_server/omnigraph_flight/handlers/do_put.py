@@ -17,7 +17,7 @@ from omnigraph_flight.protocol.decode_command import Command, decode_command, op
 from omnigraph_flight.protocol.flight_sql_messages import encoded
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.sessions.server_statement import prepare, run_text
-from omnigraph_flight.sessions.session_registry import Transaction
+from omnigraph_flight.sessions.server_transaction import Transaction
 from omnigraph_sql.writing.dml.ingest import IngestMode
 
 _MODES: dict[tuple[int, int], IngestMode] = {

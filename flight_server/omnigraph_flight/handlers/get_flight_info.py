@@ -17,9 +17,9 @@ from omnigraph_flight.protocol.decode_command import Command, decode_command, op
 from omnigraph_flight.protocol.flight_sql_messages import wrapped
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Language, Ticket
-from omnigraph_flight.sessions.prepared_statements import Ready
+from omnigraph_flight.sessions.pending_results import Ready
 from omnigraph_flight.sessions.server_statement import Statement, prepare
-from omnigraph_flight.sessions.session_registry import Transaction, no_such_transaction
+from omnigraph_flight.sessions.server_transaction import Transaction, no_such_transaction
 
 HOME = "home"
 """Stands in tickets for the transaction that a session began with the statement BEGIN."""

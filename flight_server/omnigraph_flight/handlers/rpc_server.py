@@ -3,86 +3,23 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections.abc import Callable, Iterator
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Never, TypeVar
 
 import pyarrow.flight as fl
 
 from omnigraph.errors import OmniGraphError
-from omnigraph_flight.access.authentication import Authentication, Caller
+from omnigraph_flight.handlers.call_headers import CALL_HEADERS, Entrances
 from omnigraph_flight.handlers.do_action import ACTIONS, do_action
 from omnigraph_flight.handlers.do_get import do_get
 from omnigraph_flight.handlers.do_put import do_put
 from omnigraph_flight.handlers.get_flight_info import flight_info, result_schema
 from omnigraph_flight.handlers.service import Request, Service
 from omnigraph_flight.protocol.flight_status import Unsupported, told_to_client
-from omnigraph_flight.sessions.session_registry import COOKIE, chosen_by_headers
 
-_ENTRANCE = "omnigraph"
 log = logging.getLogger("omnigraph.flight")
 Answer = TypeVar("Answer")
-_ADBC = "ADBC Flight SQL Driver"
-"""How the driver names itself; it reads all endpoints of a result, in their order."""
-
-
-class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
-    """What the headers of one call say."""
-
-    def __init__(
-        self,
-        caller: Caller | None,
-        headers: dict[str, str],
-        cookie: str | None,
-        answer: dict[str, str],
-        fresh: str | None,
-        reads_every_slice: bool = False,
-    ) -> None:
-        self.caller = caller
-        self.headers = headers
-        self.cookie = cookie
-        self.fresh = fresh
-        self.reads_every_slice = reads_every_slice
-        self._answer = answer
-
-    def sending_headers(self) -> dict[str, str]:
-        return self._answer
-
-
-class Entrances(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Looks at the headers of every call before anything else does."""
-
-    def __init__(self, authentication: Authentication) -> None:
-        self._authentication = authentication
-
-    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> Entrance:
-        with told_to_client():
-            if info.method == fl.FlightMethod.HANDSHAKE:
-                token = self._authentication.log_in(headers)
-                return Entrance(None, {}, None, {"authorization": f"Bearer {token}"}, None)
-            caller = self._authentication.caller(headers)
-            cookie = _cookie(headers)
-            fresh = None if cookie else secrets.token_urlsafe(16)
-            answer = {"set-cookie": f"{COOKIE}={fresh}"} if fresh else {}
-            chosen, thorough = chosen_by_headers(headers), _reads_every_slice(headers)
-            return Entrance(caller, chosen, cookie, answer, fresh, thorough)
-
-
-def _reads_every_slice(headers: dict[str, list[str]]) -> bool:
-    return any(agent.startswith(_ADBC) for agent in headers.get("user-agent", ()))
-
-
-def _cookie(headers: dict[str, list[str]]) -> str | None:
-    for text in headers.get("cookie", ()):
-        try:
-            found = SimpleCookie(text).get(COOKIE)
-        except CookieError:
-            continue
-        if found is not None:
-            return found.value
-    return None
 
 
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
@@ -116,7 +53,7 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         super().__init__(
             location,
             auth_handler=Handshake(),
-            middleware={_ENTRANCE: Entrances(service.authentication)},
+            middleware={CALL_HEADERS: Entrances(service.authentication)},
             tls_certificates=[certificate] if certificate else None,
             verify_client=client_authority is not None,
             root_certificates=client_authority,
@@ -181,7 +118,7 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         self, method: str, context: fl.ServerCallContext, handle: Callable[[Request], Answer]
     ) -> Answer:
         service, began = self.service, time.perf_counter()
-        entrance = context.get_middleware(_ENTRANCE)
+        entrance = context.get_middleware(CALL_HEADERS)
         user, code = entrance.caller.name, "ok"
         with told_to_client():
             try:

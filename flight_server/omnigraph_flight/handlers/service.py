@@ -17,8 +17,13 @@ from omnigraph_flight.access.session_settings import Settings
 from omnigraph_flight.handlers.metrics import Kind, Measured, Metrics
 from omnigraph_flight.handlers.running_calls import Calls
 from omnigraph_flight.protocol.tickets import TicketKey
-from omnigraph_flight.sessions.prepared_statements import Idle, Kept, Prepared, Waiting
-from omnigraph_flight.sessions.session_registry import Place, Session, Sessions, Transaction
+from omnigraph_flight.sessions.client_session import Session
+from omnigraph_flight.sessions.connection_lease import Place
+from omnigraph_flight.sessions.idle_pool import Idle
+from omnigraph_flight.sessions.pending_results import Waiting
+from omnigraph_flight.sessions.prepared_statements import Kept, Prepared
+from omnigraph_flight.sessions.server_transaction import Transaction
+from omnigraph_flight.sessions.session_registry import Sessions
 
 PREPARED_KEPT = 10_000
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from omnigraph.exec.plan.match_plan import variables_of
+from omnigraph.query.logical.expression_walk import variables_of
 from omnigraph.query.logical.expressions import (
     Aggregate,
     Compare,

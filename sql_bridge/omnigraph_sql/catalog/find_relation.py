@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,6 +15,10 @@ from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, CatalogTable, cat
 from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
 from omnigraph_sql.catalog.pinned_snapshots import Pins
 from omnigraph_sql.datafusion.computed_table import ComputedRows
+from omnigraph_sql.frontend.identifiers import Name
+
+if TYPE_CHECKING:
+    from omnigraph_sql.session.connection import Connection
 
 
 @dataclass(frozen=True)
@@ -37,28 +42,6 @@ class Relation:
     def schema(self) -> pa.Schema | None:
         """Its columns; none for a view, whose text says it."""
         return None if isinstance(self.rows, ViewText) else self.rows.schema
-
-
-@dataclass(frozen=True)
-class Name:
-    """One part of a name as it was written."""
-
-    text: str
-    quoted: bool = False
-
-    def pick(self, known: Iterable[str]) -> str | None:
-        """The known name meant: the same, or the only one that differs in case alone."""
-        names = list(known)
-        if self.text in names:
-            return self.text
-        folded = self.text.casefold()
-        close = [name for name in names if name.casefold() == folded]
-        if len(close) > 1:
-            raise InvalidInput(
-                f"{self.text!r} may be {' or '.join(map(repr, sorted(close)))}",
-                hint="Write the name in double quotes, exactly as it is.",
-            )
-        return close[0] if close else None
 
 
 def find_relation(pins: Pins, schema: str, parts: Sequence[Name]) -> Relation:
@@ -157,3 +140,15 @@ def _table_relation(pins: Pins, catalog: str, table: CatalogTable) -> Relation:
         return Relation(table.name, snapshot.plain_table(full).readable())
     body = view.body
     return Relation(table.name, ViewText(body["sql"], catalog, body["schema"], body["dialect"]))
+
+
+def found_schema(connection: Connection, name: Name) -> str:
+    """The schema of the current catalog that a name means."""
+    known = schema_names(connection.pins().snapshot())
+    found = name.pick(known)
+    if found is None:
+        raise NotFound(
+            f"{connection.catalog} has no schema {name.text!r}{did_you_mean(name.text, known)}",
+            hint=f"It has {', '.join(known)}.",
+        )
+    return found

@@ -14,21 +14,23 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from omnigraph.errors import InvalidInput, ParseError, ResourceLimit
+from omnigraph.errors import InvalidInput, ResourceLimit
+from omnigraph_sql.frontend.parse_errors import explained, mixed_parameters, pointing
+from omnigraph_sql.frontend.parse_limits import (
+    MAX_TEXT,
+    require_shallow,
+    require_short_chains,
+    too_deep,
+)
 from omnigraph_sql.frontend.tokenizer import tokens_of
 
 DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigquery")
-MAX_TEXT = 4 << 20
-MAX_DEPTH = 120
-MAX_CHAIN = 1000
-"""How long a chain of operators may be, as in `a + b + c …`: the engine walks it recursively."""
 
 # sqlglot warns where it falls back to a command; what we cannot run, we refuse ourselves.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _NUMBERED = re.compile(r"^\$[0-9]+$")
 """A parameter where a dialect takes it for a name."""
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _DAY_TIME = re.compile(r"(?<=\S\s)([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$")
 """The time in an interval of days and a time."""
 _OPERANDS = {
@@ -39,7 +41,6 @@ _OPERANDS = {
     TokenType.R_PAREN,
     TokenType.R_BRACKET,
 }
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
 _ISOLATION = re.compile(
     r"(TRANSACTION|WORK|ISOLATION|LEVEL|READ|ONLY|WRITE|COMMITTED|UNCOMMITTED|REPEATABLE|SNAPSHOT|"
@@ -115,7 +116,7 @@ def _tokens(text: str, dialect: str) -> list[Token]:
     try:
         return tokens_of(text, dialect)
     except TokenError as error:
-        raise _pointing(text, f"cannot read this text: {error}", len(text), len(text)) from None
+        raise pointing(text, f"cannot read this text: {error}", len(text), len(text)) from None
 
 
 def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -137,19 +138,19 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
         return own
     if _begins(tokens):
         return exp.Transaction()
-    _require_shallow(text, tokens)
+    require_shallow(text, tokens)
     parser = sqlglot.Dialect.get_or_raise(dialect).parser()
     try:
         found = parser.parse(_numbered(tokens), text)
     except SqlglotParseError as error:
-        raise _explained(text, error) from None
+        raise explained(text, error) from None
     except RecursionError:
         raise too_deep() from None
     except SqlglotError as error:
         raise InvalidInput(f"cannot read this statement: {error}") from None
     (tree,) = (tree for tree in found if tree is not None)
     assert isinstance(tree, exp.Expr)
-    _require_short_chains(tree)
+    require_short_chains(tree)
     return tree
 
 
@@ -234,61 +235,3 @@ def _names_parameter(before: list[Token], token: Token) -> bool:
     colon = before[-1]
     apart = len(before) < 2 or before[-2].end + 1 < colon.start or before[-2].text in "(,=<>+-*/"
     return apart and token.start == colon.end + 1
-
-
-def mixed_parameters() -> InvalidInput:
-    """The error of a statement that writes parameters in several ways."""
-    return InvalidInput(
-        "parameters are written in different ways", hint="Use only ?, only $1 or only :name."
-    )
-
-
-def _require_shallow(text: str, tokens: list[Token]) -> None:
-    """Refuse nesting that would exhaust a stack here or in the engine."""
-    depth = 0
-    for token in tokens:
-        if token.token_type in _OPENING:
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise _pointing(
-                    text, f"nested deeper than {MAX_DEPTH} levels", token.start, token.end + 1
-                )
-        elif token.token_type in _CLOSING:
-            depth -= 1
-
-
-def _require_short_chains(tree: exp.Expr) -> None:
-    """Refuse chains that would overflow the engine's stack, which ends the process."""
-    pending = [(tree, 0)]
-    while pending:
-        node, depth = pending.pop()
-        if depth > MAX_DEPTH + MAX_CHAIN:
-            raise too_deep()
-        pending.extend((child, depth + 1) for child in node.iter_expressions())
-
-
-def too_deep() -> InvalidInput:
-    """The error of a statement whose tree exhausts the stack."""
-    return InvalidInput("the statement is nested too deeply", hint="Split it into smaller ones.")
-
-
-def _explained(text: str, error: SqlglotParseError) -> InvalidInput:
-    first = error.errors[0] if error.errors else {}
-    description = str(first.get("description") or error).strip().rstrip(".")
-    line, column, shown = first.get("line"), first.get("col"), str(first.get("highlight") or "")
-    if line is None or column is None:
-        return InvalidInput(f"cannot read this statement: {description}")
-    lines = text.split("\n")
-    end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
-    if description.startswith("Required keyword"):
-        problem = f"something is missing after {shown!r}"
-    elif description.startswith(("Invalid expression", "Expecting", "Expected")):
-        problem = f"syntax error at {shown!r}: {description[0].lower()}{description[1:]}"
-    else:
-        problem = description
-    return _pointing(text, problem, max(end - len(shown), 0), end)
-
-
-def _pointing(text: str, problem: str, start: int, end: int) -> ParseError:
-    span = (len(text[:start].encode()), len(text[:end].encode()))
-    return ParseError(problem, source=text, span=span)

@@ -21,14 +21,15 @@ from omnigraph_sql.datafusion.datafusion_session import Engine
 from omnigraph_sql.datafusion.dialect import to_engine
 from omnigraph_sql.datafusion.error_translation import engine_failures
 from omnigraph_sql.datafusion.result_stream import Running, plain_schema, reader, typed
-from omnigraph_sql.frontend.parser import too_deep
+from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.parse_limits import too_deep
 from omnigraph_sql.planning.constant_query import is_constant
 from omnigraph_sql.planning.direct_scan import DirectScan, direct_scan
 from omnigraph_sql.resolve.parameter_types import Bound, Params, bindings, parameter_schema
-from omnigraph_sql.resolve.rewrite_context import Read, Scope, quoted
+from omnigraph_sql.resolve.projection_names import shown
+from omnigraph_sql.resolve.rewrite_context import Read, Scope
 from omnigraph_sql.resolve.type_unification import must_agree
 from omnigraph_sql.rewrite import rewrite
-from omnigraph_sql.rewrite.names.name_projections import shown
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection

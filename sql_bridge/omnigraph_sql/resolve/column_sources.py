@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 
 def sources_of(select: exp.Select) -> list[exp.Expr]:

@@ -109,8 +109,3 @@ class Scope:
             self.types.setdefault(folded, found.type)
             if pa.types.is_struct(found.type):
                 self.know_fields(found.type)
-
-
-def quoted(name: str) -> exp.Identifier:
-    """A name exactly as it is."""
-    return exp.Identifier(this=name, quoted=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph_sql.catalog.find_relation import Name, find_relation
+from omnigraph_sql.catalog.find_relation import find_relation
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.resolve.rewrite_context import Scope
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph_sql.catalog.find_relation import Name
-from omnigraph_sql.catalog.information_schema import schema_names
+from omnigraph.errors import InvalidInput
+from omnigraph_sql.catalog.find_relation import found_schema
+from omnigraph_sql.frontend.identifiers import Name
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
@@ -51,15 +51,3 @@ def _batch(text: str) -> tuple[str, int]:
             f"{text!r} is no batch of a stream", hint="Write SET commit_once = 'events@7'."
         )
     return stream, int(number)
-
-
-def found_schema(connection: Connection, name: Name) -> str:
-    """The schema of the current catalog that a name means."""
-    known = schema_names(connection.pins().snapshot())
-    found = name.pick(known)
-    if found is None:
-        raise NotFound(
-            f"{connection.catalog} has no schema {name.text!r}{did_you_mean(name.text, known)}",
-            hint=f"It has {', '.join(known)}.",
-        )
-    return found

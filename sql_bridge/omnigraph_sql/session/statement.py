@@ -11,10 +11,11 @@ from omnigraph.errors import InvalidInput
 from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph_sql import writing
 from omnigraph_sql.catalog.access_guard import Touch
-from omnigraph_sql.catalog.find_relation import Name, find_relation
+from omnigraph_sql.catalog.find_relation import find_relation
 from omnigraph_sql.catalog.pinned_snapshots import Pins
 from omnigraph_sql.catalog.show_describe import as_query
 from omnigraph_sql.datafusion.result_stream import reader
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.frontend.parser import Parsed, parse_one
 from omnigraph_sql.frontend.sql_types import sql_name
 from omnigraph_sql.planning.parallel_slices import is_sliceable, part_of

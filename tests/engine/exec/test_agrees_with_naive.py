@@ -13,7 +13,7 @@ from engine.exec.queries import RandomRead, random_graph
 from omnigraph.errors import QueryTypeError
 from omnigraph.exec.columns import id_dictionary
 from omnigraph.exec.graph.exec_context import ExecContext, Mode
-from omnigraph.exec.run import run_read as running
+from omnigraph.exec.plan import plan_read
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
 from omnigraph.query.logical.logical_plan import ReadPlan
@@ -45,7 +45,7 @@ def test_random_reads_agree(
         expected = bag(naive.rows(query.ir))
         for context in contexts:
             for many in (0, 10**9):
-                monkeypatch.setattr(running, "MANY_ROWS", many)
+                monkeypatch.setattr(plan_read, "MANY_ROWS", many)
                 monkeypatch.setattr(id_dictionary, "MAPPED_UP_TO", many)
                 table = run_read(snapshot, query, None, context=context).to_arrow()
                 columns = [column.to_pylist() for column in table.columns]

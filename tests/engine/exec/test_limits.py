@@ -13,7 +13,7 @@ import omnigraph
 from engine.exec.reads import read, values
 from omnigraph.errors import ResourceLimit
 from omnigraph.exec.graph.exec_context import ExecContext, Mode
-from omnigraph.exec.run import run_read as running
+from omnigraph.exec.plan import plan_read
 
 
 def test_threads_share_what_is_built(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ def test_sums_of_large_numbers_do_not_wrap_around(tmp_path: Path) -> None:
         txn.insert("E", pa.table({"src": ["1", "2", "3"], "dst": ends, "w": [high] * 3}))
     body = "match { $a: P  $a $w:e $b } return { sum($b.k) as s, sum($w.w) as t, avg($w.w) as v }"
     for many in (0, 10**9):
-        running.MANY_ROWS, before = many, running.MANY_ROWS
+        plan_read.MANY_ROWS, before = many, plan_read.MANY_ROWS
         try:
             assert values(read(graph, body)) == [(3.0 * high, 3.0 * high, float(high))]
         finally:
-            running.MANY_ROWS = before
+            plan_read.MANY_ROWS = before
 
 
 @pytest.mark.parametrize("hops", ["{1,100000}", "{2,9223372036854775807}"])

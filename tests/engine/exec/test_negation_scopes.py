@@ -10,7 +10,8 @@ import omnigraph
 from engine.exec.reads import read, values
 from omnigraph.api.graph import Graph
 from omnigraph.exec.graph import bindings
-from omnigraph.exec.run import matcher, run_read
+from omnigraph.exec.plan import plan_read
+from omnigraph.exec.run import matcher
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,6 @@ def test_a_name_of_two_blocks_means_what_each_says(
 def test_also_where_groups_are_summed_along_the_pattern(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_read, "MANY_ROWS", 0)
+    monkeypatch.setattr(plan_read, "MANY_ROWS", 0)
     body = f"match {{ $p: P  {BLOCKS} }} return {{ count($p) as n }}"
     assert values(read(graph, body)) == [len(LEFT)]

@@ -16,13 +16,13 @@ from engine.exec.test_agrees_with_naive import bag
 from omnigraph.api.graph import Graph
 from omnigraph.errors import QueryTypeError
 from omnigraph.exec.columns import column_cache
-from omnigraph.exec.columns.type_source import TableSource
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import View
 from omnigraph.exec.run.explain import explain
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
 from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.storage.tables.fragment_scan import TableSource
 
 ROWS = 40_000
 SELECTIVE = "match { $p: P $p.n = 17 } return { $p.wide, $p.n }"

@@ -18,7 +18,8 @@ from omnigraph.api.stored_queries import (
 )
 from omnigraph.errors import Conflict, InvalidInput, NotFound, ParseError, QueryTypeError
 from omnigraph.query import compile_query
-from omnigraph.storage.core.model import (
+from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
     Row,
     commit_row,
@@ -26,7 +27,6 @@ from omnigraph.storage.core.model import (
     parse_commit,
     parse_head,
 )
-from omnigraph.storage.manifest.manifest import ManifestView, Swap
 from support.graphs import boats, contents, ids, refused, rows
 
 from .harness import affected, mutate, store_of

@@ -15,7 +15,6 @@ import pytest
 from omnigraph.api.graph import Graph, init
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.core.compaction_policy import FANOUT
-from omnigraph.storage.core.model import ALLOCATOR_ID, head_row
 from omnigraph.storage.manifest.manifest import (
     KEPT_VERSIONS,
     Manifest,
@@ -23,6 +22,7 @@ from omnigraph.storage.manifest.manifest import (
     Swap,
     SwapConflict,
 )
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row
 
 SCHEMA = "node Item { name: String @key }"
 LONG_STALL = KEPT_VERSIONS + 4 * FANOUT

@@ -14,7 +14,7 @@ from omnigraph.errors import Corruption, InvalidInput, TransactionExpired
 from omnigraph.storage.core.compaction_policy import TIERS
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.maintenance.collect import CollectReport
-from omnigraph.storage.transaction import apply_schema
+from omnigraph.storage.transaction import migrate_rows
 from support.social import SOCIAL, add_person, assert_sound, people, persons, social_graph
 
 MANY = TIERS[-1] + 1
@@ -108,7 +108,7 @@ def test_a_schema_change_that_lost_its_files_starts_again(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = social_graph(root, people=["Ann"])
-    evolved = apply_schema.evolved_version
+    evolved = migrate_rows.evolved_version
     collected: list[CollectReport] = []
 
     def collected_behind(*given: Any) -> TableVersion:  # noqa: ANN401
@@ -118,7 +118,7 @@ def test_a_schema_change_that_lost_its_files_starts_again(
             raise Corruption(f"a file of {staged.location} is missing")
         return staged
 
-    monkeypatch.setattr(apply_schema, "evolved_version", collected_behind)
+    monkeypatch.setattr(migrate_rows, "evolved_version", collected_behind)
     assert graph.apply_schema(SOCIAL.replace("age: I64?", "age: I64?  note: String?")).applied
     assert collected[0].files > 0
     assert people(graph) == ["Ann"]

@@ -23,15 +23,11 @@ from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.constraints.rule_order import (
-    FinalImage,
-    cardinality_violations,
-    endpoint_violations,
-    reference_violations,
-    unique_everywhere,
-    unique_rule_violations,
-)
+from omnigraph.storage.constraints.cardinality import cardinality_violations
+from omnigraph.storage.constraints.endpoints import endpoint_violations, reference_violations
+from omnigraph.storage.constraints.final_state import FinalImage
 from omnigraph.storage.constraints.table_view import TableView
+from omnigraph.storage.constraints.uniqueness import unique_everywhere, unique_rule_violations
 from omnigraph.storage.constraints.value_checks import value_problems
 from omnigraph.storage.tables.tables import Tables
 from omnigraph.storage.tables.version_diff import RowSet, read_rows

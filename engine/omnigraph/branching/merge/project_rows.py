@@ -25,7 +25,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.tables.tables import Tables
 from omnigraph.storage.tables.version_diff import RowSet, read_rows
-from omnigraph.storage.transaction.apply_schema import evolved_column
+from omnigraph.storage.transaction.migrate_rows import evolved_column
 
 
 @dataclass(frozen=True, slots=True)

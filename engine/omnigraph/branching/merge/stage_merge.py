@@ -22,7 +22,7 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.version_diff import still_there
 from omnigraph.storage.tables.write_buffer import RowBuffer
 from omnigraph.storage.transaction.apply_changeset import Leaving, take_over
-from omnigraph.storage.transaction.apply_schema import evolved_version
+from omnigraph.storage.transaction.migrate_rows import evolved_version
 
 
 class Stage:

@@ -9,7 +9,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
-from omnigraph.cli.data.query import actor_option, at_option, branch_option, file_source
+from omnigraph.cli.query_text import actor_option, at_option, branch_option, file_source
 
 if TYPE_CHECKING:
     from omnigraph.api.queries import StoredQuery

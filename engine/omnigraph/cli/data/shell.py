@@ -13,8 +13,9 @@ import click
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.data.queries import write_queries
-from omnigraph.cli.data.query import at_option, parameters, write_affected, write_result
 from omnigraph.cli.exit_codes import OK, exit_code
+from omnigraph.cli.query_text import at_option, parameters
+from omnigraph.cli.result_output import write_affected, write_result
 from omnigraph.errors import InvalidInput, ParseError
 
 if TYPE_CHECKING:

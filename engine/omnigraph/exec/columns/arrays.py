@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,34 +22,6 @@ _INT32 = 2**31 - 1
 def index_dtype(limit: int) -> type[np.int32] | type[np.int64]:
     """The smallest index type that holds numbers up to the limit."""
     return np.int32 if limit <= _INT32 else np.int64
-
-
-def one_array(chunks: Sequence[pa.Array], type_: pa.DataType) -> pa.Array:
-    """Chunks as one array; text past 2 GiB gets 64-bit offsets."""
-    if len(chunks) == 1:
-        return chunks[0]
-    if not chunks:
-        return pa.array([], type_)
-    if pa.types.is_string(type_) and sum(chunk.nbytes for chunk in chunks) > _INT32:
-        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
-    return pa.concat_arrays(chunks)
-
-
-def take(array: pa.Array, positions: Handles) -> pa.Array:
-    """The values at positions, all of which exist."""
-    if len(positions) == 1:
-        return array.slice(int(positions[0]), 1)  # a look-up need not copy
-    if isinstance(array, pa.FixedSizeListArray) and not array.null_count:
-        return _take_vectors(array, positions)
-    return array.take(pa.array(positions))
-
-
-def _take_vectors(array: pa.FixedSizeListArray, positions: Handles) -> pa.Array:
-    width = array.type.list_size
-    flat = array.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
-    return pa.FixedSizeListArray.from_arrays(
-        pa.array(flat[positions].reshape(-1), array.type.value_type), type=array.type
-    )
 
 
 def spread(starts: AnyArray, counts: AnyArray) -> Ints:

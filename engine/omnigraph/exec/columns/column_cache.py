@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.arrow_arrays import one_array, take
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.exec.columns.arrays import AnyArray, one_array, take
+from omnigraph.exec.columns.arrays import AnyArray
 from omnigraph.exec.columns.live_rows import LiveRows
-from omnigraph.exec.columns.type_source import Fragment, TableSource
+from omnigraph.storage.tables.fragment_scan import Fragment, TableSource
 
 SPARED_FROM = 200_000
 """Reading fewer rows of a column takes about as long as finding some of them."""

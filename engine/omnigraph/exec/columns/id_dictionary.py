@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.exec.columns.arrays import Handles, one_array, take
+from omnigraph.common.arrow_arrays import one_array, take
+from omnigraph.exec.columns.arrays import Handles
 
 BULK = 2_000
 """From this many ids on, a whole column is matched at once instead of id by id."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.exec.columns.arrays import AnyArray
-from omnigraph.exec.columns.type_source import Fragment, TableSource
+from omnigraph.storage.tables.fragment_scan import Fragment, TableSource
 
 OFFSET_BYTES = 256 << 20
 

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, index_dtype
-from omnigraph.exec.columns.type_source import Fragment
 from omnigraph.exec.graph import csr
 from omnigraph.exec.graph.csr import Csr
+from omnigraph.storage.tables.fragment_scan import Fragment
 
 Way = Literal["forward", "reverse", "undirected"]
 

@@ -29,9 +29,9 @@ import pyarrow as pa
 
 from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.columns.id_dictionary import IdDictionary
-from omnigraph.exec.columns.type_source import Fragment
 from omnigraph.exec.graph.adjacency import Adjacency, shared_rows
 from omnigraph.exec.graph.csr import Csr
+from omnigraph.storage.tables.fragment_scan import Fragment
 
 FORMAT = 1
 MAGIC = b"OGCSR\0\0\1"

@@ -21,7 +21,6 @@ from omnigraph.exec.columns.column_cache import ColumnCache, LoadedTable
 from omnigraph.exec.columns.id_dictionary import IdDictionary
 from omnigraph.exec.columns.live_rows import LiveRows
 from omnigraph.exec.columns.node_numbering import NodeSpace
-from omnigraph.exec.columns.type_source import Fragment, TableSource
 from omnigraph.exec.graph.adjacency import (
     Adjacency,
     build_adjacency,
@@ -32,6 +31,7 @@ from omnigraph.exec.graph.adjacency_disk_cache import Kept, default_cache_dir
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.model.catalog import Catalog
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.fragment_scan import Fragment, TableSource
 
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30

@@ -20,7 +20,8 @@ from omnigraph.exec.graph.adjacency import Way
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import EntitySet, Neighbours, View
 from omnigraph.schema.model.catalog import EdgeType
-from omnigraph.storage.core.table_version import PROBE_LIMIT, in_condition
+from omnigraph.storage.core.lance_filter import in_condition
+from omnigraph.storage.core.table_version import PROBE_LIMIT
 from omnigraph.storage.refs.snapshot import Snapshot
 
 

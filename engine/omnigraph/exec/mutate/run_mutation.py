@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.common.ulid import new_ulids
 from omnigraph.errors import InvalidInput, NotFound, ReadSetConflict, ResourceLimit
 from omnigraph.exec.mutate.embed_missing import EmbedderFor, Vectors, embed_missing, no_embedder
 from omnigraph.exec.mutate.statement_values import Values, stored_column
@@ -33,7 +34,6 @@ from omnigraph.query.logical.logical_plan import (
 )
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.schema.model.entity_ids import new_ulids
 from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import branch_name

@@ -22,7 +22,7 @@ from omnigraph.query.logical.logical_plan import Where
 from omnigraph.query.syntax.tree import Comparison
 from omnigraph.schema.model.catalog import EdgeType, NodeType
 from omnigraph.schema.model.property_types import PropertyType, Scalar
-from omnigraph.storage.core.table_version import in_condition
+from omnigraph.storage.core.lance_filter import in_condition
 
 SMALLEST_WRITTEN = -(2**63) + 1
 """The filter language reads a minus sign and then a number, which must fit 63 bits."""

@@ -6,21 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.exec.columns.type_source import TableSource, TypeSource
+from omnigraph.exec.columns.type_source import TypeSource
 from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.plan.match_plan import (
-    Close,
-    Hop,
-    MatchPlan,
-    Negate,
-    Start,
-    equated,
-    key_values,
-    searches,
-)
+from omnigraph.exec.plan.match_plan import Close, Hop, MatchPlan, Negate, Start
+from omnigraph.query.logical.expression_walk import equated, key_values, searches
 from omnigraph.query.logical.expressions import Condition
 from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
 from omnigraph.schema.model.catalog import NodeType
+from omnigraph.storage.tables.fragment_scan import TableSource
 
 PROBE_ROWS = 3_000
 """A read that is expected to touch more rows than this loads them instead."""

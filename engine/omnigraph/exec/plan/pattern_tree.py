@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from omnigraph.exec.graph.adjacency import Way
 from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.plan.match_plan import BACK, variables_of
+from omnigraph.exec.plan.match_plan import BACK
+from omnigraph.query.logical.expression_walk import variables_of
 from omnigraph.query.logical.expressions import Aggregate, Condition, NodeRef, PropertyRef
 from omnigraph.query.logical.logical_plan import Expand, ReadPlan
 

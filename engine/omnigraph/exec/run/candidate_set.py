@@ -13,7 +13,7 @@ from omnigraph.exec.evaluate.evaluator import Evaluator, exact_values
 from omnigraph.exec.graph.bindings import Rows
 from omnigraph.exec.graph.graph_view import Entities, EntitySet
 from omnigraph.exec.plan.filter_pushdown import pushed
-from omnigraph.exec.plan.match_plan import key_values
+from omnigraph.query.logical.expression_walk import key_values
 from omnigraph.query.logical.expressions import Compare, Condition
 from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.schema.model.arrow_schema import arrow_type

@@ -14,20 +14,13 @@ from omnigraph.exec.evaluate.step_costs import Trace, rows_shown
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import View
 from omnigraph.exec.graph.index_view import ProbedView
+from omnigraph.exec.plan import plan_read
 from omnigraph.exec.plan.access_path import Route, choose_route
 from omnigraph.exec.plan.filter_pushdown import pushable
-from omnigraph.exec.plan.match_plan import (
-    Check,
-    Close,
-    Hop,
-    MatchPlan,
-    Negate,
-    Start,
-    Step,
-    key_values,
-)
+from omnigraph.exec.plan.match_plan import Check, Close, Hop, MatchPlan, Negate, Start, Step
 from omnigraph.exec.run import run_read
 from omnigraph.query.compile import CompiledQuery
+from omnigraph.query.logical.expression_walk import key_values
 from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
@@ -67,7 +60,7 @@ def explain(
     if not isinstance(plan, ReadPlan):
         raise InvalidInput(f"{query.name} changes the graph; only reads are explained")
     view = View(snapshot, context or ExecContext())
-    steps = run_read.match_plan(view, plan)
+    steps = plan_read.match_plan(view, plan)
     route = choose_route(view, plan, steps)
     pushes = dict(_pushes(view, route, steps))
     trace = Trace() if analyze else None
@@ -131,7 +124,7 @@ def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
     if plan.group_by is not None:
         keys = ", ".join(plan.columns[i].name for i in plan.group_by) or "nothing"
         how = "a row per match"
-        if run_read.sums_along(view, plan) and route.way == "csr":
+        if plan_read.sums_along(view, plan) and route.way == "csr":
             how = "summed along the pattern, without a row per match"
         yield f"  group by {keys}: {how}"
     yield "  match"

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, sortable
 from omnigraph.exec.graph.bindings import Rows
 from omnigraph.exec.graph.graph_view import EntitySet
-from omnigraph.storage.core.table_version import chunks
 
 if TYPE_CHECKING:
     from datafusion import DataFrame

@@ -17,8 +17,7 @@ from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import View
 from omnigraph.exec.graph.index_view import ProbedView, TooWide
 from omnigraph.exec.plan.access_path import choose_route, probed_tables
-from omnigraph.exec.plan.match_plan import MatchPlan, Start, plan_match, variables_of
-from omnigraph.exec.plan.pattern_tree import PatternTree, tree_of
+from omnigraph.exec.plan.plan_read import follows_edges, match_plan, sums_along
 from omnigraph.exec.run.aggregate import Grouper
 from omnigraph.exec.run.external_sort import first_rows, in_order
 from omnigraph.exec.run.factorized_aggregate import Walks
@@ -26,16 +25,11 @@ from omnigraph.exec.run.matcher import Matcher
 from omnigraph.exec.run.query_result import QueryResult
 from omnigraph.exec.run.ranking import Ranker
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, ranked_variable
-from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
+from omnigraph.query.logical.expressions import Expr
+from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.query.params import coerce_params
 from omnigraph.storage.refs.snapshot import Snapshot
-
-MANY_ROWS = 20_000
-"""From about this many matches on, aggregates are pushed along the pattern where that works."""
-ONE_HOP = 10
-"""How many times as many, where one hop leads from nodes that a condition selects."""
 
 
 def run_read(
@@ -88,66 +82,10 @@ def _routed(
 def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The result of a read, evaluated over one view."""
     evaluator = scoped(evaluator, plan.pattern.variables)
-    evaluator.view.numbered = _follows_edges(plan.pattern)
+    evaluator.view.numbered = follows_edges(plan.pattern)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
-
-
-def _follows_edges(pattern: Pattern) -> bool:
-    inner = (negation.pattern for negation in pattern.negations)
-    return bool(pattern.expands) or any(map(_follows_edges, inner))
-
-
-def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
-    """How the pattern is matched; made once for a state of the graph."""
-
-    def make() -> MatchPlan:
-        return plan_match(view, plan.pattern, needed_variables(plan))
-
-    found: MatchPlan = view.context.planned(plan, view.snapshot.commit, make)
-    return found
-
-
-def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
-    """The pattern as a tree, where matches need not be made one by one."""
-    found: PatternTree | None = view.context.planned(
-        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
-    )
-    return found
-
-
-def sums_along(view: View, plan: ReadPlan) -> PatternTree | None:
-    """The same, if there are so many matches that making none of them pays."""
-    match = match_plan(view, plan)
-    many = MANY_ROWS
-    start = match.steps[0] if len(match.steps) == 2 else None
-    if isinstance(start, Start) and match.tests.get(start.variable):
-        many *= ONE_HOP  # from few nodes: there is nothing to sum up along the way
-    return pattern_tree(view, plan) if match.rows > many else None
-
-
-def needed_variables(plan: ReadPlan) -> frozenset[str]:
-    """The variables the result depends on once the match is done."""
-    found = frozenset().union(*(used(column.expr) for column in plan.columns))
-    for key in plan.order:
-        if not isinstance(key.by, int):
-            found |= used(key.by)
-    if plan.rank is not None:
-        found |= {ranked_variable(plan.rank)}
-    if plan.order or plan.rank is not None:
-        found |= set(plan.tie_break)
-    return found
-
-
-def used(expr: Expr) -> frozenset[str]:
-    """The variables whose values an expression needs; counting nodes is counting rows."""
-    if isinstance(expr, Aggregate):
-        return frozenset() if isinstance(expr.argument, NodeRef) else variables_of(expr.argument)
-    return variables_of(expr)
-
-
-# --------------------------------------------------------------------------- rows
 
 
 def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
@@ -190,9 +128,6 @@ def batch_of(columns: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
         for column, field in zip(columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
-
-
-# --------------------------------------------------------------------------- groups
 
 
 def _aggregated(

@@ -15,38 +15,31 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
     CommitUnknown,
     OmniGraphError,
     PublishContention,
     StorageError,
 )
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.commit.machine_lock import MachineQueue
-from omnigraph.storage.commit.publish_plan import (
-    HeadMoved,
-    Judged,
-    PublishPlan,
-    judge,
-    read_allocator,
-    read_head,
-)
+from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, read_allocator, read_head
+from omnigraph.storage.commit.validate_plan import Judged, judge
 from omnigraph.storage.core.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
-from omnigraph.storage.core.model import (
-    Commit,
-    Head,
-    allocator_row,
-    commit_id,
-    head_id,
-    head_row,
-    parse_commit,
-)
+from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.manifest import (
     Manifest,
     ManifestView,
     Swap,
     SwapConflict,
     SwapUnknown,
+)
+from omnigraph.storage.manifest.row_codec import (
+    allocator_row,
+    commit_id,
+    head_id,
+    head_row,
+    parse_commit,
 )
 
 PUBLISHER_RETRY_BUDGET = 5

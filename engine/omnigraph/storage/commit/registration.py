@@ -8,8 +8,9 @@ from contextlib import suppress
 from omnigraph.errors import PublishContention, StorageError, TransactionExpired
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.commit.publisher import Publisher
-from omnigraph.storage.core.model import ALLOCATOR_ID, Head, registration_id, registration_row
+from omnigraph.storage.core.model import Head
 from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, registration_id, registration_row
 
 
 def register(

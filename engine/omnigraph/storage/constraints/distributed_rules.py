@@ -15,18 +15,12 @@ import pyarrow.compute as pc
 
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.constraints.cardinality import too_few, too_many
 from omnigraph.storage.constraints.distributed_protocol import Survey, Texts, tuples
-from omnigraph.storage.constraints.rule_order import (
-    FinalImage,
-    Violations,
-    named_columns,
-    orphans,
-    repeated_tuples,
-    too_few,
-    too_many,
-    validate,
-    within_file,
-)
+from omnigraph.storage.constraints.endpoints import orphans
+from omnigraph.storage.constraints.final_state import FinalImage, Violations
+from omnigraph.storage.constraints.rule_order import validate
+from omnigraph.storage.constraints.uniqueness import named_columns, repeated_tuples, within_file
 from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.write_buffer import RowBuffer

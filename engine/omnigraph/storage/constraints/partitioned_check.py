@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.arrow_arrays import chunks
 from omnigraph.storage.constraints.distributed_protocol import Texts, read_texts, text_slices
+from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_mask
 from omnigraph.storage.core.row_addresses import Addresses
-from omnigraph.storage.core.table_version import chunks
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.storage.transaction.stage_rows import PARTITION_ROWS, part_mask
 
 BLOCK_ROWS = 4 << 20
 """How many rows are looked at together: a set of texts is built anew for each block."""

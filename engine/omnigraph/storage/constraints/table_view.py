@@ -11,13 +11,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.storage.core.table_version import (
-    PROBE_LIMIT,
-    TableVersion,
-    chunks,
-    guarded,
-    in_condition,
-)
+from omnigraph.common.arrow_arrays import chunks
+from omnigraph.storage.core.lance_filter import in_condition
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.key_lookup import KEYS
 from omnigraph.storage.tables.tables import Tables
 

@@ -17,8 +17,8 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import StorageError, UnsafeStore
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.core.layout import is_local
 
 _TRUE = frozenset({"1", "true", "yes", "on"})

@@ -11,32 +11,33 @@ Clocks say only what is wanted: which commits are old, and which branches outliv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-import pyarrow as pa
-
 from omnigraph.common.durations import parse_duration
-from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS
-from omnigraph.storage.core.model import (
+from omnigraph.storage.core.model import Commit, Head, now, to_micros
+from omnigraph.storage.core.object_store import StoredFile
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.reachable_files import (
+    Progress,
+    is_needed,
+    manifest_files,
+    needed_files,
+    table_location,
+    table_versions,
+)
+from omnigraph.storage.maintenance.retention import Retention, readable_commits
+from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestView, Swap
+from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
-    Commit,
-    Head,
     head_id,
     head_row,
-    now,
     parse_commit,
     parse_registration,
-    to_micros,
 )
-from omnigraph.storage.core.object_store import StoredFile
-from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.maintenance.retention import Retention, readable_commits
-from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestView, Swap, version_of
 from omnigraph.storage.manifest.tag_rows import read_tags
 from omnigraph.storage.refs.branches import TTL_UNTIL
 from omnigraph.storage.refs.merge_base import needed_bases
@@ -44,10 +45,6 @@ from omnigraph.storage.refs.merge_base import needed_bases
 STALE_REGISTRATION = timedelta(days=1)
 """A bulk job that registered longer ago is taken for dead; if it is not, it must start again."""
 DELETED_AT_ONCE = 1000
-TRIMMED_MEANWHILE = 10
-"""How often the versions of the manifest are listed again when one of them goes meanwhile."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +132,18 @@ def collect(
     kept = list(readable_commits(heads, read_tags(view), commits))
     registered = [parse_registration(row) for row in view.rows("transaction")]
     spared = {location for row in registered for location in row.locations}
-    needed = _needed(
+    needed = needed_files(
         store,
-        _versions([*heads, *kept]),
-        _versions(needed_bases(heads, commits)),
+        table_versions([*heads, *kept]),
+        table_versions(needed_bases(heads, commits)),
         on_progress,
     )
-    needed_by_manifest = _manifest_files(view)
+    needed_by_manifest = manifest_files(view)
     oldest = view.version - KEPT_VERSIONS
     garbage = [
         file
         for file in candidates
-        if not _is_needed(file, needed, spared, needed_by_manifest, oldest)
+        if not is_needed(file, needed, spared, needed_by_manifest, oldest)
     ]
     if not dry_run:
         _delete(store, garbage, on_progress)
@@ -217,39 +214,6 @@ def _raise_epoch(
     return raised[-1][1], view
 
 
-def _versions(states: Iterable[Head | Commit]) -> set[TableVersion]:
-    return {
-        TableVersion(pointer.location, pointer.lance)
-        for state in states
-        for pointer in state.tables.values()
-    }
-
-
-def _needed(
-    store: GraphStore,
-    readable: set[TableVersion],
-    bases: set[TableVersion],
-    on_progress: Progress | None,
-) -> set[str]:
-    """Names of everything that some version refers to, as prefixes of paths."""
-
-    def files(version: TableVersion) -> set[str]:
-        try:
-            return store.tables.files(version)
-        except Corruption:
-            if version in readable:
-                raise
-            return set()  # a base that was given up before bases were kept
-
-    needed: set[str] = set()
-    in_order = sorted(readable | bases, key=lambda v: (v.location, v.lance))
-    for done, found in enumerate(store.workers.map(files, in_order), 1):
-        needed |= found
-        if on_progress:
-            on_progress(done, len(in_order))
-    return needed
-
-
 def _delete(store: GraphStore, garbage: Sequence[StoredFile], on_progress: Progress | None) -> None:
     for start in range(0, len(garbage), DELETED_AT_ONCE):
         if on_progress:
@@ -267,55 +231,8 @@ def _table_names(view: ManifestView, heads: Iterable[Head]) -> dict[str, str]:
 def _by_table(garbage: Iterable[StoredFile], names: Mapping[str, str]) -> dict[str, Freed]:
     freed: dict[str, Freed] = {}
     for file in garbage:
-        location = _location(file.path)
+        location = table_location(file.path)
         name = names.get(location, location)
         so_far = freed.get(name, Freed(0, 0))
         freed[name] = Freed(so_far.files + 1, so_far.bytes + file.size)
     return dict(sorted(freed.items()))
-
-
-def _location(path: str) -> str:
-    """The table that a file belongs to."""
-    folder, _, rest = path.partition("/")
-    return folder if folder == MANIFEST else f"{folder}/{rest.partition('/')[0]}"
-
-
-def _manifest_files(view: ManifestView) -> set[str]:
-    """What the versions of the manifest that are still listed refer to."""
-    last: Exception | None = None
-    for _ in range(TRIMMED_MEANWHILE):
-        try:
-            tracked = view.dataset.tracked_files().read_all()
-        except (OSError, pa.ArrowException) as error:
-            # A busy writer trims old versions, also between their listing and their reading.
-            last = error
-            continue
-        return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
-    raise StorageError(f"cannot read the versions of the manifest: {last}") from last
-
-
-def _is_needed(
-    file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str], oldest: int
-) -> bool:
-    folder, _, rest = file.path.partition("/")
-    number = version_of(file.path)
-    if folder == MANIFEST:
-        if number is not None:
-            return number >= oldest
-        collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
-        return not collected or file.path in by_manifest
-    location = _location(file.path)
-    inner = file.path.removeprefix(f"{location}/")
-    if location in spared or number is not None:
-        return True
-    if not inner.startswith(("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")):
-        return True
-    return f"{location}/{stem(inner)}" in needed
-
-
-def stem(inner: str) -> str:
-    """What identifies a file within a table: data files share a stem with their blobs."""
-    parts = inner.split("/")
-    if parts[0] == "data":
-        return f"data/{parts[1].removesuffix('.lance')}"
-    return "/".join(parts[:2])

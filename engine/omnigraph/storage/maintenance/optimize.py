@@ -14,11 +14,12 @@ from typing import Any
 
 from lance import LanceDataset
 
+from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
 from omnigraph.storage.core.model import Commit, Head, TablePointer
-from omnigraph.storage.core.table_version import SCAN_ROWS, TableVersion
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.indexes import (
     covered_by,

@@ -10,33 +10,34 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import Corruption, OmniGraphError
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.storage.constraints.rule_order import FinalImage, check_everything
+from omnigraph.storage.constraints.final_state import FinalImage
+from omnigraph.storage.constraints.hash_partitions import duplicated
+from omnigraph.storage.constraints.rule_order import check_everything
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import TABLE_FOLDERS
-from omnigraph.storage.core.model import (
-    Commit,
-    Head,
-    TablePointer,
-    commit_id,
-    head_id,
-    parse_commit,
-    parse_head,
-    schema_id,
-)
-from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.core.model import Commit, Head, TablePointer
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.retention import readable_commits
 from omnigraph.storage.manifest.definitions import definition_id, definition_key, parse_definition
 from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, require_readable
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.rebuild_head import reconstruct
+from omnigraph.storage.manifest.row_codec import (
+    commit_id,
+    head_id,
+    parse_commit,
+    parse_head,
+    schema_id,
+)
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
-from omnigraph.storage.transaction.stage_rows import duplicated
 
 Progress = Callable[[int, int], None]
 """Told how many table versions were looked at, and how many there are."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from omnigraph.storage.core.model import Row, manifest_row, pack, readable
+from omnigraph.storage.manifest.row_codec import Row, manifest_row, pack, readable
 
 DefinitionKind = Literal["query", "view", "schema", "table"]
 KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)

@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 from lance.fragment import FragmentMetadata
 
-from omnigraph.common.bounded_cache import BoundedCache, rows_key
+from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.core.compaction_policy import tier
-from omnigraph.storage.core.model import MANIFEST_SCHEMA, Row
+from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, Row
+from omnigraph.storage.tables.deletion_vectors import rows_key
 
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 SMALL_ROWS_CACHE_BYTES = 16 << 20

@@ -27,11 +27,10 @@ from lance import LanceDataset, LanceFragment, LanceOperation, Transaction
 from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
-from omnigraph.common.bounded_cache import rows_key
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.core.compaction_policy import FANOUT, choose_fold
 from omnigraph.storage.core.layout import MANIFEST, is_local
-from omnigraph.storage.core.model import MANIFEST_SCHEMA, Head, Row, rows_table
+from omnigraph.storage.core.model import Head
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.manifest.format_version import require_readable, stamped
 from omnigraph.storage.manifest.fragment_cache import (
@@ -45,6 +44,8 @@ from omnigraph.storage.manifest.fragment_cache import (
     named_files_property,
     read_rows,
 )
+from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, Row, rows_table
+from omnigraph.storage.tables.deletion_vectors import rows_key
 
 KEPT_VERSIONS = 16
 """Manifest versions that are never trimmed. More would make every commit's listing longer."""

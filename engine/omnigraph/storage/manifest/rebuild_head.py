@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from omnigraph.storage.core.model import MAIN, Pointers, Row, TablePointer, parse_version
+from omnigraph.storage.core.model import MAIN, Pointers, TablePointer
+from omnigraph.storage.manifest.row_codec import Row, parse_version
 
 
 def reconstruct(

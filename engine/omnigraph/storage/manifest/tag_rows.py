@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from omnigraph.storage.core.model import (
-    MAIN,
-    Row,
-    commit_id,
-    from_micros,
-    manifest_row,
-    pack,
-    readable,
-    to_micros,
-)
+from omnigraph.storage.core.model import MAIN, from_micros, to_micros
 from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.row_codec import Row, commit_id, manifest_row, pack, readable
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,28 +13,23 @@ from dataclasses import replace
 from lance import LanceDataset
 from lance.commit import CommitConflictError
 
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog, compile_schema
-from omnigraph.schema.model.entity_ids import new_ulid
-from omnigraph.storage.core.model import (
-    MAIN,
+from omnigraph.storage.core.model import MAIN, Commit, Head, SchemaRecord, now, schema_record
+from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.manifest.rebuild_head import reconstruct
+from omnigraph.storage.manifest.row_codec import (
     MANIFEST_SCHEMA,
-    Commit,
-    Head,
     Row,
-    SchemaRecord,
     allocator_row,
     commit_row,
     head_id,
     head_row,
-    now,
     parse_schema,
     rows_table,
-    schema_record,
     schema_row,
 )
-from omnigraph.storage.core.object_store import RawStore
-from omnigraph.storage.manifest.rebuild_head import reconstruct
 
 SCHEMA_FILE = "_schema.pg"
 

@@ -12,12 +12,14 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import ConstraintViolation, InvalidInput, StorageError
-from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_mask
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.plain_table import TableDeclaration
 from omnigraph.storage.tables.tables import Tables
 from omnigraph.storage.tables.write_buffer import RowBuffer
-from omnigraph.storage.transaction.stage_rows import PARTITION_ROWS, part_mask
 
 PROBED_KEYS = 100_000
 """Up to this many new keys are looked for in a scan; more are counted with all others."""

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
 from omnigraph.storage.core.model import Pointers, TablePointer
-from omnigraph.storage.core.table_version import TableVersion, guarded
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph.storage.tables.table_slices import TableSlice, split

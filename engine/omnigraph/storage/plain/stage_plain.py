@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
-from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.declared_checks import check_required
 from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
 from omnigraph.storage.tables.tables import Tables

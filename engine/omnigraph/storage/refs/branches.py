@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from omnigraph.common.durations import parse_duration
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
     AlreadyExists,
     BranchProtected,
@@ -14,20 +15,11 @@ from omnigraph.errors import (
     NotFound,
     did_you_mean,
 )
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.commit.publish_plan import UNIFIED, HeadMoved, read_head
-from omnigraph.storage.core.model import (
-    ALLOCATOR_ID,
-    MAIN,
-    PROTECTED,
-    Head,
-    head_id,
-    head_row,
-    now,
-    to_micros,
-)
+from omnigraph.storage.core.model import MAIN, PROTECTED, Head, now, to_micros
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_id, head_row
 from omnigraph.storage.manifest.tag_rows import tag_id
 from omnigraph.storage.refs.moments import (
     DEFERRED_CHECKS,

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 
 from omnigraph.errors import Corruption, InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.commit.publish_plan import read_head
-from omnigraph.storage.core.model import MAIN, Commit, DefinitionHashes, Head, Pointers, head_id
+from omnigraph.storage.core.model import MAIN, Commit, DefinitionHashes, Head, Pointers
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest.row_codec import head_id
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, read_tags, tag_id
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")

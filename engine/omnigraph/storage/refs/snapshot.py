@@ -25,8 +25,10 @@ from omnigraph.errors import (
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.core.lance_filter import in_condition
 from omnigraph.storage.core.model import TablePointer
-from omnigraph.storage.core.table_version import TableVersion, guarded, in_condition
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
 from omnigraph.storage.plain.plain_table import (

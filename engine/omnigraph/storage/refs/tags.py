@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NoSuchTag, did_you_mean
 from omnigraph.storage.commit.publish_plan import read_head
-from omnigraph.storage.core.model import ALLOCATOR_ID, MAIN, head_id, now
+from omnigraph.storage.core.model import MAIN, now
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_id
 from omnigraph.storage.manifest.tag_rows import Tag, read_tags, tag_id, tag_row
 from omnigraph.storage.refs.moments import (
     COMMIT_ID,

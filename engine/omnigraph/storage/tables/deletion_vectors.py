@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import Corruption
 
@@ -102,3 +103,13 @@ def _containers(stored: bytes) -> Iterator[Offsets]:
             values = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
             at += len(bits)
         yield (values.astype(np.uint32) | np.uint32(key << 16)).astype(np.uint32)
+
+
+def rows_key(fragment: FragmentMetadata) -> tuple[str, str]:
+    """What fixes the live rows of a fragment: its data file and its deletion file.
+
+    A number of deleted rows would not do: branches, and versions that were staged and never
+    published, each take other rows out of the same data file.
+    """
+    deleted = fragment.deletion_file
+    return fragment.files[0].path, f"{deleted.read_version}-{deleted.id}" if deleted else ""

@@ -9,7 +9,8 @@ from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.core.table_version import TableVersion, read_error
+from omnigraph.storage.core.read_errors import read_error
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables import key_lookup
 from omnigraph.storage.tables.tables import Tables
 

@@ -17,9 +17,12 @@ import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 from lance.fragment import FragmentMetadata
 
-from omnigraph.common.bounded_cache import BoundedCache, rows_key
+from omnigraph.common.arrow_arrays import SCAN_ROWS, chunks
+from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import StorageError
 from omnigraph.storage.core.compaction_policy import tier
+from omnigraph.storage.core.lance_filter import in_condition
+from omnigraph.storage.core.read_errors import drain, guarded, read_error
 from omnigraph.storage.core.row_addresses import (
     NO_ADDRESSES,
     Addresses,
@@ -28,16 +31,8 @@ from omnigraph.storage.core.row_addresses import (
     with_addresses,
     with_offsets,
 )
-from omnigraph.storage.core.table_version import (
-    PROBE_LIMIT,
-    SCAN_ROWS,
-    TableVersion,
-    chunks,
-    drain,
-    guarded,
-    in_condition,
-    read_error,
-)
+from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
+from omnigraph.storage.tables.deletion_vectors import rows_key
 
 KEPT_ROWS_BYTES = 64 << 20
 KEPT_PROBES_BYTES = 32 << 20

@@ -16,7 +16,8 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
-from omnigraph.storage.core.table_version import TableVersion, guarded, read_error
+from omnigraph.storage.core.read_errors import guarded, read_error
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import Tables
 
 BATCH_ROWS = 1 << 16

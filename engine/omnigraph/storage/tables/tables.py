@@ -18,11 +18,13 @@ from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
 
 from omnigraph.common.arrow_alignment import aligned
+from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.schema.model.arrow_schema import BLOB_METADATA
 from omnigraph.storage.core.compaction_policy import choose_fold
 from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.core.read_errors import drain, read_error
 from omnigraph.storage.core.row_addresses import (
     NO_ADDRESSES,
     OFFSETS,
@@ -30,7 +32,7 @@ from omnigraph.storage.core.row_addresses import (
     distinct,
     split_by_fragment,
 )
-from omnigraph.storage.core.table_version import SCAN_ROWS, TableVersion, drain, read_error
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.deletion_vectors import Offsets, read_offsets, write_offsets
 from omnigraph.storage.tables.key_lookup import Found, Lookup, without
 

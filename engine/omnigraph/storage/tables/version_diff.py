@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 
+from omnigraph.storage.core.read_errors import guarded, read_error
 from omnigraph.storage.core.row_addresses import (
     NO_ADDRESSES,
     OFFSETS,
@@ -24,7 +25,7 @@ from omnigraph.storage.core.row_addresses import (
     address_condition,
     split_by_fragment,
 )
-from omnigraph.storage.core.table_version import TableVersion, guarded, read_error
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import Tables
 
 TAKE_ROWS = 4096

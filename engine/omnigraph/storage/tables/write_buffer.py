@@ -12,8 +12,10 @@ from concurrent.futures import Executor, Future
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
+from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.core.table_version import TableVersion, chunks, guarded
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import Tables
 
 SPILL_BYTES = 64 << 20

@@ -12,7 +12,8 @@ from omnigraph.schema import Catalog, EdgeType
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.storage.transaction.stage_rows import Operation, Remove, Staged, remove_rows
+from omnigraph.storage.transaction.operations import Operation, Remove
+from omnigraph.storage.transaction.stage_rows import Staged, remove_rows
 
 
 def gone_for_good(

@@ -6,12 +6,9 @@ visible to anyone: a staged version becomes real only when it is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,72 +19,16 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.schema.model.entity_ids import key_text
 from omnigraph.storage.constraints import violations
 from omnigraph.storage.constraints.distributed_protocol import Survey, Texts
+from omnigraph.storage.constraints.hash_partitions import duplicated, strictly_increasing
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.read_errors import drain
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
-from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion, drain
+from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.storage.tables.write_buffer import RowBuffer
-
-PARTITION_ROWS = 8 << 20
-"""Ids compared in one go; more are compared in several passes, to bound memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Add rows: strictly, or replacing those that hold the same id."""
-
-    mode: Literal["insert", "upsert"]
-    buffer: RowBuffer
-    one_file: bool = False
-    """Rows come from one load input, in which a key may stand only once."""
-    fresh_ids: bool = False
-    """All ids were just made up: no need to look for duplicates."""
-
-    strict = False
-
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """Take out entities by id; ids that are not there are ignored."""
-
-    ids: pa.StringArray
-    cascade: bool = True
-
-    strict = True
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """Put new contents in the place of all rows."""
-
-    buffer: RowBuffer
-    one_file: bool = False
-    fresh_ids: bool = False
-
-    strict = True
-
-
-Operation = Write | Remove | Replace
-
-
-def writing(
-    mode: Literal["insert", "upsert", "overwrite"],
-    buffer: RowBuffer,
-    one_file: bool,
-    fresh_ids: bool,
-) -> Write | Replace:
-    """The operation that puts the rows of a buffer into a table."""
-    if mode == "overwrite":
-        return Replace(buffer, one_file, fresh_ids)
-    return Write(mode, buffer, one_file, fresh_ids)
-
-
-def with_given_ids(operation: Write | Replace) -> Write | Replace:
-    """The same operation, some of whose ids were not made up and may be there already."""
-    return replace(operation, fresh_ids=False)
+from omnigraph.storage.transaction.operations import Operation, Remove, Replace, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +84,6 @@ def stage(
     return state
 
 
-# --------------------------------------------------------------------------- write
-
-
 def _write(tables: Tables, state: Staged, operation: Write, survey: Survey | None) -> Staged:
     operation.buffer.finish()
     if not operation.buffer.rows:
@@ -175,7 +113,7 @@ def _write(tables: Tables, state: Staged, operation: Write, survey: Survey | Non
 def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: Write | Replace) -> pa.Table:
     """Rows with distinct ids: the last one wins where that is allowed."""
     ids = rows.column("id").combine_chunks()
-    if _growing(ids):
+    if strictly_increasing(ids):
         return rows
     repeated = duplicated(lambda: [rows.select(["id"])], rows.num_rows)
     if not len(repeated):
@@ -281,9 +219,6 @@ def _earlier_occurrences(
     return result
 
 
-# --------------------------------------------------------------------------- remove, replace
-
-
 def remove(tables: Tables, state: Staged, ids: pa.StringArray) -> Staged:
     """Take out entities by id."""
     found = tables.locate(state.version, ids.unique())
@@ -364,65 +299,3 @@ def _all_sources(tables: Tables, state: Staged) -> pa.StringArray:
     if not _counted(state.type) or not state.rows:
         return pa.array([], pa.string())
     return tables.read(state.version, columns=["src"]).column("src").unique()
-
-
-# --------------------------------------------------------------------------- duplicates
-
-
-def duplicated(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.StringArray:
-    """Ids that occur more than once, in memory bounded by `PARTITION_ROWS` ids."""
-    parts = -(-rows // PARTITION_ROWS) or 1
-    found = [
-        _counted_twice([part_of(chunk.column("id"), part, parts) for chunk in chunks()])
-        for part in range(parts)
-    ]
-    return pa.concat_arrays(found)
-
-
-def _counted_twice(columns: Sequence[pa.ChunkedArray]) -> pa.StringArray:
-    ids = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
-    if _growing(ids):
-        return pa.array([], pa.string())
-    counts = ids.value_counts()
-    return counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-
-
-def _growing(ids: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether every id is greater than the one before: then none can repeat."""
-    if len(ids) < 2:
-        return True
-    head, tail = ids.slice(0, len(ids) - 1), ids.slice(1)
-    sample = min(64, len(head))
-    if not pc.all(pc.less(head.slice(0, sample), tail.slice(0, sample))).as_py():
-        return False
-    return bool(pc.all(pc.less(head, tail)).as_py())
-
-
-def part_of(ids: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
-    """The ids that belong to one of several parts; equal ids belong to the same one."""
-    return ids if parts == 1 else ids.filter(part_mask(ids, part, parts))
-
-
-def part_mask(texts: pa.ChunkedArray, part: int, parts: int) -> pa.ChunkedArray:
-    """Which texts belong to one of several parts."""
-    masks = [pa.array(_hash(chunk) % np.uint64(parts) == part) for chunk in texts.chunks]
-    return pa.chunked_array(masks, pa.bool_())
-
-
-def _hash(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
-    """A cheap hash of each text: its length and last sixteen bytes, mixed."""
-    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
-    data = np.frombuffer(ids.buffers()[2] or b"\0", np.uint8)
-    starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
-    mixed = (ends - starts).astype(np.uint64)
-    for back in range(1, 17):
-        at = ends - back
-        byte = np.where(at >= starts, data[np.clip(at, 0, max(len(data) - 1, 0))], 0)
-        mixed = (mixed ^ byte.astype(np.uint64)) * np.uint64(0x100000001B3)
-    return mixed ^ (mixed >> np.uint64(29))
-
-
-def batches_of(ids: pa.StringArray, size: int) -> Iterator[pa.StringArray]:
-    """An array in slices."""
-    for start in range(0, len(ids), size):
-        yield ids.slice(start, size)

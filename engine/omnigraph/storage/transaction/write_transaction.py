@@ -20,6 +20,7 @@ from typing import Literal
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
@@ -34,7 +35,6 @@ from omnigraph.errors import (
 from omnigraph.schema import SchemaPlan
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.commit.publish_plan import (
     HeadMoved,
     PublishPlan,
@@ -45,12 +45,13 @@ from omnigraph.storage.commit.publisher import PAUSE_SECONDS
 from omnigraph.storage.commit.registration import register, resume, unregister
 from omnigraph.storage.constraints.distributed_protocol import Survey
 from omnigraph.storage.constraints.distributed_rules import validated_by
-from omnigraph.storage.constraints.rule_order import FinalImage
+from omnigraph.storage.constraints.final_state import FinalImage
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.core.model import Commit, Head, Pointers
-from omnigraph.storage.core.table_version import TableVersion, guarded
+from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.moments import DEFERRED_CHECKS, commit_token, present
@@ -59,17 +60,15 @@ from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.write_buffer import RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
 from omnigraph.storage.transaction.cascade_delete import cascade, gone_for_good
-from omnigraph.storage.transaction.stage_rows import (
+from omnigraph.storage.transaction.operations import (
     Operation,
     Remove,
     Replace,
-    Staged,
     Write,
-    nothing_staged,
-    stage,
     with_given_ids,
     writing,
 )
+from omnigraph.storage.transaction.stage_rows import Staged, nothing_staged, stage
 from omnigraph.storage.transaction.staged_work import Work
 
 

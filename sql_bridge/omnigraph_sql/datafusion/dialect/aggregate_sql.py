@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp, generator
 
-from omnigraph_sql.datafusion.dialect.string_sql import _named
+from omnigraph_sql.datafusion.dialect.string_sql import named_call
 from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
 
 
@@ -50,15 +50,15 @@ AGGREGATES: dict[type[exp.Expr], Writer] = {
     ),
     exp.ArgMax: _picked(True),
     exp.ArgMin: _picked(False),
-    exp.BitwiseAndAgg: _named("bit_and", "this"),
-    exp.BitwiseOrAgg: _named("bit_or", "this"),
-    exp.BitwiseXorAgg: _named("bit_xor", "this"),
+    exp.BitwiseAndAgg: named_call("bit_and", "this"),
+    exp.BitwiseOrAgg: named_call("bit_or", "this"),
+    exp.BitwiseXorAgg: named_call("bit_xor", "this"),
     exp.CountIf: lambda self, e: f"count(CASE WHEN {self.sql(e, 'this')} THEN 1 END)",
-    exp.First: _named("first_value", "this"),
+    exp.First: named_call("first_value", "this"),
     exp.GroupConcat: _listed,
-    exp.Last: _named("last_value", "this"),
-    exp.LogicalAnd: _named("bool_and", "this"),
-    exp.LogicalOr: _named("bool_or", "this"),
+    exp.Last: named_call("last_value", "this"),
+    exp.LogicalAnd: named_call("bool_and", "this"),
+    exp.LogicalOr: named_call("bool_or", "this"),
     exp.Quantile: lambda self, e: (
         f"percentile_cont({self.sql(e, 'quantile')}) WITHIN GROUP (ORDER BY {self.sql(e, 'this')})"
     ),
@@ -67,6 +67,6 @@ AGGREGATES: dict[type[exp.Expr], Writer] = {
         f"count(CASE WHEN {self.sql(e, 'this')} IS NOT NULL "
         f"AND {self.sql(e, 'expression')} IS NOT NULL THEN 1 END)"
     ),
-    exp.Variance: _named("var_samp", "this"),
-    exp.VariancePop: _named("var_pop", "this"),
+    exp.Variance: named_call("var_samp", "this"),
+    exp.VariancePop: named_call("var_pop", "this"),
 }

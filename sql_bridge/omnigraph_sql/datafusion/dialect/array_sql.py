@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp, generator
 
-from omnigraph_sql.datafusion.dialect.string_sql import _named
+from omnigraph_sql.datafusion.dialect.string_sql import named_call
 from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
 
 
@@ -21,14 +21,14 @@ def _series(self: generator.Generator, expression: exp.Expr) -> str:
 ARRAYS: dict[type[exp.Expr], Writer] = {
     exp.Array: _array,
     exp.ArrayConcat: lambda self, e: self.func("array_concat", e.this, *e.expressions),
-    exp.ArrayContains: _named("array_has", "this", "expression"),
-    exp.ArrayContainsAll: _named("array_has_all", "this", "expression"),
-    exp.ArrayOverlaps: _named("array_has_any", "this", "expression"),
-    exp.ArrayPrepend: _named("array_prepend", "expression", "this"),
+    exp.ArrayContains: named_call("array_has", "this", "expression"),
+    exp.ArrayContainsAll: named_call("array_has_all", "this", "expression"),
+    exp.ArrayOverlaps: named_call("array_has_any", "this", "expression"),
+    exp.ArrayPrepend: named_call("array_prepend", "expression", "this"),
     exp.ArraySize: lambda self, e: f"CAST({self.func('array_length', e.this)} AS BIGINT)",
-    exp.ArrayToString: _named("array_to_string", "this", "expression"),
-    exp.Explode: _named("unnest", "this"),
+    exp.ArrayToString: named_call("array_to_string", "this", "expression"),
+    exp.Explode: named_call("unnest", "this"),
     exp.ExplodingGenerateSeries: _series,
     exp.GenerateSeries: _series,
-    exp.StructExtract: _named("get_field", "this", "expression"),
+    exp.StructExtract: named_call("get_field", "this", "expression"),
 }

@@ -8,7 +8,7 @@ from omnigraph_sql.datafusion.dialect.json_sql import JSON_NAMES
 from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
 
 
-def _named(name: str, *args: str) -> Writer:
+def named_call(name: str, *args: str) -> Writer:
     """The same function under the engine's name, with those of its arguments."""
 
     def write(self: generator.Generator, expression: exp.Expr) -> str:
@@ -144,9 +144,9 @@ TEXTS: dict[type[exp.Expr], Writer] = {
     exp.ConcatWs: _joined,
     exp.FromBase64: lambda self, e: f"decode({self.sql(e, 'this')}, 'base64')",
     exp.Hex: _hex,
-    exp.IsNan: _named("isnan", "this"),
-    exp.LowerHex: _named("to_hex", "this"),
-    exp.Left: _named("left", "this", "expression"),
+    exp.IsNan: named_call("isnan", "this"),
+    exp.LowerHex: named_call("to_hex", "this"),
+    exp.Left: named_call("left", "this", "expression"),
     exp.MD5Digest: lambda self, e: f"decode(md5({self.sql(e, 'this')}), 'hex')",
     exp.RegexpExtract: _extracted,
     exp.RegexpILike: lambda self, e: (
@@ -154,12 +154,12 @@ TEXTS: dict[type[exp.Expr], Writer] = {
     ),
     exp.RegexpLike: _matches,
     exp.RegexpReplace: _replaced,
-    exp.RegexpSplit: _named("string_to_array", "this", "expression"),
+    exp.RegexpSplit: named_call("string_to_array", "this", "expression"),
     exp.SHA2: _sha2,
     exp.SHA2Digest: _sha2_bytes,
-    exp.Sign: _named("signum", "this"),
+    exp.Sign: named_call("signum", "this"),
     exp.SimilarTo: _similar,
-    exp.Split: _named("string_to_array", "this", "expression"),
+    exp.Split: named_call("string_to_array", "this", "expression"),
     exp.StrPosition: _position,
     exp.Stuff: _stuffed,
     exp.ToBase64: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.catalog.graph_functions import UNBOUND, Call, call_function
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 _ENGINE_FUNCTIONS = ("generate_series", "range")
 

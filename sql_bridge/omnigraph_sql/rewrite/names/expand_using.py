@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, names_of
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 
 @dataclass(frozen=True)

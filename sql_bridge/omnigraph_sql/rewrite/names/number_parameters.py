@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.parser import mixed_parameters
+from omnigraph_sql.frontend.parse_errors import mixed_parameters
 from omnigraph_sql.resolve.rewrite_context import Scope
 
 MAX_PARAMETERS = 10_000

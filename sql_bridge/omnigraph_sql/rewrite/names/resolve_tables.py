@@ -7,9 +7,10 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
-from omnigraph_sql.catalog.find_relation import Name, Relation, ViewText, find_relation
+from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
+from omnigraph_sql.frontend.identifiers import Name, quoted
 from omnigraph_sql.frontend.parser import parse_one
-from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, Scope, quoted
+from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, Scope
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
 from omnigraph_sql.rewrite.shapes.normalize_syntax import normalize_syntax
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import results_of
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
-from omnigraph_sql.rewrite.names.name_projections import result_name
+from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 _AGAIN = "number of the row"
 

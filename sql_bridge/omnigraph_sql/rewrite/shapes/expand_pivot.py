@@ -8,7 +8,8 @@ from itertools import product
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 _NAMES = "names of columns"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.rewrite_context import quoted
+from omnigraph_sql.frontend.identifiers import quoted
 
 
 def keep_recursive_columns(cte: exp.CTE) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.resolve.column_sources import columns_of, sources_of
 from omnigraph_sql.resolve.expression_types import type_of
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 
 def unnest_columns(tree: exp.Expr, scope: Scope) -> exp.Expr:

@@ -15,10 +15,11 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import qualified
 from omnigraph_sql.resolve.expression_types import type_of
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
-from omnigraph_sql.rewrite.names.name_projections import result_name
+from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.resolve.rewrite_context import Scope
 from omnigraph_sql.rewrite.subqueries.correlated_subqueries import (
     DOMAIN,
     Asked,

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
-from omnigraph_sql.rewrite.names.name_projections import result_name
+from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.resolve.rewrite_context import Scope
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     lift_above_aggregation,

@@ -20,6 +20,7 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import (
     belongs_to,
     columns_of,
@@ -28,8 +29,8 @@ from omnigraph_sql.resolve.column_sources import (
     rename_sources,
     sources_of,
 )
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
-from omnigraph_sql.rewrite.names.name_projections import result_name
+from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.resolve.rewrite_context import Scope
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     is_below,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 _GROUPS = "groups"
 _BELOW = ("from_", "joins", "laterals", "where", "group", "having")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import sources_of
-from omnigraph_sql.resolve.rewrite_context import Scope, quoted
+from omnigraph_sql.resolve.rewrite_context import Scope
 
 
 def substitute_id_for_key(tree: exp.Expr, scope: Scope) -> exp.Expr:

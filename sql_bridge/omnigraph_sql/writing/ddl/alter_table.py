@@ -11,10 +11,8 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import TableDeclaration
-from omnigraph_sql.catalog.find_relation import Name
-from omnigraph_sql.frontend.identifiers import called
+from omnigraph_sql.frontend.identifiers import Name, called, quoted
 from omnigraph_sql.frontend.sql_types import arrow_type
-from omnigraph_sql.resolve.rewrite_context import quoted
 from omnigraph_sql.writing.ddl.column_definitions import (
     Declared,
     read_column,

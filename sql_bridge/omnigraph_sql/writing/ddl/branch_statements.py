@@ -11,9 +11,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph_sql.catalog.access_guard import Touch
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.catalog.find_relation import found_schema
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.frontend.parser import parse_one
-from omnigraph_sql.session.set_options import found_schema
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.plain.plain_table import TableDeclaration
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.statement.column_defaults import DEFAULTS
 

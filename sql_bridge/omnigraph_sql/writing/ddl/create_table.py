@@ -10,7 +10,7 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import PlainTable, TableDeclaration, storable
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.writing.ddl.column_definitions import Declared, declared, required
 from omnigraph_sql.writing.ddl.graph_types import comment_on_type, drop_type
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema

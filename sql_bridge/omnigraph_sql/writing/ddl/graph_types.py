@@ -15,7 +15,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput, UnsupportedSchemaChang
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.render_pg import to_source
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
 from omnigraph_sql.writing.ddl.pg_properties import TypeText, property_type, quote, type_text
 from omnigraph_sql.writing.statement.column_mapping import picked, typed

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.frontend.parser import parse_one
 
 

@@ -7,8 +7,8 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph.storage.manifest.definitions import define
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.catalog.find_relation import Name
 from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.writing.statement.write_statement import Change
 from omnigraph_sql.writing.statement.write_target import names_in
 

@@ -8,9 +8,8 @@ from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.manifest.definitions import define
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name, quoted
 from omnigraph_sql.frontend.sql_types import sql_name
-from omnigraph_sql.resolve.rewrite_context import quoted
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema
 from omnigraph_sql.writing.ddl.temporary_tables import is_temporary
 from omnigraph_sql.writing.statement.write_statement import Change

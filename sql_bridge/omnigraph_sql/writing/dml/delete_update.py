@@ -11,9 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.find_relation import Name
-from omnigraph_sql.frontend.identifiers import called
-from omnigraph_sql.resolve.rewrite_context import quoted
+from omnigraph_sql.frontend.identifiers import Name, called, quoted
 from omnigraph_sql.writing.statement.column_defaults import default_expressions
 from omnigraph_sql.writing.statement.column_mapping import picked
 from omnigraph_sql.writing.statement.row_sinks import Sink, sink_for

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.resolve.parameter_types import arranged
 from omnigraph_sql.rewrite.names.number_parameters import parameter_name
 from omnigraph_sql.writing.statement.column_mapping import columns_of, picked

@@ -9,7 +9,7 @@ import pyarrow as pa
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema
 from omnigraph_sql.writing.statement.column_mapping import columns_of, picked
 from omnigraph_sql.writing.statement.row_sinks import sink_for

@@ -8,10 +8,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.find_relation import Name
-from omnigraph_sql.frontend.identifiers import called
+from omnigraph_sql.frontend.identifiers import Name, called, quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
-from omnigraph_sql.resolve.rewrite_context import quoted
 from omnigraph_sql.writing.dml.insert_on_conflict import insert_or_update
 from omnigraph_sql.writing.statement.column_defaults import default_expressions, is_default
 from omnigraph_sql.writing.statement.column_mapping import columns_of, picked, renamed

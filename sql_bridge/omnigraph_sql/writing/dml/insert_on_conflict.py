@@ -9,9 +9,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.schema import NodeType
-from omnigraph_sql.catalog.find_relation import Name
-from omnigraph_sql.frontend.identifiers import called, column_of
-from omnigraph_sql.resolve.rewrite_context import quoted
+from omnigraph_sql.frontend.identifiers import Name, called, column_of, quoted
 from omnigraph_sql.writing.dml.delete_update import assignments
 from omnigraph_sql.writing.dml.merge_into import Clause, Merging, cast_to, run_merge
 from omnigraph_sql.writing.statement.column_mapping import picked

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.find_relation import Name
-from omnigraph_sql.frontend.identifiers import called, column_of
+from omnigraph_sql.frontend.identifiers import Name, called, column_of
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.writing.dml.delete_update import assignments
 from omnigraph_sql.writing.statement.column_defaults import default_expressions, is_default

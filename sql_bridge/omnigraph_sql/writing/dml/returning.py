@@ -11,9 +11,9 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph_sql.datafusion.computed_table import ComputedRows
+from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.planning.plan_query import Planned, plan_query
 from omnigraph_sql.resolve.parameter_types import Params, arranged
-from omnigraph_sql.resolve.rewrite_context import quoted
 from omnigraph_sql.writing.statement.write_parameters import (
     all_names,
     numbered,

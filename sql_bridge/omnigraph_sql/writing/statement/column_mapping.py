@@ -9,7 +9,7 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.plain.conform_rows import cast_column
-from omnigraph_sql.catalog.find_relation import Name
+from omnigraph_sql.frontend.identifiers import Name
 from omnigraph_sql.writing.statement.write_statement import Change
 from omnigraph_sql.writing.statement.write_target import Target
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from omnigraph.api.graph import Graph
+from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound
-from omnigraph.schema.model.entity_ids import new_ulid
 from omnigraph.storage.core.model import Commit
 from omnigraph.storage.refs.snapshot import Snapshot
 

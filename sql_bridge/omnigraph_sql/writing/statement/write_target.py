@@ -12,8 +12,8 @@ from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, catalog_tables
-from omnigraph_sql.catalog.find_relation import Name
 from omnigraph_sql.catalog.information_schema import schema_names
+from omnigraph_sql.frontend.identifiers import Name
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection

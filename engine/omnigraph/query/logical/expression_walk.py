@@ -1,0 +1,87 @@
+"""What an expression mentions: its variables, its searches, the key that it fixes."""
+
+from __future__ import annotations
+
+from omnigraph.query.logical.expressions import (
+    Aggregate,
+    Bm25,
+    Compare,
+    Condition,
+    Contains,
+    Expr,
+    Literal,
+    Membership,
+    Nearest,
+    NodeRef,
+    Param,
+    PropertyRef,
+    Rrf,
+    StartsWith,
+    TextMatch,
+)
+from omnigraph.schema.model.catalog import NodeType
+
+
+def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
+    """The variables an expression mentions."""
+    match expr:
+        case PropertyRef() | NodeRef():
+            return frozenset({expr.variable})
+        case Compare():
+            return variables_of(expr.left) | variables_of(expr.right)
+        case Contains():
+            return variables_of(expr.text) | variables_of(expr.part)
+        case StartsWith():
+            return variables_of(expr.text) | variables_of(expr.prefix)
+        case Membership():
+            return variables_of(expr.list) | variables_of(expr.item)
+        case TextMatch():
+            return variables_of(expr.field) | variables_of(expr.query)
+        case Nearest() | Bm25():
+            return variables_of(expr.field)
+        case Rrf():
+            return variables_of(expr.first)
+        case _:
+            return frozenset()
+
+
+def searches(expr: Condition | Expr) -> bool:
+    """Whether a search or ranking call is part of an expression."""
+    match expr:
+        case TextMatch() | Nearest() | Bm25() | Rrf():
+            return True
+        case Compare():
+            return searches(expr.left) or searches(expr.right)
+        case Membership():
+            return searches(expr.item)
+        case Aggregate():
+            return searches(expr.argument)
+        case _:
+            return False
+
+
+def key_values(condition: Condition, type_: NodeType) -> Expr | None:
+    """The constant that a one-member key must equal, or the list it must be in."""
+    if type_.key is None or len(type_.key.members) != 1:
+        return None
+    (member,) = type_.key.members
+    match condition:
+        case Compare(operator="=", left=PropertyRef(property=name), right=Literal() | Param()):
+            return condition.right if name == member else None
+        case Compare(operator="=", left=Literal() | Param(), right=PropertyRef(property=name)):
+            return condition.left if name == member else None
+        case Membership(list=Literal() | Param(), item=PropertyRef(property=name)):
+            return condition.list if name == member else None
+        case _:
+            return None
+
+
+def equated(condition: Condition) -> str | None:
+    """The property that a condition says equals a constant."""
+    match condition:
+        case Compare(operator="=", left=PropertyRef(property=name), right=Literal() | Param()):
+            return name
+        case Compare(operator="=", left=Literal() | Param(), right=PropertyRef(property=name)):
+            return name
+        case _:
+            return None

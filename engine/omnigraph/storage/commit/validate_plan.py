@@ -1,0 +1,170 @@
+"""A plan validated on the head that it finds: the head after it, or why it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omnigraph.errors import (
+    ExpectedVersionMismatch,
+    NotFound,
+    PreconditionFailed,
+)
+from omnigraph.storage.commit.publish_plan import (
+    APPLIED,
+    UNIFIED,
+    HeadMoved,
+    PublishPlan,
+    require_new,
+    require_unprotected,
+)
+from omnigraph.storage.core.model import Commit, Head
+from omnigraph.storage.manifest.definitions import definition_id, definition_row
+from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.row_codec import (
+    Row,
+    commit_row,
+    head_id,
+    schema_id,
+    schema_row,
+    table_id,
+    table_row,
+    tombstone_row,
+    version_row,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A plan that holds on a head: the head after it, its commit, and the rows to add."""
+
+    head: Head
+    commit: Commit
+    rows: tuple[Row, ...]
+
+
+def judge(
+    plan: PublishPlan,
+    head: Head | None,
+    view: ManifestView,
+    next_identity: int,
+    deleted: Head | None = None,
+) -> Judged:
+    """The outcome of a plan on the current head of its branch, or the reason it cannot be.
+
+    `next_identity` is the next free one, `deleted` the current head of the branch it deletes.
+    """
+    base = plan.base
+    if head is None or head.incarnation != base.incarnation:
+        raise NotFound(
+            f"branch {base.branch!r} was deleted while this write was prepared",
+            hint="Create the branch again or write to another one.",
+        )
+    if plan.direct:
+        require_unprotected(head)
+    if plan.if_commit is not None and head.commit != plan.if_commit:
+        raise PreconditionFailed(base.branch, plan.if_commit, head.commit)
+    for key, expected in plan.expected_table_versions.items():
+        actual = head.tables[key].version if key in head.tables else None
+        if actual != expected:
+            raise ExpectedVersionMismatch(key, expected, actual)
+    require_new(head, plan.once)
+    if plan.identities and next_identity > plan.identities.start:
+        # Somebody else, on whatever branch, has given out the same ones.
+        raise HeadMoved(head, "identities")
+    if plan.only_on_base and head.commit != base.commit:
+        raise HeadMoved(head, "head")
+    if plan.deletes is not None and deleted != plan.deletes:
+        raise HeadMoved(head, head_id(plan.deletes.branch))
+    if head.commit != base.commit or head.epoch != base.epoch:
+        _require_unmoved(plan, head, view)
+    return _moved(plan, head, view)
+
+
+def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
+    spared = plan.registration is not None and plan.registration in view.named
+    if head.epoch != plan.base.epoch and not spared:
+        raise HeadMoved(head, "collection", expired=True)
+    if plan.relies_on_schema and head.schema != plan.base.schema:
+        raise HeadMoved(head, "schema")
+    for key in sorted(plan.relies_on | plan.tables.keys()):
+        if head.tables.get(key) != plan.base.tables.get(key):
+            raise HeadMoved(head, key)
+    for key in sorted(plan.definitions):
+        if head.definitions.get(key) != plan.base.definitions.get(key):
+            raise HeadMoved(head, key)
+
+
+def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
+    tables, retired = dict(head.tables), dict(head.retired)
+    rows: list[Row] = []
+    for key, target in sorted(plan.tables.items()):
+        if target is None:
+            dropped = tables.pop(key)
+            retired[key] = dropped.version
+            rows.append(tombstone_row(head.branch, key, dropped.version, plan.commit))
+            continue
+        last = tables[key].version if key in tables else retired.pop(key, 0)
+        tables[key] = replace(target, version=last + 1)
+        rows.append(version_row(head.branch, key, tables[key], plan.commit))
+        if table_id(key) not in view.named:
+            rows.append(table_row(key, target.location, target.identity))
+    if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
+        rows.append(schema_row(plan.schema))
+    schema = plan.schema.hash if plan.schema else head.schema
+    definitions = dict(head.definitions)
+    for key, definition in sorted(plan.definitions.items()):
+        definitions.pop(key, None)
+        if definition is None:
+            continue
+        definitions[key] = definition.hash
+        if definition_id(key, definition.hash) not in view.named:
+            rows.append(definition_row(definition))
+    commit = Commit(
+        id=plan.commit,
+        branch=head.branch,
+        version=head.version + 1,
+        parents=(head.commit, plan.merged) if plan.merged else (head.commit,),
+        time=plan.time,
+        actor=plan.actor,
+        message=plan.message,
+        schema=schema,
+        changed=tuple(sorted(plan.tables)),
+        tables=tables,
+        definitions=definitions,
+    )
+    after = replace(
+        head,
+        commit=plan.commit,
+        version=commit.version,
+        schema=schema,
+        tables=tables,
+        retired=retired,
+        definitions=definitions,
+        properties=_with_unified(
+            _with_applied(_with_purged(head.properties, plan.purge, commit.version), plan.once),
+            plan.unified,
+        ),
+    )
+    return Judged(after, commit, (commit_row(commit), *rows))
+
+
+def _with_purged(
+    properties: Mapping[str, Any], identities: Sequence[int], version: int
+) -> Mapping[str, Any]:
+    if not identities:
+        return properties
+    purged = dict(properties.get("purged", {})) | {str(i): version for i in identities}
+    return dict(properties) | {"purged": purged}
+
+
+def _with_applied(properties: Mapping[str, Any], once: tuple[str, int] | None) -> Mapping[str, Any]:
+    if once is None:
+        return properties
+    return dict(properties) | {APPLIED: dict(properties.get(APPLIED, {})) | dict([once])}
+
+
+def _with_unified(properties: Mapping[str, Any], unified: Mapping[int, int]) -> Mapping[str, Any]:
+    known = dict(properties.get(UNIFIED, {})) | {str(i): kept for i, kept in unified.items()}
+    return dict(properties) | {UNIFIED: known} if known else properties

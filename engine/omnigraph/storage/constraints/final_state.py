@@ -1,0 +1,67 @@
+"""The graph as it would be after a write: what the rules are checked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from omnigraph.errors import ConstraintViolation
+from omnigraph.schema import Catalog
+from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.constraints.table_view import TableView
+
+Violations = Iterator[ConstraintViolation]
+
+
+class Rows(Protocol):
+    """Rows that can be read again and again."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]: ...
+
+
+class Written(Protocol):
+    """Rows that a write adds or replaces."""
+
+    @property
+    def buffer(self) -> Rows: ...
+
+    @property
+    def one_file(self) -> bool: ...
+
+
+class Changed(Protocol):
+    """What a write does to one table, as far as checks need to know."""
+
+    @property
+    def type(self) -> GraphType: ...
+
+    @property
+    def written(self) -> Sequence[Written]: ...
+
+    @property
+    def removed(self) -> pa.StringArray:
+        """Ids that went; some may have been put back."""
+
+    @property
+    def touched(self) -> pa.StringArray:
+        """Sources (of edges with a cardinality) that lost an edge."""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether all rows went."""
+
+
+@dataclass(frozen=True)
+class FinalImage:
+    """The graph as it would be after the write."""
+
+    catalog: Catalog
+    changed: Mapping[str, Changed]
+    table: Callable[[str], TableView]
+    """A table as it would be; notes which of those that the write does not touch it relied on."""

@@ -1,0 +1,101 @@
+"""Which files of a store some kept version refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from omnigraph.errors import Corruption, StorageError
+from omnigraph.storage.core.layout import MANIFEST
+from omnigraph.storage.core.model import Commit, Head
+from omnigraph.storage.core.object_store import StoredFile
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest.manifest import ManifestView, version_of
+
+TRIMMED_MEANWHILE = 10
+"""How often the versions of the manifest are listed again when one of them goes meanwhile."""
+
+
+Progress = Callable[[int, int], None]
+
+
+def table_versions(states: Iterable[Head | Commit]) -> set[TableVersion]:
+    return {
+        TableVersion(pointer.location, pointer.lance)
+        for state in states
+        for pointer in state.tables.values()
+    }
+
+
+def needed_files(
+    store: GraphStore,
+    readable: set[TableVersion],
+    bases: set[TableVersion],
+    on_progress: Progress | None,
+) -> set[str]:
+    """Names of everything that some version refers to, as prefixes of paths."""
+
+    def files(version: TableVersion) -> set[str]:
+        try:
+            return store.tables.files(version)
+        except Corruption:
+            if version in readable:
+                raise
+            return set()  # a base that was given up before bases were kept
+
+    needed: set[str] = set()
+    in_order = sorted(readable | bases, key=lambda v: (v.location, v.lance))
+    for done, found in enumerate(store.workers.map(files, in_order), 1):
+        needed |= found
+        if on_progress:
+            on_progress(done, len(in_order))
+    return needed
+
+
+def table_location(path: str) -> str:
+    """The table that a file belongs to."""
+    folder, _, rest = path.partition("/")
+    return folder if folder == MANIFEST else f"{folder}/{rest.partition('/')[0]}"
+
+
+def manifest_files(view: ManifestView) -> set[str]:
+    """What the versions of the manifest that are still listed refer to."""
+    last: Exception | None = None
+    for _ in range(TRIMMED_MEANWHILE):
+        try:
+            tracked = view.dataset.tracked_files().read_all()
+        except (OSError, pa.ArrowException) as error:
+            # A busy writer trims old versions, also between their listing and their reading.
+            last = error
+            continue
+        return {f"{MANIFEST}/{path}" for path in tracked.column("path").to_pylist()}
+    raise StorageError(f"cannot read the versions of the manifest: {last}") from last
+
+
+def is_needed(
+    file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str], oldest: int
+) -> bool:
+    folder, _, rest = file.path.partition("/")
+    number = version_of(file.path)
+    if folder == MANIFEST:
+        if number is not None:
+            return number >= oldest
+        collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
+        return not collected or file.path in by_manifest
+    location = table_location(file.path)
+    inner = file.path.removeprefix(f"{location}/")
+    if location in spared or number is not None:
+        return True
+    if not inner.startswith(("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")):
+        return True
+    return f"{location}/{stem(inner)}" in needed
+
+
+def stem(inner: str) -> str:
+    """What identifies a file within a table: data files share a stem with their blobs."""
+    parts = inner.split("/")
+    if parts[0] == "data":
+        return f"data/{parts[1].removesuffix('.lance')}"
+    return "/".join(parts[:2])

@@ -1,0 +1,310 @@
+"""Rows of `__manifest`, and the heads, commits, versions and schemas that they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.errors import Corruption
+from omnigraph.storage.core.model import (
+    MAIN,
+    Commit,
+    DefinitionHashes,
+    Head,
+    Pointers,
+    Registration,
+    SchemaRecord,
+    TablePointer,
+    from_micros,
+    now,
+    to_micros,
+)
+
+MANIFEST_SCHEMA = pa.schema(
+    [
+        pa.field(
+            "object_id",
+            pa.string(),
+            nullable=False,
+            metadata={b"lance-schema:unenforced-primary-key": b"true"},
+        ),
+        pa.field("object_type", pa.string(), nullable=False),
+        pa.field("location", pa.string()),
+        pa.field("metadata", pa.string()),
+        pa.field("base_objects", pa.list_(pa.string())),
+        pa.field("table_key", pa.string()),
+        pa.field("table_version", pa.uint64()),
+        pa.field("table_branch", pa.string()),
+        pa.field("row_count", pa.uint64()),
+    ]
+)
+
+
+Row = dict[str, Any]
+
+
+T = TypeVar("T")
+
+
+def head_id(branch: str) -> str:
+    return f"head:{branch}"
+
+
+def commit_id(commit: str) -> str:
+    return f"commit:{commit}"
+
+
+def schema_id(schema_hash: str) -> str:
+    return f"schema:{schema_hash}"
+
+
+def table_id(table_key: str) -> str:
+    return f"table:{table_key}"
+
+
+ALLOCATOR_ID = "allocator:identity"
+
+
+def manifest_row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
+    """A row of the manifest with some of its columns set."""
+    row: Row = dict.fromkeys(MANIFEST_SCHEMA.names)
+    return row | {"object_id": object_id, "object_type": object_type} | columns
+
+
+def pack(value: Mapping[str, Any]) -> str:
+    """JSON in one spelling per value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def _pack_pointers(tables: Pointers) -> dict[str, list[Any]]:
+    return {key: pointer.to_json() for key, pointer in sorted(tables.items())}
+
+
+def _unpack_pointers(packed: Mapping[str, list[Any]]) -> dict[str, TablePointer]:
+    return {key: TablePointer(*fields) for key, fields in packed.items()}
+
+
+def _pack_definitions(definitions: DefinitionHashes) -> dict[str, dict[str, str]]:
+    """Nothing at all when there are none: rows from before definitions look like that."""
+    return {"definitions": dict(definitions)} if definitions else {}
+
+
+def _unpack_definitions(data: Mapping[str, Any]) -> DefinitionHashes:
+    """Also those of rows from when stored queries were the only definitions."""
+    known = {f"query:{name}": text for name, text in data.get("queries", {}).items()}
+    known.update(data.get("definitions", {}))
+    return known
+
+
+def _stored_branch(branch: str) -> str | None:
+    return None if branch == MAIN else branch
+
+
+def readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
+    """A parser whose failures say which row of the manifest cannot be trusted."""
+
+    @wraps(parse)
+    def checked(row: Row) -> T:
+        try:
+            return parse(row)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Corruption(
+                f"the row {row['object_id']} of the manifest cannot be read: {error!r}",
+                hint="Run `omnigraph verify` to see what else is affected.",
+                details={"object_id": row["object_id"]},
+            ) from error
+
+    return checked
+
+
+def head_row(head: Head) -> Row:
+    """The `graph_head` row of a branch."""
+    return manifest_row(
+        head_id(head.branch),
+        "graph_head",
+        table_branch=_stored_branch(head.branch),
+        base_objects=[commit_id(head.commit)],
+        metadata=pack(
+            {
+                "commit": head.commit,
+                "version": head.version,
+                "schema": head.schema,
+                "epoch": head.epoch,
+                "incarnation": head.incarnation,
+                "fork": head.fork,
+                "tables": _pack_pointers(head.tables),
+                "retired": dict(head.retired),
+                "properties": dict(head.properties),
+            }
+            | _pack_definitions(head.definitions)
+        ),
+    )
+
+
+@readable
+def parse_head(row: Row) -> Head:
+    """The head in a `graph_head` row."""
+    data = json.loads(row["metadata"])
+    return Head(
+        branch=row["table_branch"] or MAIN,
+        commit=data["commit"],
+        version=data["version"],
+        schema=data["schema"],
+        epoch=data["epoch"],
+        incarnation=data["incarnation"],
+        fork=data["fork"],
+        tables=_unpack_pointers(data["tables"]),
+        retired=data["retired"],
+        properties=data["properties"],
+        definitions=_unpack_definitions(data),
+    )
+
+
+def commit_row(commit: Commit) -> Row:
+    """The `graph_commit` row of a commit."""
+    return manifest_row(
+        commit_id(commit.id),
+        "graph_commit",
+        table_branch=_stored_branch(commit.branch),
+        base_objects=[commit_id(parent) for parent in commit.parents],
+        metadata=pack(
+            {
+                "version": commit.version,
+                "parents": list(commit.parents),
+                "time": to_micros(commit.time),
+                "actor": commit.actor,
+                "message": commit.message,
+                "schema": commit.schema,
+                "changed": list(commit.changed),
+                "tables": _pack_pointers(commit.tables),
+            }
+            | _pack_definitions(commit.definitions)
+        ),
+    )
+
+
+@readable
+def parse_commit(row: Row) -> Commit:
+    """The commit in a `graph_commit` row."""
+    data = json.loads(row["metadata"])
+    return Commit(
+        id=row["object_id"].removeprefix("commit:"),
+        branch=row["table_branch"] or MAIN,
+        version=data["version"],
+        parents=tuple(data["parents"]),
+        time=from_micros(data["time"]),
+        actor=data["actor"],
+        message=data["message"],
+        schema=data["schema"],
+        changed=tuple(data["changed"]),
+        tables=_unpack_pointers(data["tables"]),
+        definitions=_unpack_definitions(data),
+    )
+
+
+def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str) -> Row:
+    """The row that says which version of a table a commit made."""
+    return manifest_row(
+        f"version:{table_key}@{branch}@v={pointer.version}",
+        "table_version",
+        location=pointer.location,
+        table_key=table_key,
+        table_version=pointer.version,
+        table_branch=_stored_branch(branch),
+        row_count=pointer.rows,
+        base_objects=[commit_id(commit)],
+        metadata=pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
+    )
+
+
+@readable
+def parse_version(row: Row) -> TablePointer:
+    """The pointer in a `table_version` row; before format 3 the version was the Lance version."""
+    data = json.loads(row["metadata"] or "{}")
+    version = row["table_version"]
+    return TablePointer(
+        row["location"],
+        version,
+        data.get("lance", version),
+        row["row_count"] or 0,
+        data.get("identity", 0),
+    )
+
+
+def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row:
+    """The row that says that a table is gone from a branch from this version on."""
+    return manifest_row(
+        f"tombstone:{table_key}@{branch}@v={version}",
+        "table_tombstone",
+        table_key=table_key,
+        table_version=version,
+        table_branch=_stored_branch(branch),
+        base_objects=[commit_id(commit)],
+    )
+
+
+def table_row(table_key: str, location: str, identity: int) -> Row:
+    """The row that registers a table's place and lifetime."""
+    return manifest_row(
+        table_id(table_key),
+        "table",
+        table_key=table_key,
+        location=location,
+        metadata=pack({"kind": table_key.partition(":")[0], "identity": identity}),
+    )
+
+
+def schema_row(record: SchemaRecord) -> Row:
+    """The row of an accepted schema."""
+    return manifest_row(
+        schema_id(record.hash),
+        "schema",
+        metadata=pack({"source": record.source, "compiled": dict(record.compiled)}),
+    )
+
+
+@readable
+def parse_schema(row: Row) -> SchemaRecord:
+    """The schema in a `schema` row."""
+    data = json.loads(row["metadata"])
+    return SchemaRecord(row["object_id"].removeprefix("schema:"), data["source"], data["compiled"])
+
+
+def allocator_row(next_identity: int) -> Row:
+    """The row of the graph's identity allocator."""
+    return manifest_row(ALLOCATOR_ID, "allocator", metadata=pack({"next": next_identity}))
+
+
+@readable
+def parse_allocator(row: Row) -> int:
+    """The next free identity."""
+    return int(json.loads(row["metadata"])["next"])
+
+
+def registration_id(transaction: str) -> str:
+    return f"transaction:{transaction}"
+
+
+def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> Row:
+    """The row by which a long transaction asks collections to spare the tables it stages into."""
+    return manifest_row(
+        registration_id(transaction),
+        "transaction",
+        metadata=pack({"locations": sorted(locations), "actor": actor, "time": to_micros(now())}),
+    )
+
+
+@readable
+def parse_registration(row: Row) -> Registration:
+    """The registration in a `transaction` row."""
+    data = json.loads(row["metadata"])
+    return Registration(tuple(data["locations"]), data["actor"], from_micros(data["time"]))
+
+
+def rows_table(rows: Iterable[Row]) -> pa.Table:
+    """Manifest rows as an Arrow table."""
+    return pa.Table.from_pylist(list(rows), schema=MANIFEST_SCHEMA)

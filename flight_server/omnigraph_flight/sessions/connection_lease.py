@@ -1,0 +1,64 @@
+"""A connection of the SQL facade, leased to one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import omnigraph_sql
+from omnigraph.errors import OmniGraphError
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_flight.access.session_settings import DEFAULT_SCHEMA, Settings
+
+
+class Place:
+    """A connection of the SQL facade and the lock that lets one thread at a time use it."""
+
+    def __init__(
+        self, connection: omnigraph_sql.Connection, settings: Settings, *, shared: bool = False
+    ) -> None:
+        self.connection = connection
+        self.settings = settings
+        self.shared = shared
+        """Whether it belongs to no session and serves one read after the other."""
+        self.lock = threading.RLock()
+
+    @contextmanager
+    def pinned(self, snapshot: Snapshot | None = None) -> Iterator[Snapshot | None]:
+        """A block in which the catalog is read at one moment, the newest unless told.
+
+        None inside a transaction, which reads its own branch.
+        """
+        connection = self.connection
+        if connection.in_transaction:
+            yield None
+            return
+        found = snapshot or connection.graph.snapshot(connection.catalog)
+        with connection.pinned(connection.catalog, found):
+            yield found
+
+    def move(self, settings: Settings) -> None:
+        """Go where the settings of a call say, unless a transaction stays where it is."""
+        if settings != self.settings and not self.connection.in_transaction:
+            self.follow(settings)
+
+    def follow(self, settings: Settings) -> None:
+        """Go where the settings say, also inside a transaction."""
+        connection = self.connection
+        dialect = connection.dialect
+        connection.dialect = settings.dialect
+        try:
+            if connection.catalog != settings.catalog:
+                connection.check_out(settings.catalog)
+        except BaseException:
+            connection.dialect = dialect
+            raise
+        connection.schema = settings.schema or DEFAULT_SCHEMA
+        self.settings = settings
+
+    def go_back(self) -> None:
+        """Go where it was before a text that failed, unless its transaction writes elsewhere."""
+        if not self.connection.has_written:
+            with suppress(OmniGraphError):  # its branch may be gone; then it stays where it is
+                self.follow(self.settings)

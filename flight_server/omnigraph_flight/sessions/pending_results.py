@@ -1,0 +1,49 @@
+"""Statements that were checked for a ticket which is about to come back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_flight.sessions.connection_lease import Place
+from omnigraph_flight.sessions.server_statement import Statement
+
+WAITING_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A statement that is checked, where it runs, and the moment it reads."""
+
+    place: Place
+    statement: Statement
+    snapshot: Snapshot | None
+    """None inside a transaction, which reads its own branch."""
+
+
+class Waiting:
+    """Statements that were prepared for a ticket which is about to come back. Has its own lock."""
+
+    def __init__(self, seconds: float = WAITING_SECONDS, most: int = 1000) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, tuple[float, Ready]] = OrderedDict()
+
+    def put(self, call: str, ready: Ready) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._held[call] = (now + self._seconds, ready)
+            while self._held:
+                oldest = next(iter(self._held))
+                if self._held[oldest][0] > now and len(self._held) <= self._most:
+                    break
+                del self._held[oldest]
+
+    def take(self, call: str) -> Ready | None:
+        with self._lock:
+            found = self._held.pop(call, None)
+        return None if found is None else found[1]

@@ -1,0 +1,49 @@
+"""What the columns of a result are called."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+AGAIN = "\x1f"
+"""Stands between a name and its number where a name comes again; never shown."""
+
+
+def shown(name: str) -> str:
+    """A column's name without what makes it unique."""
+    return name.partition(AGAIN)[0]
+
+
+def result_name(expression: exp.Expr) -> str:
+    """What the result of an expression is called."""
+    match expression:
+        case exp.Column() | exp.Dot():
+            return expression.name
+        case exp.Cast() | exp.Paren() | exp.AtTimeZone():
+            return result_name(expression.this)
+        case exp.Window() | exp.Filter() | exp.IgnoreNulls() | exp.WithinGroup() | exp.Bracket():
+            return result_name(expression.this)
+        case exp.Case() | exp.If():
+            return "case"
+        case exp.Exists():
+            return "exists"
+        case exp.Array():
+            return "array"
+        case exp.Subquery():
+            first = expression.this.selects[:1] if isinstance(expression.this, exp.Query) else []
+            if first and isinstance(first[0], exp.Alias):
+                return shown(first[0].alias)
+            return result_name(first[0]) if first else "?column?"
+        case exp.Anonymous():
+            return str(expression.this).lower()
+        case exp.Binary() | exp.Unary():
+            return "?column?"
+        case exp.Func():
+            return expression.sql_name().lower()
+    return "?column?"
+
+
+def projection_names(tree: exp.Expr) -> tuple[str, ...] | None:
+    if not isinstance(tree, exp.Query) or any(s.is_star for s in tree.selects):
+        return None
+    names = tuple(shown(select.alias_or_name) for select in tree.selects)
+    return names or None
