@@ -23,7 +23,7 @@ from datafusion import SessionConfig, SessionContext
 import omnigraph
 import omnigraph_sql
 from benchmarks.table import show
-from omnigraph_sql.datafusion.dialect import to_engine
+from omnigraph_sql.datafusion.dialect import to_datafusion_sql
 from omnigraph_sql.frontend.parser import parse_one
 from omnigraph_sql.session.statement import Statement
 from support.tpch import QUERIES, tables
@@ -147,7 +147,7 @@ def _datafusion(data: dict[str, pa.Table], folder: Path) -> Run:
         pa.parquet.write_table(rows, path, row_group_size=1 << 17)
         context.register_parquet(name, str(path))
     # Column lists of derived tables and extract() are spelled alike by all three.
-    texts = {sql: to_engine(parse_one(sql, "postgres").tree) for sql in QUERIES.values()}
+    texts = {sql: to_datafusion_sql(parse_one(sql, "postgres").tree) for sql in QUERIES.values()}
 
     def run(sql: str) -> int:
         stream: Any = context.sql(texts.get(sql, sql)).execute_stream()

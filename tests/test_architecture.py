@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,32 @@ ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "engine" / "omnigraph"
 SQL = ROOT / "sql_bridge" / "omnigraph_sql"
 FLIGHT = ROOT / "flight_server" / "omnigraph_flight"
+PACKAGES = {
+    "omnigraph": ENGINE,
+    "omnigraph_sql": SQL,
+    "omnigraph_flight": FLIGHT,
+    "omnigraph_spark": ROOT / "spark_pipeline" / "omnigraph_spark",
+    "dbt": ROOT / "dbt-omnigraph" / "dbt",
+}
+
+LAYERS = {
+    "omnigraph": """
+        errors common
+        schema.model schema.syntax schema.compiler schema.evolution schema
+        query.syntax query.logical query.check query
+        embedding
+        storage.core storage.tables storage.constraints storage.manifest storage.commit storage
+        storage.plain storage.refs storage.maintenance storage.transaction
+        loading
+        branching.compare branching.changelog branching.merge branching
+        exec.search exec.columns exec.graph exec.evaluate exec.plan exec.run exec.mutate exec
+        api bulk .
+        cli.command cli.exit_codes cli.output cli cli.data cli.versioning
+    """,
+    "omnigraph_flight": "protocol access config sessions handlers .",
+}
+"""The folders of each package, bottom first; `.` is what lies beside them. A folder imports only
+itself and what stands before it."""
 
 FORBIDDEN = {
     "schema": {"lance", "datafusion", "obstore", "omnigraph.storage", "omnigraph.loading"},
@@ -60,8 +87,61 @@ def sources(folder: Path) -> list[Path]:
     return found
 
 
+def module_name(path: Path) -> str:
+    for package, folder in PACKAGES.items():
+        if path.is_relative_to(folder):
+            parts = path.relative_to(folder).with_suffix("").parts
+            return ".".join([package, *(part for part in parts if part != "__init__")])
+    raise ValueError(path)
+
+
 def within(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
+
+
+def layer_of(module: str, order: list[str]) -> int:
+    """The place of a module's folder in the order: that of the longest name it lies under."""
+    return max(
+        (index for index, layer in enumerate(order) if within(module, layer)),
+        key=lambda index: len(order[index]),
+    )
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_folders_import_only_what_lies_below_them(package: str) -> None:
+    order = [package if name == "." else f"{package}.{name}" for name in LAYERS[package].split()]
+    paths = {module_name(path): path for path in sources(PACKAGES[package])}
+    upwards = [
+        f"{module} imports {name}"
+        for module, path in paths.items()
+        for name in imports(path)
+        if within(name, package) and layer_of(name, order) > layer_of(module, order)
+    ]
+    assert upwards == []
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    homes = defaultdict(set)
+    for folder in PACKAGES.values():
+        for path in sources(folder):
+            for name in types_defined_in(path):
+                homes[name].add(module_name(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+def types_defined_in(path: Path) -> Iterator[str]:
+    """The public classes and type aliases of a module."""
+    for node in ast.parse(path.read_text()).body:
+        match node:
+            case ast.ClassDef(name=name):
+                names = [name]
+            case ast.Assign(targets=targets):
+                names = [each.id for each in targets if isinstance(each, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case _:
+                continue
+        yield from (n for n in names if n[0].isupper() and not n.isupper())
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)

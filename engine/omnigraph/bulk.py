@@ -1,12 +1,15 @@
-"""Bulk jobs: data files written by many processes, published in one commit."""
+"""Bulk jobs: data files written by many processes, published in one commit.
+
+`Survey` and `Texts` are the former names of `ConstraintChecker` and `KeyColumn`.
+"""
 
 from omnigraph.api.bulk_jobs import (
     BulkJob,
     BulkMode,
+    ConstraintChecker,
+    KeyColumn,
     StagedFiles,
-    Survey,
     Target,
-    Texts,
     refuse_merge,
     write_rows,
 )
@@ -14,6 +17,8 @@ from omnigraph.api.bulk_jobs import (
 __all__ = [
     "BulkJob",
     "BulkMode",
+    "ConstraintChecker",
+    "KeyColumn",
     "StagedFiles",
     "Survey",
     "Target",
@@ -21,3 +26,6 @@ __all__ = [
     "refuse_merge",
     "write_rows",
 ]
+
+Survey = ConstraintChecker
+Texts = KeyColumn

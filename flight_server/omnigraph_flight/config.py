@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph_flight.access.admission import Limits
+from omnigraph_flight.access.admission import ServerLimits
 from omnigraph_flight.access.authentication import User
 from omnigraph_flight.access.policies import ROLES
 
@@ -50,7 +50,7 @@ class Config:
     """How often files that no commit needs are deleted; 0 is never."""
     log: str = "text"
     """`text` or `json`."""
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
     def checked(self) -> Config:
         """The same, unless it asks for what must not be."""
@@ -113,7 +113,7 @@ def _config(given: dict[str, Any], folder: Path) -> Config:
     values = dict(given)
     values["graphs"] = {str(k): str(v) for k, v in values.pop("graphs", {}).items()}
     values["users"] = tuple(_user(each) for each in values.pop("users", ()))
-    values["limits"] = _known(Limits, values.pop("limits", {}), "limits.")
+    values["limits"] = _known(ServerLimits, values.pop("limits", {}), "limits.")
     if "policies" in values:
         values["policies"] = _text_of(folder / str(values["policies"]))
     for name in ("tls_cert", "tls_key", "tls_client_ca"):
@@ -156,6 +156,6 @@ def _text_of(path: Path) -> str:
 def with_flags(config: Config, **flags: Any) -> Config:  # noqa: ANN401
     """The configuration with what was given on the command line; some of it is a limit."""
     given = {name: value for name, value in flags.items() if value is not None}
-    limiting = {each.name for each in fields(Limits)} & given.keys()
+    limiting = {each.name for each in fields(ServerLimits)} & given.keys()
     limits = replace(config.limits, **{name: given.pop(name) for name in limiting})
     return replace(config, limits=limits, **given)

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph_spark.graph_location import Place, place_of
+from omnigraph_spark.graph_location import GraphLocation, place_of
 
 if TYPE_CHECKING:
     from omnigraph_spark.reading.change_stream import ChangeStream
@@ -132,7 +132,7 @@ def require_columns(wanted: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def pinned(place: Place, at: str) -> str:
+def pinned(place: GraphLocation, at: str) -> str:
     """A moment as one that stays, whatever is committed later."""
     if place.served:
         from omnigraph_spark.server_connection import pinned_moment

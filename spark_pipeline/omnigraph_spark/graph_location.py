@@ -21,7 +21,7 @@ STORAGE_PREFIX = "storage."
 
 
 @dataclass(frozen=True)
-class Place:
+class GraphLocation:
     """One graph as executors find it."""
 
     uri: str
@@ -69,7 +69,7 @@ def _pem(options: Mapping[str, str], name: str) -> str | None:
         ) from error
 
 
-def place_of(options: Mapping[str, str]) -> Place:
+def place_of(options: Mapping[str, str]) -> GraphLocation:
     """The place that the options of a data source name; their keys are in lower case."""
     uri = options.get("uri") or options.get("path")
     if not uri:
@@ -82,7 +82,7 @@ def place_of(options: Mapping[str, str]) -> Place:
         for key, value in options.items()
         if key.startswith(STORAGE_PREFIX)
     }
-    return Place(
+    return GraphLocation(
         uri,
         tuple(sorted(storage.items())),
         options.get("token"),

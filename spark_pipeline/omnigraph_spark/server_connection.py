@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 from adbc_driver_flightsql import DatabaseOptions, dbapi
 
-from omnigraph_spark.graph_location import Place
-from omnigraph_spark.server_errors import asking
+from omnigraph_spark.graph_location import GraphLocation
+from omnigraph_spark.server_errors import translating_errors
 
 _HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
 
 
 @contextmanager
 def connected(
-    place: Place, catalog: str, *, slices: int = 1, autocommit: bool = True
+    place: GraphLocation, catalog: str, *, slices: int = 1, autocommit: bool = True
 ) -> Iterator[Any]:
     """A connection whose current catalog is a branch or a moment of it; refusals are ours."""
     headers = {"catalog": catalog, "slices": str(slices)}
@@ -36,7 +36,7 @@ def connected(
     if place.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
     with (
-        asking(),
+        translating_errors(),
         dbapi.connect(place.uri, db_kwargs=options, autocommit=autocommit) as connection,
     ):
         yield connection
@@ -61,14 +61,14 @@ def relation(table_key: str) -> str:
     return f"{kind}s.{quoted(name)}"
 
 
-def ask(place: Place, catalog: str, sql: str) -> pa.Table:
+def ask(place: GraphLocation, catalog: str, sql: str) -> pa.Table:
     """The rows of a query, all at once."""
     with connected(place, catalog) as connection, connection.cursor() as cursor:
         cursor.execute(sql)
         return cursor.fetch_arrow_table()
 
 
-def pinned_moment(place: Place, at: str) -> str:
+def pinned_moment(place: GraphLocation, at: str) -> str:
     """A moment as one that stays, whatever is committed later."""
     newest = "SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1"
     (commit,) = ask(place, at, newest).column(0).to_pylist()

@@ -25,15 +25,15 @@ class ServerError(OmniGraphError):
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """A block in which a server's refusals are our errors, as `refusal` makes them."""
+def translating_errors() -> Iterator[None]:
+    """A block in which a server's refusals are our errors, as `server_error` makes them."""
     try:
         yield
     except Error as error:
-        raise refusal(error) from error
+        raise server_error(error) from error
 
 
-def refusal(error: Error) -> OmniGraphError:
+def server_error(error: Error) -> OmniGraphError:
     """The error that a server's answer stands for, with its code, its words and its hint.
 
     Classes that share a code come as the one they have in common, a `ConstraintViolation` as

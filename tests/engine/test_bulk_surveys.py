@@ -16,8 +16,8 @@ import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph.bulk import Survey, Target, Texts, write_rows
 from omnigraph.errors import ConstraintViolation, OmniGraphError
-from omnigraph.storage.constraints.distributed_protocol import read_texts
-from omnigraph.storage.constraints.partitioned_check import PartSurvey
+from omnigraph.storage.constraints.distributed_protocol import read_keys
+from omnigraph.storage.constraints.partitioned_check import PartitionedChecker
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.transaction import bulk_job
 
@@ -41,7 +41,7 @@ class PlainSurvey:
         found = [
             row
             for part in self._graph.text_slices(texts, 2)
-            for batch in read_texts(part, texts)
+            for batch in read_keys(part, texts)
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
             if row[0] is not None
         ]
@@ -158,7 +158,7 @@ def test_a_survey_and_the_engine_agree_on_every_outcome(
         )
     survey = PlainSurvey(theirs)
     store = parted._store
-    in_parts = PartSurvey(store.tables, store.root, store.options, part_rows=2)
+    in_parts = PartitionedChecker(store.tables, store.root, store.options, part_rows=2)
     for step in jobs:
         found = outcome(ours, step, None)
         assert outcome(theirs, step, survey) == found
@@ -173,9 +173,9 @@ def test_many_rows_with_rules_are_validated_in_parts(
     graph = omnigraph.init(tmp_path / "graph", SCHEMA)
     graph.load({"Person": pa.table({"name": ["ada"], "mail": ["a@x"]})})
     asked: list[tuple[str, ...]] = []
-    repeated = PartSurvey.least_repeated
+    repeated = PartitionedChecker.least_repeated
 
-    def noted(survey: PartSurvey, texts: Texts) -> str | None:
+    def noted(survey: PartitionedChecker, texts: Texts) -> str | None:
         asked.append(texts.members)
         return repeated(survey, texts)
 
@@ -184,7 +184,7 @@ def test_many_rows_with_rules_are_validated_in_parts(
         rows = pa.table({"name": list(mails), "mail": list(mails.values())})
         graph.finish_bulk(job, [write_rows(job, "node:Person", rows.to_reader())])
 
-    monkeypatch.setattr(PartSurvey, "least_repeated", noted)
+    monkeypatch.setattr(PartitionedChecker, "least_repeated", noted)
     monkeypatch.setattr(bulk_job, "MANY_ROWS", 1)
     write(bob="b@x")
     assert asked == []

@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.common import grammar
 from omnigraph.query.syntax.lexer import QueryLexer
-from omnigraph.query.syntax.tree_builder import TreeBuilder
+from omnigraph.query.syntax.tree_builder import QueryTreeBuilder
 
 TEXT = b"query q($n: String) { match { $p: Person { name: $n } } return { $p.age } limit 3 }"
 
@@ -33,10 +33,10 @@ def test_tables_give_what_the_grammar_gives(monkeypatch: pytest.MonkeyPatch) -> 
         build(self, text, **options)
 
     monkeypatch.setattr(lark.Lark, "__init__", noted)
-    from_tables = grammar.load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
+    from_tables = grammar.load_parser("omnigraph.query.syntax", QueryLexer, QueryTreeBuilder())
     assert built == []
     monkeypatch.setattr(grammar, "_origin", lambda text: "another grammar")
-    from_grammar = grammar.load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
+    from_grammar = grammar.load_parser("omnigraph.query.syntax", QueryLexer, QueryTreeBuilder())
     assert len(built) == 1
     assert from_tables.parse(TEXT) == from_grammar.parse(TEXT)
 
@@ -44,7 +44,7 @@ def test_tables_give_what_the_grammar_gives(monkeypatch: pytest.MonkeyPatch) -> 
 def test_loading_takes_a_fraction_of_building(monkeypatch: pytest.MonkeyPatch) -> None:
     def seconds() -> float:
         began = time.process_time()
-        grammar.load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
+        grammar.load_parser("omnigraph.query.syntax", QueryLexer, QueryTreeBuilder())
         return time.process_time() - began
 
     loading = min(seconds() for _ in range(5))

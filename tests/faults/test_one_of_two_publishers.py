@@ -18,9 +18,9 @@ from omnigraph.storage.manifest.format_version import KEY_ANNOTATION
 from omnigraph.storage.manifest.manifest import (
     KEPT_VERSIONS,
     Manifest,
+    ManifestChange,
+    ManifestConflict,
     ManifestView,
-    Swap,
-    SwapConflict,
 )
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row
 from support.fixtures import unique_uri, use_environment
@@ -51,16 +51,16 @@ def doors(graph: Graph) -> tuple[Manifest, Manifest, ManifestView]:
     return first, second, first.open()
 
 
-def moved(view: ManifestView) -> Swap:
+def moved(view: ManifestView) -> ManifestChange:
     head = read_head(view, "main")
     assert head is not None
-    return Swap(replace=[head_row(head)])
+    return ManifestChange(replace=[head_row(head)])
 
 
-def creating(view: ManifestView, guard: str) -> Swap:
+def creating(view: ManifestView, guard: str) -> ManifestChange:
     """A swap that adds a name, and meets others in whatever row it replaces."""
     row = dict(view.named[ALLOCATOR_ID].row) | {"object_id": "head:work"}
-    return Swap(replace=[view.named[guard].row], add=[row])
+    return ManifestChange(replace=[view.named[guard].row], add=[row])
 
 
 def copies(graph: Graph, object_id: str) -> int:
@@ -71,9 +71,9 @@ def copies(graph: Graph, object_id: str) -> int:
 def test_publishers_of_one_branch_from_one_view(tmp_path: Path) -> None:
     graph = init(tmp_path / "graph", SOCIAL)
     first, second, view = doors(graph)
-    first.swap(view, moved(view))
-    with pytest.raises(SwapConflict):
-        second.swap(view, moved(view))
+    first.compare_and_swap(view, moved(view))
+    with pytest.raises(ManifestConflict):
+        second.compare_and_swap(view, moved(view))
     assert copies(graph, "head:main") == 1
 
 
@@ -81,9 +81,9 @@ def test_creators_of_one_name_that_replace_different_rows(tmp_path: Path) -> Non
     graph = init(tmp_path / "graph", SOCIAL)
     first, second, view = doors(graph)
     view = _apart(first, view)
-    first.swap(view, creating(view, ALLOCATOR_ID))
-    with pytest.raises(SwapConflict):
-        second.swap(view, creating(view, "head:main"))
+    first.compare_and_swap(view, creating(view, ALLOCATOR_ID))
+    with pytest.raises(ManifestConflict):
+        second.compare_and_swap(view, creating(view, "head:main"))
     assert copies(graph, "head:work") == 1
 
 
@@ -94,16 +94,16 @@ def test_without_a_meeting_point_both_would_land(
     graph = init(tmp_path / "graph", SOCIAL)
     first, second, view = doors(graph)
     view = _apart(first, view)
-    first.swap(view, creating(view, ALLOCATOR_ID))
+    first.compare_and_swap(view, creating(view, ALLOCATOR_ID))
     monkeypatch.setattr(manifest_module, "MEETING_POINT", manifest_module.MEETING_POINT - 1)
-    second.swap(view, creating(view, "head:main"))
+    second.compare_and_swap(view, creating(view, "head:main"))
     assert copies(graph, "head:work") == 2
 
 
 def _apart(manifest: Manifest, view: ManifestView) -> ManifestView:
     """Put the head of main and the allocator in fragments of their own."""
-    view = manifest.swap(view, moved(view))
-    return manifest.swap(view, Swap(replace=[view.named[ALLOCATOR_ID].row]))
+    view = manifest.compare_and_swap(view, moved(view))
+    return manifest.compare_and_swap(view, ManifestChange(replace=[view.named[ALLOCATOR_ID].row]))
 
 
 @pytest.mark.parametrize(("annotated", "landed"), [(True, 1), (False, 2)])
@@ -169,7 +169,7 @@ def test_a_version_file_written_again_after_it_was_trimmed_is_no_success(
         add_person(graph, "Ann")
         for _ in range(KEPT_VERSIONS + 4 * FANOUT):
             graph._store.publisher.change_names(
-                lambda view: Swap(replace=[view.named[ALLOCATOR_ID].row])
+                lambda view: ManifestChange(replace=[view.named[ALLOCATOR_ID].row])
             )
         assert not done(graph)
         stall.release()

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from omnigraph_flight.access.admission import Admission, Limits
+from omnigraph_flight.access.admission import Admission, ServerLimits
 from omnigraph_flight.protocol.flight_status import Busy
 
 
 def test_one_more_than_allowed_is_refused_and_others_are_not() -> None:
-    admission = Admission(Limits(statements=3, statements_per_user=2, wait_seconds=0.01))
+    admission = Admission(ServerLimits(statements=3, statements_per_user=2, wait_seconds=0.01))
     with admission.turn("ada", "1"), admission.turn("ada", "2"):
         with pytest.raises(Busy, match="ada already runs 2"), admission.turn("ada", "3"):
             pass
@@ -25,7 +25,7 @@ def test_one_more_than_allowed_is_refused_and_others_are_not() -> None:
 
 
 def test_the_slices_of_a_call_share_one_place() -> None:
-    admission = Admission(Limits(statements=2, statements_per_user=2, wait_seconds=0.01))
+    admission = Admission(ServerLimits(statements=2, statements_per_user=2, wait_seconds=0.01))
     for _ in range(8):
         admission.enter("ada", "scan", slices=8)
     assert admission.running == 1
@@ -39,7 +39,7 @@ def test_the_slices_of_a_call_share_one_place() -> None:
 
 
 def test_who_reads_slices_more_than_once_needs_more_places() -> None:
-    admission = Admission(Limits(statements_per_user=2, wait_seconds=0.01))
+    admission = Admission(ServerLimits(statements_per_user=2, wait_seconds=0.01))
     for _ in range(2 * 3):
         admission.enter("ada", "scan", slices=3)
     assert admission.running == 2
@@ -50,7 +50,7 @@ def test_who_reads_slices_more_than_once_needs_more_places() -> None:
 
 
 def test_what_could_hold_too_many_threads_waits_however_few_statements_run() -> None:
-    limits = Limits(streams_per_user=16, streams=20, wait_seconds=0.01)
+    limits = ServerLimits(streams_per_user=16, streams=20, wait_seconds=0.01)
     admission = Admission(limits)
     admission.enter("ada", "first", slices=8)
     admission.enter("ada", "second", slices=8)
@@ -66,14 +66,14 @@ def test_what_could_hold_too_many_threads_waits_however_few_statements_run() -> 
 
 
 def test_one_statement_may_have_more_slices_than_streams_are_allowed() -> None:
-    admission = Admission(Limits(streams_per_user=4, streams=4, wait_seconds=0.01))
+    admission = Admission(ServerLimits(streams_per_user=4, streams=4, wait_seconds=0.01))
     admission.enter("ada", "wide", slices=64)
     with pytest.raises(Busy):
         admission.enter("ada", "narrow")
 
 
 def test_so_many_wait_and_the_next_is_refused_at_once() -> None:
-    admission = Admission(Limits(statements_per_user=1, waiting_per_user=2, wait_seconds=30))
+    admission = Admission(ServerLimits(statements_per_user=1, waiting_per_user=2, wait_seconds=30))
     admission.enter("ada", "running")
 
     def later(call: str) -> None:
@@ -95,7 +95,7 @@ def test_so_many_wait_and_the_next_is_refused_at_once() -> None:
 
 
 def test_a_slice_that_waits_goes_in_with_the_first_of_its_call() -> None:
-    admission = Admission(Limits(statements=1, wait_seconds=30))
+    admission = Admission(ServerLimits(statements=1, wait_seconds=30))
     admission.enter("ada", "first")
     both = threading.Barrier(3)
 
@@ -115,7 +115,7 @@ def test_a_slice_that_waits_goes_in_with_the_first_of_its_call() -> None:
 
 
 def test_whoever_waits_gets_the_next_place() -> None:
-    admission = Admission(Limits(statements=1, statements_per_user=1, wait_seconds=30))
+    admission = Admission(ServerLimits(statements=1, statements_per_user=1, wait_seconds=30))
     admission.enter("ada", "1")
     got_in = threading.Event()
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from flight.clients import query
 from flight.conftest import Serve
 from omnigraph import Graph
-from omnigraph_flight.access.admission import Limits
+from omnigraph_flight.access.admission import ServerLimits
 from omnigraph_flight.handlers.do_action import ACTIONS
 from omnigraph_flight.protocol.flight_sql_messages import encoded, wrapped
 from omnigraph_flight.protocol.tickets import Ticket, TicketKey
@@ -163,7 +163,7 @@ def test_options_that_do_not_exist(flight: fl.FlightClient) -> None:
 
 
 def test_a_client_that_stops_reading_is_forgotten(serve: Serve) -> None:
-    server = serve(limits=Limits(statements_per_user=2, wait_seconds=20))
+    server = serve(limits=ServerLimits(statements_per_user=2, wait_seconds=20))
     for _ in range(6):  # more than may run at once: each must give its place back
         with fl.connect(server.uri) as client:
             info = client.get_flight_info(
@@ -185,7 +185,7 @@ _COUNTED = (
 
 
 def test_too_much_at_once_is_refused(serve: Serve) -> None:
-    server = serve(limits=Limits(statements_per_user=1, wait_seconds=0.2))
+    server = serve(limits=ServerLimits(statements_per_user=1, wait_seconds=0.2))
     with fl.connect(server.uri) as client:
         command = descriptor(wrapped("CommandStatementQuery", query=_ENDLESS))
         reader = client.do_get(client.get_flight_info(command).endpoints[0].ticket)
@@ -198,7 +198,7 @@ def test_too_much_at_once_is_refused(serve: Serve) -> None:
 
 
 def test_a_statement_that_takes_too_long_is_stopped(serve: Serve) -> None:
-    server = serve(limits=Limits(statement_seconds=0.5))
+    server = serve(limits=ServerLimits(statement_seconds=0.5))
     with fl.connect(server.uri) as client:
         slow = _ENDLESS.replace("a.v", "sum(a.v + b.v * c.v)")
         with pytest.raises(fl.FlightTimedOutError, match="longer than it may"):
@@ -207,7 +207,7 @@ def test_a_statement_that_takes_too_long_is_stopped(serve: Serve) -> None:
 
 
 def test_results_that_are_too_large_are_stopped(serve: Serve) -> None:
-    server = serve(limits=Limits(result_bytes=1_000_000))
+    server = serve(limits=ServerLimits(result_bytes=1_000_000))
     with fl.connect(server.uri) as client:
         told = refused(lambda: query(client, _ENDLESS))
     assert "resource_limit" in told
@@ -215,7 +215,7 @@ def test_results_that_are_too_large_are_stopped(serve: Serve) -> None:
 
 def test_requests_that_are_too_large_are_refused(serve: Serve, graph: Graph) -> None:
     server = serve(
-        limits=Limits(statement_bytes=10_000, parameter_bytes=100_000, ingest_bytes=100_000)
+        limits=ServerLimits(statement_bytes=10_000, parameter_bytes=100_000, ingest_bytes=100_000)
     )
     many = pa.table({"name": [f"{number:0100}" for number in range(2000)]})
     with dbapi.connect(server.uri, autocommit=True) as client, client.cursor() as cursor:

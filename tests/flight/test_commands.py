@@ -8,14 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.protocol.decode_command import Command, decode, decode_command, optional
+from omnigraph_flight.protocol.decode_command import (
+    FlightSqlCommand,
+    decode,
+    decode_command,
+    optional,
+)
 from omnigraph_flight.protocol.flight_sql_messages import SQL, SQL_NAMES, message, wrapped
 
 
 @pytest.mark.parametrize("name", sorted(SQL_NAMES))
 def test_every_message_survives_the_way_there_and_back(name: str) -> None:
     command = decode_command(wrapped(name))
-    assert command == Command(name, message(name))
+    assert command == FlightSqlCommand(name, message(name))
 
 
 def test_a_field_that_was_not_sent_is_told_from_an_empty_one() -> None:

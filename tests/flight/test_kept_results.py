@@ -17,8 +17,8 @@ from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph_flight.access import result_store
-from omnigraph_flight.access.admission import Limits
-from omnigraph_flight.access.result_store import FILE_BYTES, FOLDER, KeptResult, Results
+from omnigraph_flight.access.admission import ServerLimits
+from omnigraph_flight.access.result_store import FILE_BYTES, FOLDER, ResultStore, StoredResult
 from omnigraph_flight.handlers.get_flight_info import TICKET_BYTES
 from omnigraph_flight.protocol.flight_sql_messages import encoded, message, wrapped
 from support.social import assert_sound
@@ -71,7 +71,7 @@ def test_a_large_one_is_kept_in_files_of_bounded_size(serve: Serve, graph: Graph
 
 
 def test_its_slices_are_read_at_once_in_the_place_of_one_statement(serve: Serve) -> None:
-    server = serve(limits=Limits(statements_per_user=1, wait_seconds=0.1))
+    server = serve(limits=ServerLimits(statements_per_user=1, wait_seconds=0.1))
     with fl.connect(server.uri) as client, fl.connect(server.uri) as second:
         info = ask(client, f"SELECT n, repeat('x', 50) AS t FROM ({MILLION}) m ORDER BY n", 2)
         open_ = client.do_get(info.endpoints[0].ticket)
@@ -148,7 +148,7 @@ def test_cancelling_deletes_it(serve: Serve, graph: Graph) -> None:
 
 
 def test_one_that_fails_leaves_nothing(serve: Serve, graph: Graph) -> None:
-    server = serve(limits=Limits(kept_bytes=FILE_BYTES + 1))
+    server = serve(limits=ServerLimits(kept_bytes=FILE_BYTES + 1))
     with fl.connect(server.uri) as client, pytest.raises(pa.ArrowException, match="resource_limit"):
         ask(client, MILLION, 4)
     assert files(graph) == []
@@ -156,7 +156,7 @@ def test_one_that_fails_leaves_nothing(serve: Serve, graph: Graph) -> None:
 
 
 def test_all_that_a_graph_keeps_has_a_limit(serve: Serve, graph: Graph) -> None:
-    server = serve(limits=Limits(kept_bytes_per_graph=20_000))
+    server = serve(limits=ServerLimits(kept_bytes_per_graph=20_000))
     with fl.connect(server.uri) as client:
         ask(client, COUNTED, 2)  # 8,000 bytes and a little
         over = Path(graph.uri, FOLDER, "1000-over-000000.arrow")
@@ -176,7 +176,7 @@ def test_results_that_are_kept_at_once_share_the_limit(
     serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(result_store, "LOOK_FILES", 1)
-    server = serve(limits=Limits(kept_bytes_per_graph=3 * FILE_BYTES))
+    server = serve(limits=ServerLimits(kept_bytes_per_graph=3 * FILE_BYTES))
     write, written = RawStore.write, []
 
     def write_beside_another(self: RawStore, path: str, data: bytes) -> None:
@@ -234,7 +234,7 @@ def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> No
     stray = Path(graph.uri, FOLDER, "not-ours.arrow")
     stray.write_bytes(b"")
     assert kept.sweep(time.time() + 4 * 3600) == 0
-    assert Results(graph.uri, {}).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
+    assert ResultStore(graph.uri, {}).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
     assert files(graph) == [stray]
     with fl.connect(server.uri) as client, pytest.raises(KeyError, match="no longer kept"):
         read(client, info)
@@ -243,28 +243,28 @@ def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> No
 def test_its_life_begins_when_it_is_written(
     serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep = Results.keep
+    keep = ResultStore.keep
 
     def keep_slowly(
-        self: Results,
+        self: ResultStore,
         call: str,
         rows: pa.RecordBatchReader,
         **more: Any,  # noqa: ANN401
-    ) -> KeptResult:
+    ) -> StoredResult:
         def swept() -> Iterator[pa.RecordBatch]:
             for batch in rows:
                 yield batch
-                Results(graph.uri, {}).sweep(time.time() + 500)  # a statement may take 600
+                ResultStore(graph.uri, {}).sweep(time.time() + 500)  # a statement may take 600
 
         slow = pa.RecordBatchReader.from_batches(rows.schema, swept())
         return keep(self, call, slow, **more)
 
-    monkeypatch.setattr(Results, "keep", keep_slowly)
+    monkeypatch.setattr(ResultStore, "keep", keep_slowly)
     with fl.connect(serve(ticket_seconds=10).uri) as client:
         info = ask(client, MILLION, 2)
         assert read(client, info).num_rows == 1_000_000
         ended = time.time()
-    assert Results(graph.uri, {}).sweep(ended + 4 * 10 - 1) == 0
+    assert ResultStore(graph.uri, {}).sweep(ended + 4 * 10 - 1) == 0
 
 
 def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:
@@ -335,7 +335,7 @@ def branches(graph: Graph) -> list[str]:
 
 def test_a_change_whose_rows_are_too_many_did_not_happen(serve: Serve, graph: Graph) -> None:
     with (
-        fl.connect(serve(limits=Limits(result_bytes=2)).uri) as client,
+        fl.connect(serve(limits=ServerLimits(result_bytes=2)).uri) as client,
         pytest.raises(pa.ArrowException, match="resource_limit"),
     ):
         ask(client, RETURNING, 1)
@@ -356,15 +356,15 @@ def test_a_change_whose_rows_cannot_be_stored_did_not_happen(serve: Serve, graph
 def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
     serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep = Results.keep
+    keep = ResultStore.keep
 
-    def keep_while_another_writes(self: Results, *given: Any, **more: Any) -> KeptResult:  # noqa: ANN401
+    def keep_while_another_writes(self: ResultStore, *given: Any, **more: Any) -> StoredResult:  # noqa: ANN401
         kept = keep(self, *given, **more)
         with graph.transaction() as txn:
             txn.insert("Person", [{"name": "Dee", "age": 1}])
         return kept
 
-    monkeypatch.setattr(Results, "keep", keep_while_another_writes)
+    monkeypatch.setattr(ResultStore, "keep", keep_while_another_writes)
     with (
         fl.connect(serve().uri) as client,
         pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"),

@@ -6,13 +6,15 @@ import pytest
 
 from omnigraph.errors import InvalidInput
 from omnigraph_flight.access.authentication import Caller
-from omnigraph_flight.access.policies import Action, Policies, Resource
+from omnigraph_flight.access.policies import Policies, PolicyAction, Resource
 from omnigraph_flight.protocol.flight_status import Forbidden
 
 PERSON = Resource("social", "main", "nodes", "Person")
 
 
-def may(policies: Policies, caller: Caller, action: Action, resource: Resource = PERSON) -> bool:
+def may(
+    policies: Policies, caller: Caller, action: PolicyAction, resource: Resource = PERSON
+) -> bool:
     try:
         policies.require(caller, action, resource)
     except Forbidden as refused:
@@ -33,7 +35,7 @@ def may(policies: Policies, caller: Caller, action: Action, resource: Resource =
 )
 def test_roles(role: str, allowed: set[str]) -> None:
     caller = Caller("ada", (role,))
-    actions: list[Action] = ["connect", "read", "write", "branch", "define"]
+    actions: list[PolicyAction] = ["connect", "read", "write", "branch", "define"]
     assert {action for action in actions if may(Policies(), caller, action)} == allowed
 
 

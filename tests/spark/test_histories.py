@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph_flight.config import Config
 from omnigraph_flight.server import Server
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.reading.change_stream import ChangeReading, change_reading
 
 FIRST = "node Person { name: String @key  age: I32? }"
@@ -49,9 +49,9 @@ def graph(tmp_path: Path) -> Graph:
 
 
 @pytest.fixture
-def places(graph: Graph) -> Iterator[list[Place]]:
+def places(graph: Graph) -> Iterator[list[GraphLocation]]:
     with Server(Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0)) as server:
-        yield [Place(graph.uri), Place(server.uri)]
+        yield [GraphLocation(graph.uri), GraphLocation(server.uri)]
 
 
 def told(reading: ChangeReading) -> list[Any]:
@@ -65,7 +65,9 @@ def told(reading: ChangeReading) -> list[Any]:
 
 @pytest.mark.parametrize("branch", ["main", "dev/1"])
 @pytest.mark.parametrize("key", [None, "node:Person", "edge:Knows"])
-def test_both_tell_the_same_changes(key: str | None, branch: str, places: list[Place]) -> None:
+def test_both_tell_the_same_changes(
+    key: str | None, branch: str, places: list[GraphLocation]
+) -> None:
     stored, served = (
         change_reading(place, {"from": "beginning", "branch": branch}, key) for place in places
     )
@@ -75,7 +77,7 @@ def test_both_tell_the_same_changes(key: str | None, branch: str, places: list[P
     assert len(told(stored)) >= (1 if key == "edge:Knows" else 5)
 
 
-def test_both_begin_and_end_where_they_are_told(places: list[Place]) -> None:
+def test_both_begin_and_end_where_they_are_told(places: list[GraphLocation]) -> None:
     options = {"from": "v2", "at": "main@v3"}
     stored, served = (change_reading(place, options, "node:Person") for place in places)
     assert (stored.since, stored.until) == (served.since, served.until)
@@ -83,7 +85,9 @@ def test_both_begin_and_end_where_they_are_told(places: list[Place]) -> None:
     assert len(told(stored)) == 3
 
 
-def test_a_type_that_was_renamed_keeps_its_history(graph: Graph, places: list[Place]) -> None:
+def test_a_type_that_was_renamed_keeps_its_history(
+    graph: Graph, places: list[GraphLocation]
+) -> None:
     renamed = SECOND.replace("node Person", 'node Human @rename_from("Person")')
     graph.apply_schema(renamed.replace("Person -> Person", "Human -> Human"))
     graph.load(b'{"type":"Human","data":{"name":"eve"}}')

@@ -22,7 +22,7 @@ from omnigraph.errors import (
 from omnigraph_flight.access.authentication import User, token_sha256
 from omnigraph_flight.config import Config
 from omnigraph_flight.server import Server
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.server_connection import connected
 from omnigraph_spark.server_errors import ServerError
 
@@ -40,14 +40,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 
 @pytest.fixture(scope="module")
-def place(graph: Graph) -> Iterator[Place]:
+def place(graph: Graph) -> Iterator[GraphLocation]:
     users = (
         User("ada", token_sha256("ada's token"), ("modeler",)),
         User("bob", token_sha256("bob's token"), ("reader",)),
     )
     config = Config(graphs={"g": graph.uri}, port=0, optimize_seconds=0, users=users)
     with Server(config) as running:
-        yield Place(running.uri, token="ada's token")
+        yield GraphLocation(running.uri, token="ada's token")
 
 
 def refused(call: Callable[[], object]) -> OmniGraphError:
@@ -56,7 +56,7 @@ def refused(call: Callable[[], object]) -> OmniGraphError:
     return caught.value
 
 
-def ask(place: Place, sql: str, *, autocommit: bool = True) -> None:
+def ask(place: GraphLocation, sql: str, *, autocommit: bool = True) -> None:
     with (
         connected(place, "main", autocommit=autocommit) as connection,
         connection.cursor() as cursor,
@@ -78,7 +78,7 @@ def ask(place: Place, sql: str, *, autocommit: bool = True) -> None:
     ],
 )
 def test_a_refusal_has_the_class_the_code_and_the_hint_of_the_graph(
-    sql: str, kind: type[OmniGraphError], graph: Graph, place: Place
+    sql: str, kind: type[OmniGraphError], graph: Graph, place: GraphLocation
 ) -> None:
     here = refused(lambda: omnigraph_sql.connect(graph).execute(sql))
     there = refused(lambda: ask(place, sql))
@@ -86,7 +86,7 @@ def test_a_refusal_has_the_class_the_code_and_the_hint_of_the_graph(
     assert (there.code, there.message, there.hint) == (here.code, here.message, here.hint)
 
 
-def test_what_the_end_of_a_transaction_meets_is_told_as_such(place: Place) -> None:
+def test_what_the_end_of_a_transaction_meets_is_told_as_such(place: GraphLocation) -> None:
     sql = "INSERT INTO edges.\"Knows\" (src, dst) VALUES ('ada', 'zoe')"
     error = refused(lambda: ask(place, sql, autocommit=False))
     assert isinstance(error, MergeConflict)
@@ -95,12 +95,12 @@ def test_what_the_end_of_a_transaction_meets_is_told_as_such(place: Place) -> No
     assert error.to_json()["code"] == "merge_conflicts"
 
 
-def test_what_only_a_server_refuses_keeps_its_code(place: Place) -> None:
-    bob = Place(place.uri, token="bob's token")
+def test_what_only_a_server_refuses_keeps_its_code(place: GraphLocation) -> None:
+    bob = GraphLocation(place.uri, token="bob's token")
     error = refused(lambda: ask(bob, "INSERT INTO Person (name) VALUES ('bob')"))
     assert isinstance(error, ServerError)
     assert error.details["server_code"] == "forbidden"
-    eve = refused(lambda: ask(Place(place.uri, token="eve's"), "SELECT 1"))
+    eve = refused(lambda: ask(GraphLocation(place.uri, token="eve's"), "SELECT 1"))
     assert eve.details["server_code"] == "unauthenticated"
 
 
@@ -108,6 +108,6 @@ def test_a_server_that_is_not_there_is_told_as_such() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nobody = f"grpc://127.0.0.1:{free.getsockname()[1]}"
-    error = refused(lambda: ask(Place(nobody), "SELECT 1"))
+    error = refused(lambda: ask(GraphLocation(nobody), "SELECT 1"))
     assert isinstance(error, ServerError)
     assert error.message.startswith("the server cannot be asked: ")

@@ -25,9 +25,9 @@ from omnigraph.storage.core.model import now
 from omnigraph.storage.maintenance import collect
 from omnigraph_flight.config import Config
 from omnigraph_flight.server import Server
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.spark_types import arrow_schema
-from omnigraph_spark.writing.write_job import Ending, Job, Part, begin
+from omnigraph_spark.writing.write_job import CommitOptions, Job, Part, begin
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }
@@ -41,7 +41,7 @@ KNOWS, BY_ID, PLAIN = (
     "n int",
 )
 Rows = list[tuple[Any, ...]]
-ENDING = Ending()
+ENDING = CommitOptions()
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def graph(tmp_path: Path) -> Graph:
     people = {"name": ["ada", "bob"], "age": pa.array([1, 2], pa.int32()), "mail": ["a@x", None]}
     ends = {"id": ["k1", "k2"], "src": ["ada", "bob"], "dst": ["bob", "ada"]}
     graph.load({"Person": pa.table(people), "Knows": pa.table(ends)})
-    write(Place(graph.uri), "append", [("table:raw.n", PLAIN, [[(1,)]])])
+    write(GraphLocation(graph.uri), "append", [("table:raw.n", PLAIN, [[(1,)]])])
     return graph
 
 
@@ -61,11 +61,11 @@ def server(graph: Graph) -> Iterator[Server]:
         yield running
 
 
-def write(place: Place, mode: Any, writes: list[tuple[str, str, list[Rows]]]) -> None:  # noqa: ANN401
+def write(place: GraphLocation, mode: Any, writes: list[tuple[str, str, list[Rows]]]) -> None:  # noqa: ANN401
     """What a write does, without Spark: tasks one after the other, then the end of the job."""
     schemas = {key: columns_of(columns) for key, columns, _ in writes}
     targets = [Target(key, mode, arrow_schema(schema)) for key, schema in schemas.items()]
-    job = begin(place, "main", targets, Ending())
+    job = begin(place, "main", targets, CommitOptions())
     parts = []
     try:
         for key, _, tasks in writes:
@@ -74,7 +74,7 @@ def write(place: Place, mode: Any, writes: list[tuple[str, str, list[Rows]]]) ->
                 records = [dict(zip(arrow.names, row, strict=True)) for row in rows]
                 batches = pa.Table.from_pylist(records, arrow).to_batches()
                 parts.append(job.write(key, batches, schemas[key]))
-        job.finish(parts, Ending())
+        job.finish(parts, CommitOptions())
     except BaseException:
         job.abandon()
         raise
@@ -146,11 +146,11 @@ def test_a_server_leaves_the_rows_that_the_storage_has(
     mode, writes = CASES[case]
     other = omnigraph.init(tmp_path / "other", SCHEMA)
     other.load(_copied(graph))
-    write(Place(other.uri), "append", [("table:raw.n", PLAIN, [[(1,)]])])
+    write(GraphLocation(other.uri), "append", [("table:raw.n", PLAIN, [[(1,)]])])
     before = graph.snapshot().version
-    write(Place(server.uri), mode, writes)
+    write(GraphLocation(server.uri), mode, writes)
     assert graph.snapshot().version == before + 1
-    write(Place(other.uri), mode, writes)
+    write(GraphLocation(other.uri), mode, writes)
     assert contents(graph) == contents(other)
     assert [branch.name for branch in graph.branches()] == ["main"]
     assert graph.verify().ok
@@ -168,7 +168,7 @@ def test_what_the_storage_refuses_a_server_refuses(case: str, graph: Graph, serv
     before = graph.snapshot().commit
     for uri in (graph.uri, server.uri):
         with pytest.raises(OmniGraphError):
-            write(Place(uri), mode, writes)
+            write(GraphLocation(uri), mode, writes)
     assert graph.snapshot().commit == before
     assert [branch.name for branch in graph.branches()] == ["main"]
 
@@ -176,7 +176,7 @@ def test_what_the_storage_refuses_a_server_refuses(case: str, graph: Graph, serv
 def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
     graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a_write(Place(server.uri))
+    a_write(GraphLocation(server.uri))
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.owner == "spark"
     before = contents(graph)
@@ -192,12 +192,22 @@ def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
 def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
     columns = arrow_schema(columns_of(PLAIN))
     with pytest.raises(InvalidInput, match="have no ids"):
-        begin(Place(server.uri), "main", [Target("table:raw.n", "merge", columns)], Ending())
+        begin(
+            GraphLocation(server.uri),
+            "main",
+            [Target("table:raw.n", "merge", columns)],
+            CommitOptions(),
+        )
     with pytest.raises((InvalidInput, NotFound), match="Persons"):
-        begin(Place(server.uri), "main", [Target("node:Persons", "append", columns)], Ending())
+        begin(
+            GraphLocation(server.uri),
+            "main",
+            [Target("node:Persons", "append", columns)],
+            CommitOptions(),
+        )
 
 
-def a_write(place: Place, ending: Ending = ENDING) -> tuple[Job, list[Part]]:
+def a_write(place: GraphLocation, ending: CommitOptions = ENDING) -> tuple[Job, list[Part]]:
     """A job that appends a person, up to its end."""
     schema = columns_of(PERSON)
     columns = arrow_schema(schema)
@@ -209,7 +219,7 @@ def a_write(place: Place, ending: Ending = ENDING) -> tuple[Job, list[Part]]:
 def test_a_committed_write_succeeds_also_if_its_branch_cannot_be_dropped(
     graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    job, parts = a_write(Place(server.uri))
+    job, parts = a_write(GraphLocation(server.uri))
     commit = dbapi.Connection.commit
 
     def commit_and_go(connection: dbapi.Connection) -> None:
@@ -217,7 +227,7 @@ def test_a_committed_write_succeeds_also_if_its_branch_cannot_be_dropped(
         server.close(0)
 
     monkeypatch.setattr(dbapi.Connection, "commit", commit_and_go)
-    job.finish(parts, Ending())
+    job.finish(parts, CommitOptions())
     assert omnigraph.open(graph.uri).snapshot().count("Person") == 3
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.expires is not None
@@ -227,8 +237,8 @@ def test_a_committed_write_succeeds_also_if_its_branch_cannot_be_dropped(
 def test_giving_up_does_not_hide_why(
     graph: Graph, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    served, _ = a_write(Place(server.uri))
-    stored, _ = a_write(Place(graph.uri))
+    served, _ = a_write(GraphLocation(server.uri))
+    stored, _ = a_write(GraphLocation(graph.uri))
     server.close(0)
     served.abandon()
 
@@ -244,7 +254,7 @@ def test_giving_up_does_not_hide_why(
 def test_a_job_whose_branch_is_gone_can_be_given_up(
     graph: Graph, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    job, _ = a_write(Place(server.uri))
+    job, _ = a_write(GraphLocation(server.uri))
     job.abandon()
     job.abandon()
     assert [branch.name for branch in graph.branches()] == ["main"]
@@ -255,8 +265,8 @@ def test_a_job_whose_branch_is_gone_can_be_given_up(
 def test_the_commit_of_a_server_has_the_message_of_the_write(
     message: str, graph: Graph, server: Server
 ) -> None:
-    ending = Ending(message, "anonymous")
-    job, parts = a_write(Place(server.uri), ending)
+    ending = CommitOptions(message, "anonymous")
+    job, parts = a_write(GraphLocation(server.uri), ending)
     job.finish(parts, ending)
     commit = graph.commits("main")[0]
     assert (commit.message, commit.actor) == (message, "anonymous")
@@ -264,14 +274,14 @@ def test_the_commit_of_a_server_has_the_message_of_the_write(
 
 def test_an_actor_that_the_server_knows_as_another_is_refused(graph: Graph, server: Server) -> None:
     with pytest.raises(InvalidInput, match="'anonymous', not of 'ada'"):
-        a_write(Place(server.uri), Ending(actor="ada"))
+        a_write(GraphLocation(server.uri), CommitOptions(actor="ada"))
     assert [branch.name for branch in graph.branches()] == ["main"]
 
 
 @pytest.mark.parametrize("way", ["storage", "server"])
 def test_a_batch_of_a_stream_lands_once(way: str, graph: Graph, server: Server) -> None:
-    place = Place(graph.uri if way == "storage" else server.uri)
-    ending = Ending(once=("a@b's stream", 7))
+    place = GraphLocation(graph.uri if way == "storage" else server.uri)
+    ending = CommitOptions(once=("a@b's stream", 7))
     job, parts = a_write(place, ending)
     again, same = a_write(place, ending)
     job.finish(parts, ending)
@@ -287,8 +297,8 @@ def test_a_batch_of_a_stream_lands_once(way: str, graph: Graph, server: Server) 
 
 @pytest.mark.parametrize("way", ["storage", "server"])
 def test_a_batch_without_rows_is_noted(way: str, graph: Graph, server: Server) -> None:
-    place = Place(graph.uri if way == "storage" else server.uri)
-    ending = Ending(once=("s", 0))
+    place = GraphLocation(graph.uri if way == "storage" else server.uri)
+    ending = CommitOptions(once=("s", 0))
     for rows in ([], [{"name": "cy", "age": 3}]):
         schema = columns_of(PERSON)
         target = Target("node:Person", "merge", arrow_schema(schema))

@@ -16,8 +16,8 @@ import omnigraph
 import omnigraph_sql
 from omnigraph.errors import Cancelled, OmniGraphError
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph_sql.datafusion.datafusion_session import Engine
-from omnigraph_sql.datafusion.result_stream import Running
+from omnigraph_sql.datafusion.datafusion_session import DataFusionSession
+from omnigraph_sql.datafusion.result_stream import QueryExecution
 from omnigraph_sql.session.statement import Statement
 from sql.conftest import rows, table
 
@@ -212,7 +212,7 @@ def test_a_scan_that_waits_for_the_store_can_be_cancelled() -> None:
         yield pa.RecordBatch.from_pydict({"a": [1]}, schema)
         store.wait(20)
 
-    running, ended = Running(), []
+    running, ended = QueryExecution(), []
     batches = running.scanned(pa.RecordBatchReader.from_batches(schema, slow()), ["a"])
     assert next(batches).num_rows == 1
 
@@ -240,9 +240,9 @@ def test_a_scan_that_fails_says_so_and_one_left_alone_ends() -> None:
 
     reader = pa.RecordBatchReader.from_batches(schema, failing())
     with pytest.raises(OmniGraphError, match="the disk is gone"):
-        list(Running().scanned(reader, ["a"]))
+        list(QueryExecution().scanned(reader, ["a"]))
     before = threading.enumerate()
-    left = Running().scanned(pa.RecordBatchReader.from_batches(schema, [batch] * 50), ["a"])
+    left = QueryExecution().scanned(pa.RecordBatchReader.from_batches(schema, [batch] * 50), ["a"])
     next(left)
     (reading,) = [thread for thread in threading.enumerate() if thread not in before]
     left.close()  # type: ignore[attr-defined]
@@ -295,7 +295,7 @@ def test_a_table_of_few_long_rows_is_not_read_to_learn_that(
 def test_held_versions_make_room_for_those_read_last(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = Engine()
+    engine = DataFusionSession()
     monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.HELD_BYTES", 40_000)
     names = []
     for number in range(6):

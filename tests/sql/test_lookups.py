@@ -113,7 +113,7 @@ def test_what_comes_at_once_is_what_is_streamed(
 ) -> None:
     statement = ours.prepare(sql)
     assert isinstance(statement, Statement)
-    found = statement.at_once()
+    found = statement.single_row()
     assert (found is not None) == at_once
     if found is not None:
         assert found.equals(table(ours, sql))
@@ -125,7 +125,7 @@ def test_a_plain_table_may_have_many_rows_of_one_id(tmp_path: Path) -> None:
     connection.ingest("t", pa.table({"id": ["x"] * 70_000}).to_reader(), "create")
     statement = connection.prepare("SELECT id FROM t WHERE id = 'x'")
     assert isinstance(statement, Statement)
-    assert statement.at_once() is None
+    assert statement.single_row() is None
     assert table(connection, "SELECT id FROM t WHERE id = 'x'").num_rows == 70_000
 
 
@@ -133,10 +133,10 @@ def test_several_sets_of_parameters_give_the_rows_of_each(ours: omnigraph_sql.Co
     statement = ours.prepare("SELECT people FROM City WHERE name = ?")
     assert isinstance(statement, Statement)
     some = pa.record_batch({"1": ["Rom", "Ulm", "Bonn"]})
-    assert statement.at_once(some) is None
+    assert statement.single_row(some) is None
     found = statement.execute(some)
     assert not isinstance(found, int)
     assert found.read_all().to_pydict() == {"people": [3, 2]}
-    one = statement.at_once(some.slice(2, 1))
+    one = statement.single_row(some.slice(2, 1))
     assert one is not None
     assert one.to_pydict() == {"people": [2]}

@@ -214,7 +214,7 @@ def test_the_next_values_may_have_other_types(connection: omnigraph_sql.Connecti
 def test_asking_for_a_row_at_once_announces_nothing(connection: omnigraph_sql.Connection) -> None:
     statement = connection.prepare("SELECT ? AS x, ? + 1 AS y")
     assert isinstance(statement, Statement)
-    assert statement.at_once([5, 1]) is None
+    assert statement.single_row([5, 1]) is None
     found = statement.execute([5, 1])
     assert isinstance(found, pa.RecordBatchReader)
     assert found.read_all().to_pylist() == [{"x": 5, "y": 2}]

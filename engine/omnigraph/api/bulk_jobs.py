@@ -15,7 +15,11 @@ from omnigraph.errors import InvalidInput
 from omnigraph.loading.columnar_reader import read_columnar
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.constraints.distributed_protocol import Survey, Texts, text_slices
+from omnigraph.storage.constraints.distributed_protocol import (
+    ConstraintChecker,
+    KeyColumn,
+    key_slices,
+)
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
@@ -33,19 +37,19 @@ from omnigraph.storage.transaction.bulk_job import (
 )
 
 __all__ = [
-    "Bulk",
+    "BulkMethods",
     "BulkJob",
     "BulkMode",
     "StagedFiles",
-    "Survey",
+    "ConstraintChecker",
     "Target",
-    "Texts",
+    "KeyColumn",
     "refuse_merge",
     "write_rows",
 ]
 
 
-class Bulk:
+class BulkMethods:
     """The part of a graph that many processes write to at once."""
 
     _store: GraphStore
@@ -64,7 +68,7 @@ class Bulk:
         actor: str | None = None,
         message: str | None = None,
         once: tuple[str, int] | None = None,
-        survey: Survey | None = None,
+        survey: ConstraintChecker | None = None,
     ) -> Commit | None:
         """Check every constraint and publish the rows of these files, and no others, at once.
 
@@ -76,9 +80,9 @@ class Bulk:
             self._store, job, files, actor=actor, message=message, once=once, survey=survey
         )
 
-    def text_slices(self, texts: Texts, rows_each: int) -> list[TableSlice]:
+    def text_slices(self, texts: KeyColumn, rows_each: int) -> list[TableSlice]:
         """What the processes of a survey read to have some texts; about so many rows each."""
-        return text_slices(self._store.tables, self._store.root, texts, rows_each)
+        return key_slices(self._store.tables, self._store.root, texts, rows_each)
 
     def abandon_bulk(self, job: BulkJob) -> None:
         """Give a job up; nothing of it was ever visible."""

@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from omnigraph.api.bulk_jobs import Bulk
-from omnigraph.api.history import History
+from omnigraph.api.bulk_jobs import BulkMethods
+from omnigraph.api.history import HistoryMethods
 from omnigraph.api.queries import MutationResult, Queries, QueryResult, StoredQuery
 from omnigraph.api.references import Branch, Tags, branch_of
-from omnigraph.api.transaction import Rows, Transaction
+from omnigraph.api.transaction import RowInput, Transaction
 from omnigraph.branching.merge.conflicts import OnConflict
 from omnigraph.branching.merge.merge_branches import MergeResult, merge, merge_request, plan_merge
 from omnigraph.branching.merge.merge_rows import Granularity
+from omnigraph.common.progress import Progress
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.exec.graph.reachability import Direction
+from omnigraph.exec.graph.reachability import ReachDirection
 from omnigraph.loading.export_snapshot import export_snapshot
 from omnigraph.loading.line_framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
@@ -46,12 +47,10 @@ from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph.storage.transaction.apply_schema import SchemaApplied, apply_schema
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
-__all__ = ["Branch", "Graph", "Rows", "Schema", "Transaction", "init", "open", "schema_text"]
-
-Progress: TypeAlias = Callable[[int, int], None]
+__all__ = ["Branch", "Graph", "RowInput", "Schema", "Transaction", "init", "open", "schema_text"]
 
 
-class Graph(History, Bulk):
+class Graph(HistoryMethods, BulkMethods):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
@@ -229,7 +228,7 @@ class Graph(History, Bulk):
         *,
         min_steps: int = 1,
         max_steps: int = 1,
-        direction: Direction | None = None,
+        direction: ReachDirection | None = None,
         at: str | Snapshot = MAIN,
     ) -> pa.RecordBatchReader:
         """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.

@@ -24,7 +24,7 @@ from omnigraph.storage.refs.moments import branch_name, resolve
 from omnigraph.storage.refs.snapshot import Snapshot
 
 
-class History:
+class HistoryMethods:
     """Differences, changes of commits and the change feed of one graph."""
 
     def __init__(self, store: GraphStore) -> None:

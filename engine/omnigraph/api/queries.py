@@ -20,8 +20,8 @@ from omnigraph.embedding import configured_embedder
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.graph.adjacency_disk_cache import default_cache_dir
 from omnigraph.exec.graph.exec_context import ExecContext
-from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.graph.reachability import REACHED, Direction, reach
+from omnigraph.exec.graph.graph_view import GraphView
+from omnigraph.exec.graph.reachability import REACHED, ReachDirection, reach
 from omnigraph.exec.mutate.run_mutation import MutationResult, require_branch, run_mutation
 from omnigraph.exec.run.explain import explain
 from omnigraph.exec.run.query_result import QueryResult
@@ -38,8 +38,8 @@ __all__ = ["MutationResult", "Queries", "QueryResult", "StoredQuery"]
 SNAPSHOTS = 64
 """Moments that are not looked up again while nothing is committed."""
 
-Params = Mapping[str, Any] | None
-Kind = Literal["read", "mutation"]
+QueryParams = Mapping[str, Any] | None
+QueryKind = Literal["read", "mutation"]
 
 
 class Queries:
@@ -57,7 +57,7 @@ class Queries:
         self,
         text: str | None,
         name: str | None,
-        params: Params,
+        params: QueryParams,
         at: str | Snapshot,
         file: str | None,
     ) -> QueryResult:
@@ -73,10 +73,10 @@ class Queries:
         seeds: Sequence[str] | None,
         low: int,
         high: int,
-        direction: Direction | None,
+        direction: ReachDirection | None,
         at: str | Snapshot,
     ) -> pa.RecordBatchReader:
-        view = View(self._snapshot(at), self._context)
+        view = GraphView(self._snapshot(at), self._context)
         found = reach(view, edge, node, seeds, low, high, direction)
         return pa.RecordBatchReader.from_batches(REACHED, found)
 
@@ -84,7 +84,7 @@ class Queries:
         self,
         text: str | None,
         name: str | None,
-        params: Params,
+        params: QueryParams,
         at: str,
         analyze: bool,
         file: str | None,
@@ -98,7 +98,7 @@ class Queries:
         self,
         text: str | None,
         name: str | None,
-        params: Params,
+        params: QueryParams,
         *,
         branch: str,
         actor: str | None,
@@ -163,7 +163,7 @@ class Queries:
         return self._context.compiled(text, name, snapshot.catalog, schema, file)
 
 
-def _require_kind(text: str | None, name: str | None, wanted: Kind, file: str | None) -> None:
+def _require_kind(text: str | None, name: str | None, wanted: QueryKind, file: str | None) -> None:
     """Refuse what the call alone shows to be wrong, before anything is read."""
     if text is None:
         if name is None:
@@ -181,6 +181,6 @@ def _require_kind(text: str | None, name: str | None, wanted: Kind, file: str | 
 
 
 @lru_cache(maxsize=1024)  # as many as are kept compiled
-def _chosen_kind(text: str, name: str | None, file: str | None) -> tuple[str, Kind]:
+def _chosen_kind(text: str, name: str | None, file: str | None) -> tuple[str, QueryKind]:
     _, query = choose_query(text, name, file)
     return query.name.text, "mutation" if isinstance(query.body, MutationTree) else "read"

@@ -18,7 +18,7 @@ from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.snapshot import Snapshot, find_type
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
-Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
+RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
 
 
 class Transaction:
@@ -29,15 +29,15 @@ class Transaction:
         self.commit: Commit | None = None
         """The published commit, once the block has ended; none when nothing changed."""
 
-    def insert(self, type_name: str, rows: Rows) -> None:
+    def insert(self, type_name: str, rows: RowInput) -> None:
         """Add entities that must not exist yet."""
         self._write(type_name, rows, "insert")
 
-    def upsert(self, type_name: str, rows: Rows) -> None:
+    def upsert(self, type_name: str, rows: RowInput) -> None:
         """Add entities, replacing those that exist."""
         self._write(type_name, rows, "upsert")
 
-    def overwrite(self, type_name: str, rows: Rows) -> None:
+    def overwrite(self, type_name: str, rows: RowInput) -> None:
         """Replace all entities of a type."""
         self._write(type_name, rows, "overwrite")
 
@@ -80,7 +80,7 @@ class Transaction:
         return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
 
     def _write(
-        self, type_name: str, rows: Rows, mode: Literal["insert", "upsert", "overwrite"]
+        self, type_name: str, rows: RowInput, mode: Literal["insert", "upsert", "overwrite"]
     ) -> None:
         type_ = find_type(self._txn.catalog, type_name)
         if mode == "overwrite":
@@ -112,7 +112,7 @@ class Transaction:
         """Make an empty plain table `<schema>.<name>`; `replace` empties one that is there."""
         self.plain.create(name, schema, declaration, replace=replace)
 
-    def append(self, name: str, rows: Rows) -> int:
+    def append(self, name: str, rows: RowInput) -> int:
         """Add rows to a plain table, matched by column name; how many they were."""
         schema = self.plain.schema(name)
         count = 0
@@ -157,7 +157,7 @@ def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray
     return array.cast(pa.string())
 
 
-def tabular(rows: Rows) -> pa.Table | pa.RecordBatchReader:
+def tabular(rows: RowInput) -> pa.Table | pa.RecordBatchReader:
     """Rows as Arrow has them."""
     if isinstance(rows, pa.Table | pa.RecordBatchReader):
         return rows

@@ -66,23 +66,23 @@ def query_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class Source:
+class QueryText:
     """A text and the file it came from; no text where a stored query is meant."""
 
     text: str | None
     file: str | None = None
 
 
-def source_of(expression: str | None, file: str | None, name: str | None) -> Source:
+def source_of(expression: str | None, file: str | None, name: str | None) -> QueryText:
     """The text that -e, --file or a pipe gives; none when NAME is that of a stored query."""
     if expression is not None and file is not None:
         raise click.UsageError("give -e TEXT or --file FILE, not both")
     if expression is not None:
-        return Source(expression)
+        return QueryText(expression)
     if file is not None:
         return file_source(file)
     if name is not None:
-        return Source(None)
+        return QueryText(None)
     if not sys.stdin.isatty():
         piped = file_source("-")
         if piped.text and piped.text.strip():
@@ -90,12 +90,12 @@ def source_of(expression: str | None, file: str | None, name: str | None) -> Sou
     raise click.UsageError("give -e TEXT, --file FILE, or the NAME of a stored query")
 
 
-def file_source(file: str) -> Source:
+def file_source(file: str) -> QueryText:
     """The text of a file, or of stdin for `-`."""
     try:
         if file == "-":
-            return Source(sys.stdin.buffer.read().decode(), "<stdin>")
-        return Source(Path(file).read_text(encoding="utf-8"), file)
+            return QueryText(sys.stdin.buffer.read().decode(), "<stdin>")
+        return QueryText(Path(file).read_text(encoding="utf-8"), file)
     except FileNotFoundError as error:
         raise NotFound(
             f"there is no query file {file!r}", hint="Give the path of a .gq file."

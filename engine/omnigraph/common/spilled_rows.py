@@ -15,7 +15,7 @@ import pyarrow as pa
 HELD_BYTES = 64 << 20
 
 
-class HeldRows:
+class SpilledRows:
     """Rows in the order they came. They can be read, by several threads, once all are there."""
 
     def __init__(self, schema: pa.Schema) -> None:

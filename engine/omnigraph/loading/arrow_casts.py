@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.loading.json_columns import (
-    Unproven,
+    NeedsExactReading,
     json_column,
     list_array,
     text_days,
     text_micros,
     vector_array,
 )
-from omnigraph.loading.json_property import INTEGER_RANGES, Wrong, check_value
+from omnigraph.loading.json_property import INTEGER_RANGES, ValueProblem, check_value
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.property_types import FLOATS, PropertyType, Scalar, scalar_type
 
@@ -39,7 +39,7 @@ _NAN_HINT = "NaN is not a value; where a number is missing the column must have 
 _INTEGER = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
-class WrongAt(Wrong):
+class WrongAt(ValueProblem):
     """A column that a property does not take; `row` counts from 0 and is None for the column."""
 
     def __init__(self, code: str, reason: str, row: int | None = None) -> None:
@@ -118,7 +118,7 @@ def _times(texts: pa.Array, type_: PropertyType, *, csv: bool) -> pa.Array:
             return _integer(texts.cast(pa.int64()), type_.scalar).cast(arrow_type(type_))
         read = text_days if type_.scalar is Scalar.DATE else text_micros
         return read(texts).cast(arrow_type(type_))
-    except Wrong:
+    except ValueProblem:
         return _exact(texts, type_, _times_or_integers if csv else list)
 
 
@@ -128,12 +128,12 @@ def _exact(
     values = decode(texts.to_pylist())
     try:
         return json_column(values, type_)
-    except Unproven:
+    except NeedsExactReading:
         for row, value in enumerate(values):
             try:
                 if value is not None:
                     check_value(value, type_)
-            except Wrong as wrong:
+            except ValueProblem as wrong:
                 raise WrongAt(wrong.code, wrong.reason, row) from None
         raise
 

@@ -41,7 +41,7 @@ _CSV_CELL = re.compile(
 
 
 @dataclass(frozen=True)
-class Source:
+class ColumnarInput:
     """The column names of an input and its batches. In a CSV, lists and blobs are text."""
 
     names: list[str]
@@ -49,13 +49,13 @@ class Source:
     csv: bool = False
 
 
-def open_source(source: Any, type_: EntityType, format: Format | None = None) -> Source:  # noqa: ANN401
+def open_source(source: Any, type_: EntityType, format: Format | None = None) -> ColumnarInput:  # noqa: ANN401
     """The source, opened. Batches have a bounded number of rows."""
     rows = max(256, min(64 * 1024, _BATCH_BYTES // row_width(table_schema(type_))))
     if isinstance(source, str | Path):
         return _open_file(Path(source), type_, format, rows)
     reader = _reader(source)
-    return Source(reader.schema.names, _cut(reader, rows))
+    return ColumnarInput(reader.schema.names, _cut(reader, rows))
 
 
 def _reader(source: Any) -> Any:  # noqa: ANN401
@@ -86,7 +86,7 @@ def _cut(batches: Any, rows: int) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
 # --------------------------------------------------------------------------- files
 
 
-def _open_file(path: Path, type_: EntityType, format_: Format | None, rows: int) -> Source:
+def _open_file(path: Path, type_: EntityType, format_: Format | None, rows: int) -> ColumnarInput:
     format_ = format_ or SUFFIXES.get(path.suffix.lower())
     if format_ not in ("parquet", "csv", "arrow"):
         known = ", ".join(SUFFIXES)
@@ -104,29 +104,31 @@ def _open_file(path: Path, type_: EntityType, format_: Format | None, rows: int)
         return _open_arrow(path, type_, rows)
 
 
-def _open_parquet(path: Path, type_: EntityType, rows: int) -> Source:
+def _open_parquet(path: Path, type_: EntityType, rows: int) -> ColumnarInput:
     file = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=MIB)
     batches = file.iter_batches(batch_size=rows, use_threads=False)
-    return Source(file.schema_arrow.names, _guarded(batches, path, "parquet", type_, []))
+    return ColumnarInput(file.schema_arrow.names, _guarded(batches, path, "parquet", type_, []))
 
 
-def _open_arrow(path: Path, type_: EntityType, rows: int) -> Source:
+def _open_arrow(path: Path, type_: EntityType, rows: int) -> ColumnarInput:
     data = pa.memory_map(str(path))
     is_file = data.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
     data.seek(0)
     if not is_file:
         stream = pa.ipc.open_stream(data)
-        return Source(stream.schema.names, _guarded(_cut(stream, rows), path, "arrow", type_, []))
+        return ColumnarInput(
+            stream.schema.names, _guarded(_cut(stream, rows), path, "arrow", type_, [])
+        )
     file = pa.ipc.open_file(data)
     batches = (file.get_batch(i) for i in range(file.num_record_batches))
-    return Source(file.schema.names, _guarded(_cut(batches, rows), path, "arrow", type_, []))
+    return ColumnarInput(file.schema.names, _guarded(_cut(batches, rows), path, "arrow", type_, []))
 
 
-def _open_csv(path: Path, type_: EntityType, rows: int) -> Source:
+def _open_csv(path: Path, type_: EntityType, rows: int) -> ColumnarInput:
     with path.open(encoding="utf-8-sig", newline="") as text:
         names = next(csv.reader(text), [])
     if not names:
-        return Source([], iter(()), csv=True)
+        return ColumnarInput([], iter(()), csv=True)
     texts = dict.fromkeys(("id", "src", "dst", "from", "to"), pa.utf8())
     kinds = {field.name: _csv_type(field.type) for field in table_schema(type_)}
     with _readable(path, "csv", type_, names):
@@ -144,7 +146,7 @@ def _open_csv(path: Path, type_: EntityType, rows: int) -> Source:
                 false_values=["false", "False", "FALSE"],
             ),
         )
-    return Source(names, _guarded(_cut(reader, rows), path, "csv", type_, names), csv=True)
+    return ColumnarInput(names, _guarded(_cut(reader, rows), path, "csv", type_, names), csv=True)
 
 
 def _csv_type(type_: pa.DataType) -> pa.DataType:

@@ -1,7 +1,7 @@
-"""Whole columns of JSON values to Arrow: the same rules as `values.py`, a column at a time.
+"""Whole columns of JSON values to Arrow: the same rules as `json_property`, a column at a time.
 
-A conversion either proves that every value is right, or raises `Unproven` and leaves the verdict,
-and the words, to `values.py`.
+A conversion either proves that every value is right, or raises `NeedsExactReading` and leaves the
+verdict, and the words, to `json_property`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.loading.json_property import Wrong, blob_bytes, date_days, moment_micros
+from omnigraph.loading.json_property import ValueProblem, blob_bytes, date_days, moment_micros
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.property_types import FLOATS, PropertyType, Scalar, scalar_type
 
-Values = Sequence[Any]
+JsonValues = Sequence[Any]
 
 _NULL = type(None)
 _KINDS: dict[Scalar, frozenset[type]] = {
@@ -38,30 +38,30 @@ _FIRST_DAY = -719162  # 0001-01-01, the first that the exact rules read
 _FIRST_MOMENT = (_FIRST_DAY + 1) * 86_400_000_000  # a day later: a zone may hide year 0
 
 
-class Unproven(Exception):
+class NeedsExactReading(Exception):
     """The column holds something that only the exact rules can judge."""
 
 
-def json_column(values: Values, type_: PropertyType) -> pa.Array:
-    """The Arrow column of JSON values, null for None; `Unproven` when in doubt."""
+def json_column(values: JsonValues, type_: PropertyType) -> pa.Array:
+    """The Arrow column of JSON values, null for None; `NeedsExactReading` when in doubt."""
     try:
         if type_.is_list:
             return _lists(values, type_)
         if type_.is_vector:
             return _vectors(values, type_)
         return _scalars(values, type_.scalar)
-    except (Wrong, OverflowError, pa.ArrowException) as error:
-        raise Unproven from error
+    except (ValueProblem, OverflowError, pa.ArrowException) as error:
+        raise NeedsExactReading from error
 
 
-def _kinds(values: Values, allowed: frozenset[type]) -> set[type]:
+def _kinds(values: JsonValues, allowed: frozenset[type]) -> set[type]:
     kinds = set(map(type, values)) - {_NULL}
     if not kinds <= allowed:
-        raise Unproven
+        raise NeedsExactReading
     return kinds
 
 
-def _scalars(values: Values, scalar: Scalar) -> pa.Array:
+def _scalars(values: JsonValues, scalar: Scalar) -> pa.Array:
     kinds = _kinds(values, _KINDS.get(scalar, _INTEGER_KINDS))
     target = arrow_type(scalar_type(scalar))
     if scalar in FLOATS:
@@ -73,23 +73,23 @@ def _scalars(values: Values, scalar: Scalar) -> pa.Array:
     return pa.array(values, target)
 
 
-def _floats(values: Values, kinds: set[type], target: pa.DataType) -> pa.Array:
+def _floats(values: JsonValues, kinds: set[type], target: pa.DataType) -> pa.Array:
     if int in kinds:  # Arrow refuses integers past 2**53; JSON numbers are rounded
         values = [v if v is None else float(v) for v in values]
     return finite(pa.array(values, pa.float64()).cast(target, safe=False))
 
 
 def finite(numbers: pa.Array) -> pa.Array:
-    """The numbers themselves; `Unproven` if one is NaN or infinite."""
+    """The numbers themselves; `NeedsExactReading` if one is NaN or infinite."""
     if pc.all(pc.is_finite(numbers)).as_py() is False:
-        raise Unproven
+        raise NeedsExactReading
     return numbers
 
 
 # --------------------------------------------------------------------------- time
 
 
-def _times(values: Values, kinds: set[type], scalar: Scalar) -> pa.Array:
+def _times(values: JsonValues, kinds: set[type], scalar: Scalar) -> pa.Array:
     numbers = pa.int32() if scalar is Scalar.DATE else pa.int64()
     if str not in kinds:
         return pa.array(values, numbers)
@@ -142,13 +142,13 @@ def _none_below(numbers: pa.Array, first: int) -> bool:
 # --------------------------------------------------------------------------- nested
 
 
-def _lists(values: Values, type_: PropertyType) -> pa.Array:
+def _lists(values: JsonValues, type_: PropertyType) -> pa.Array:
     _kinds(values, frozenset({list}))
     present = [v for v in values if v is not None]
     flat = list(chain.from_iterable(present))
     elements = _scalars(flat, type_.scalar)
     if elements.null_count:
-        raise Unproven
+        raise NeedsExactReading
     lengths = np.fromiter((0 if v is None else len(v) for v in values), np.int64, len(values))
     missing = None
     if len(present) < len(values):
@@ -163,19 +163,19 @@ def list_array(
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > 2**31 - 1:
-        raise Unproven
+        raise NeedsExactReading
     whole = pa.array(offsets.astype(np.int32))
     return pa.ListArray.from_arrays(whole, elements, type=target, mask=missing)
 
 
-def _vectors(values: Values, type_: PropertyType) -> pa.Array:
+def _vectors(values: JsonValues, type_: PropertyType) -> pa.Array:
     _kinds(values, frozenset({list}))
     present = [v for v in values if v is not None]
     if set(map(len, present)) - {type_.dimension}:
-        raise Unproven
+        raise NeedsExactReading
     elements = _scalars(list(chain.from_iterable(present)), Scalar.F32)
     if elements.null_count:
-        raise Unproven
+        raise NeedsExactReading
     missing = None
     if len(present) < len(values):
         missing = pa.array([v is None for v in values], pa.bool_())

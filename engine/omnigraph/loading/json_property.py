@@ -38,7 +38,7 @@ _MOMENT_SHAPE = re.compile(
 )
 
 
-class Wrong(Exception):
+class ValueProblem(Exception):
     """A value that a property does not take: the `load_error` code and the reason in words."""
 
     def __init__(self, code: str, reason: str) -> None:
@@ -48,7 +48,7 @@ class Wrong(Exception):
 
 
 def check_value(value: Any, type_: PropertyType) -> None:  # noqa: ANN401
-    """Raise `Wrong` unless the JSON value is one of the type. Null is the caller's question."""
+    """Raise `ValueProblem` unless the JSON value is of the type; null is the caller's question."""
     if type_.is_list:
         _check_list(value, type_)
     elif type_.is_vector:
@@ -61,25 +61,25 @@ def check_value(value: Any, type_: PropertyType) -> None:  # noqa: ANN401
 
 def _check_list(value: object, type_: PropertyType) -> None:
     if not isinstance(value, list):
-        raise Wrong("value_type", f"an array is needed, not {show(value)}")
+        raise ValueProblem("value_type", f"an array is needed, not {show(value)}")
     element = scalar_type(type_.scalar)
     for position, item in enumerate(value):
         try:
             check_value(item, element)
-        except Wrong as wrong:
-            raise Wrong(wrong.code, f"element {position}: {wrong.reason}") from None
+        except ValueProblem as wrong:
+            raise ValueProblem(wrong.code, f"element {position}: {wrong.reason}") from None
 
 
 def _check_vector(value: object, type_: PropertyType) -> None:
     if not isinstance(value, list):
-        raise Wrong("value_type", f"an array of numbers is needed, not {show(value)}")
+        raise ValueProblem("value_type", f"an array of numbers is needed, not {show(value)}")
     if len(value) != type_.dimension:
-        raise Wrong("vector_dim", f"{type_.dimension} numbers are needed, not {len(value)}")
+        raise ValueProblem("vector_dim", f"{type_.dimension} numbers are needed, not {len(value)}")
     for position, item in enumerate(value):
         try:
             _check_scalar(item, Scalar.F32)
-        except Wrong as wrong:
-            raise Wrong("vector_element", f"element {position}: {wrong.reason}") from None
+        except ValueProblem as wrong:
+            raise ValueProblem("vector_element", f"element {position}: {wrong.reason}") from None
 
 
 def _check_scalar(value: Any, scalar: Scalar) -> None:  # noqa: ANN401
@@ -100,7 +100,7 @@ def _check_scalar(value: Any, scalar: Scalar) -> None:  # noqa: ANN401
             _need(_is_number(value) and isinstance(value, int), words, value)
             low, high = INTEGER_RANGES[scalar]
             if not low <= value <= high:
-                raise Wrong("value_range", f"{show(value)} does not fit {scalar}")
+                raise ValueProblem("value_range", f"{show(value)} does not fit {scalar}")
 
 
 def _is_number(value: object) -> bool:
@@ -109,7 +109,7 @@ def _is_number(value: object) -> bool:
 
 def _need(fits: bool, words: str, value: object) -> None:
     if not fits:
-        raise Wrong("value_type", f"{words} is needed, not {show(value)}")
+        raise ValueProblem("value_type", f"{words} is needed, not {show(value)}")
 
 
 def _check_float(value: float, scalar: Scalar) -> None:
@@ -120,27 +120,29 @@ def _check_float(value: float, scalar: Scalar) -> None:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise Wrong("value_range", f"{show(value)} does not fit {scalar}")
+        raise ValueProblem("value_range", f"{show(value)} does not fit {scalar}")
 
 
 def date_days(text: str) -> int:
     """Days since 1970-01-01 of `YYYY-MM-DD`."""
     if not _DATE_SHAPE.fullmatch(text):
-        raise Wrong("value_type", f"{show(text)} is not a date like 2024-01-31")
+        raise ValueProblem("value_type", f"{show(text)} is not a date like 2024-01-31")
     try:
         return parse_date(text)
     except ValueError as error:
-        raise Wrong("value_range", str(error)) from None
+        raise ValueProblem("value_range", str(error)) from None
 
 
 def moment_micros(text: str) -> int:
     """Microseconds since the epoch of an ISO 8601 time; UTC when it names no zone."""
     if not _MOMENT_SHAPE.fullmatch(text):
-        raise Wrong("value_type", f"{show(text)} is not an ISO 8601 time like 2024-01-31T12:00:00Z")
+        raise ValueProblem(
+            "value_type", f"{show(text)} is not an ISO 8601 time like 2024-01-31T12:00:00Z"
+        )
     try:
         return parse_datetime(text)
     except ValueError as error:
-        raise Wrong("value_range", str(error)) from None
+        raise ValueProblem("value_range", str(error)) from None
 
 
 def blob_bytes(value: object) -> bytes:
@@ -148,7 +150,7 @@ def blob_bytes(value: object) -> bytes:
     _need(isinstance(value, str), f'a string "{BLOB_PREFIX}…"', value)
     text = str(value)
     if not text.startswith(BLOB_PREFIX):
-        raise Wrong(
+        raise ValueProblem(
             "blob_input", f'{show(text)} is not "{BLOB_PREFIX}…"; URIs are not allowed here'
         )
     try:
@@ -157,7 +159,7 @@ def blob_bytes(value: object) -> bytes:
     except (BadBase64, UnicodeEncodeError):
         data = payload = b"?"
     if b64encode(data) != payload:
-        raise Wrong("blob_input", f"{show(text)} is not standard base64 with padding")
+        raise ValueProblem("blob_input", f"{show(text)} is not standard base64 with padding")
     return data
 
 

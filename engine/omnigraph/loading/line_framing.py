@@ -25,7 +25,7 @@ DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
-class Piece:
+class LineChunk:
     """Some consecutive lines of the input, without their line feeds; `first` counts from 1."""
 
     first: int
@@ -60,7 +60,7 @@ def read_chunks(
         yield b"".join(rest)
 
 
-def cut(chunk: bytes, first: int, piece_bytes: int, most_lines: int) -> Iterator[Piece]:
+def cut(chunk: bytes, first: int, piece_bytes: int, most_lines: int) -> Iterator[LineChunk]:
     """The chunk as pieces of about `piece_bytes` and at most `most_lines`."""
     start = 0
     while start < len(chunk):
@@ -71,12 +71,12 @@ def cut(chunk: bytes, first: int, piece_bytes: int, most_lines: int) -> Iterator
             end = len(chunk)
         lines = chunk[start:end].split(b"\n")
         for low in range(0, len(lines), most_lines):
-            yield Piece(first + low, lines[low : low + most_lines])
+            yield LineChunk(first + low, lines[low : low + most_lines])
         first += len(lines)
         start = end + 1
 
 
-def check_lines(piece: Piece, limits: Limits) -> None:
+def check_lines(piece: LineChunk, limits: Limits) -> None:
     longest = max(map(len, piece.lines))
     if longest > limits.line_bytes:
         raise ResourceLimit("line_bytes", limits.line_bytes, longest)

@@ -20,12 +20,12 @@ import orjson
 import pyarrow as pa
 
 from omnigraph.errors import LoadError, NotFound, OmniGraphError, ResourceLimit
-from omnigraph.loading.json_columns import Unproven, json_column
+from omnigraph.loading.json_columns import NeedsExactReading, json_column
 from omnigraph.loading.line_framing import (
     DEFAULT_LIMITS,
     MIB,
     Limits,
-    Piece,
+    LineChunk,
     check_lines,
     cut,
     read_chunks,
@@ -87,14 +87,14 @@ class _Reader:
     pending: dict[str, list[TypedBatch]] = field(default_factory=lambda: defaultdict(list))
     pending_bytes: int = 0
 
-    def read(self, piece: Piece) -> list[TypedBatch]:
+    def read(self, piece: LineChunk) -> list[TypedBatch]:
         with _collector_paused():
             return self._read(piece)
 
-    def _read(self, piece: Piece) -> list[TypedBatch]:
+    def _read(self, piece: LineChunk) -> list[TypedBatch]:
         try:
             batches, records = _read_fast(piece.lines, self.catalog, self.limits)
-        except Unproven:
+        except NeedsExactReading:
             if len(piece.lines) > _SMALL:
                 return [batch for part in _parts(piece) for batch in self._read(part)]
             batches, records = _read_exact(piece, self.catalog, self.limits)
@@ -117,10 +117,10 @@ class _Reader:
         self.pending_bytes = 0
 
 
-def _parts(piece: Piece) -> Iterator[Piece]:
+def _parts(piece: LineChunk) -> Iterator[LineChunk]:
     size = max(_SMALL, -(-len(piece.lines) // _PARTS))
     for low in range(0, len(piece.lines), size):
-        yield Piece(piece.first + low, piece.lines[low : low + size])
+        yield LineChunk(piece.first + low, piece.lines[low : low + size])
 
 
 @contextmanager
@@ -141,14 +141,14 @@ def _collector_paused() -> Iterator[None]:
 def _read_fast(
     lines: list[bytes], catalog: Catalog, limits: Limits
 ) -> tuple[list[TypedBatch], int]:
-    """The batches of some lines and their number of records, or `Unproven`."""
+    """The batches of some lines and their number of records, or `NeedsExactReading`."""
     if limits.depth < 3:  # a list in data in an envelope: nothing that is accepted is deeper
-        raise Unproven
+        raise NeedsExactReading
     records = _decoded(lines)
     if not records:
         return [], 0
     if set(map(type, records)) != {dict}:
-        raise Unproven
+        raise NeedsExactReading
     batches, members = [], 0
     for type_, group in _grouped(records, catalog):
         batch, found = _fast_batch(type_, group)
@@ -165,7 +165,7 @@ def _decoded(lines: list[bytes]) -> list[Object]:
         except orjson.JSONDecodeError:
             return list(map(orjson.loads, filter(_not_blank, lines)))
     except orjson.JSONDecodeError:
-        raise Unproven from None
+        raise NeedsExactReading from None
 
 
 def _not_blank(line: bytes) -> bytes:
@@ -185,7 +185,7 @@ def _grouped(records: list[Object], catalog: Catalog) -> Iterable[tuple[EntityTy
             ]
             types |= {head: catalog.edge(head[1]) for head in set(heads) - names}
     except (NotFound, TypeError, AttributeError):  # unknown, or not a text
-        raise Unproven from None
+        raise NeedsExactReading from None
     if len(types) == 1:
         return [(type_, records) for type_ in types.values()]
     groups: dict[str, tuple[EntityType, list[Object]]] = {}
@@ -204,7 +204,7 @@ def _fast_batch(type_: EntityType, records: list[Object]) -> tuple[TypedBatch, i
     with_data = len(records)
     if kinds != {dict}:
         if not kinds <= {dict, type(None)}:
-            raise Unproven
+            raise NeedsExactReading
         with_data -= data.count(None)
         data = [d or {} for d in data]
     members = len(records) + with_data
@@ -213,14 +213,14 @@ def _fast_batch(type_: EntityType, records: list[Object]) -> tuple[TypedBatch, i
         ends = [[record.get(end) for record in records] for end in ("from", "to")]
         members += 2 * len(records)
         if any(set(map(type, end)) != {str} for end in ends):
-            raise Unproven
+            raise NeedsExactReading
     # Every member counted is there, so an equal sum leaves room for no other.
     if sum(map(len, records)) != members:
-        raise Unproven
+        raise NeedsExactReading
     try:
         return _batch(type_, data, ends), members + sum(map(len, data))
     except IdMismatch:
-        raise Unproven from None
+        raise NeedsExactReading from None
 
 
 def _prove_no_repeats(lines: list[bytes], records: list[Object], members: int) -> None:
@@ -236,7 +236,7 @@ def _prove_no_repeats(lines: list[bytes], records: list[Object], members: int) -
     for line, record in zip(filter(_not_blank, lines), records, strict=True):
         decoded = len(record) + len(record.get("data", ()))
         if _most_members(line) != decoded and repeated_member(line.decode()) is not None:
-            raise Unproven
+            raise NeedsExactReading
 
 
 def _most_members(text: bytes) -> int:
@@ -249,7 +249,7 @@ def _most_members(text: bytes) -> int:
 # --------------------------------------------------------------------------- the exact reading
 
 
-def _read_exact(piece: Piece, catalog: Catalog, limits: Limits) -> tuple[list[TypedBatch], int]:
+def _read_exact(piece: LineChunk, catalog: Catalog, limits: Limits) -> tuple[list[TypedBatch], int]:
     records: list[Record] = []
     problem: OmniGraphError | None = None
     try:
@@ -290,7 +290,7 @@ def _exact_batch(records: list[Record]) -> TypedBatch:
 
 
 def _batch(type_: EntityType, data: list[Object], ends: Sequence[list[Any]]) -> TypedBatch:
-    """The batch of decoded `data` objects; `Unproven` or IdMismatch if one is wrong."""
+    """The batch of decoded `data` objects; `NeedsExactReading` or IdMismatch if one is wrong."""
     schema = table_schema(type_)
     columns: dict[str, pa.Array] = {}
     for prop in type_.properties:
@@ -300,7 +300,7 @@ def _batch(type_: EntityType, data: list[Object], ends: Sequence[list[Any]]) -> 
             name = prop.name
             column = json_column([d.get(name) for d in data], prop.type)
         if column.null_count and not prop.nullable:
-            raise Unproven
+            raise NeedsExactReading
         columns[prop.name] = column
     given = None
     if sum(map(len, data)) != sum(len(data) - column.null_count for column in columns.values()):
@@ -320,13 +320,13 @@ def _given_ids(data: list[Object]) -> pa.Array | None:
     if kinds == {type(None)}:
         return None
     if not kinds <= {str, type(None)}:
-        raise Unproven
+        raise NeedsExactReading
     return pa.array(given, pa.utf8())
 
 
 def _prove_known(data: list[Object], columns: dict[str, pa.Array]) -> None:
     """Every member of `data` is a property or the id, and an id is not null."""
     if not set().union(*data) <= columns.keys() - RESERVED | {"id"}:
-        raise Unproven
+        raise NeedsExactReading
     if any("id" in d and d["id"] is None for d in data):
-        raise Unproven
+        raise NeedsExactReading

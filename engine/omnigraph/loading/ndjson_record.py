@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from omnigraph.errors import LoadError, NotFound, ResourceLimit, did_you_mean
-from omnigraph.loading.json_property import Wrong, check_value, show
+from omnigraph.loading.json_property import ValueProblem, check_value, show
 from omnigraph.loading.line_framing import Limits
 from omnigraph.loading.typed_batch import EntityType
 from omnigraph.schema import Catalog, EdgeType
@@ -224,8 +224,8 @@ def _check_values(data: dict[str, Any], type_: EntityType, number: int) -> None:
             if value is not None:
                 check_value(value, prop.type)
             elif not prop.nullable:
-                raise Wrong("null_required", "a value is required")
-        except Wrong as wrong:
+                raise ValueProblem("null_required", "a value is required")
+        except ValueProblem as wrong:
             message = f"{type_.name}.{prop.name}: {wrong.reason}"
             raise LoadError(
                 wrong.code, message, line=number, type_name=type_.name, field=prop.name

@@ -18,7 +18,7 @@ Severity = OneOf["error", "warning"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class LintFinding:
     severity: Severity
     message: str
     code: str | None = None
@@ -39,7 +39,7 @@ class LintReport:
     """Findings are sorted: errors first, then by type and property."""
 
     queries_processed: int
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
 
     @property
     def errors(self) -> int:
@@ -68,8 +68,8 @@ def lint(source: str, catalog: Catalog, file: str | None = None) -> LintReport:
     try:
         tree = parse(source, file)
     except ParseError as error:
-        return LintReport(0, (Finding("error", error.message, code="Q000"),))
-    findings: list[Finding] = []
+        return LintReport(0, (LintFinding("error", error.message, code="Q000"),))
+    findings: list[LintFinding] = []
     valid: list[CompiledQuery] = []
     for query in tree.queries:
         findings += _habits(query)
@@ -78,12 +78,12 @@ def lint(source: str, catalog: Catalog, file: str | None = None) -> LintReport:
         except InvalidInput as error:
             code = error.type_code if isinstance(error, QueryTypeError) else None
             names = (query.name.text,)
-            findings.append(Finding("error", error.message, code=code, query_names=names))
+            findings.append(LintFinding("error", error.message, code=code, query_names=names))
     findings += _forgotten_properties(valid, catalog)
     return LintReport(len(tree.queries), tuple(sorted(findings, key=_place)))
 
 
-def _place(finding: Finding) -> tuple[bool, str, str, tuple[str, ...], str]:
+def _place(finding: LintFinding) -> tuple[bool, str, str, tuple[str, ...], str]:
     return (
         finding.severity != "error",
         finding.type_name or "",
@@ -93,9 +93,9 @@ def _place(finding: Finding) -> tuple[bool, str, str, tuple[str, ...], str]:
     )
 
 
-def _habits(query: QueryTree) -> Iterator[Finding]:
+def _habits(query: QueryTree) -> Iterator[LintFinding]:
     if isinstance(query.body, MutationTree) and not query.params:
-        yield Finding(
+        yield LintFinding(
             "warning",
             f"mutation {query.name.text!r} takes no parameters, so it can only do one thing",
             query_names=(query.name.text,),
@@ -113,14 +113,14 @@ class _Updates:
     properties: set[str] = field(default_factory=set)
 
 
-def _forgotten_properties(queries: list[CompiledQuery], catalog: Catalog) -> Iterator[Finding]:
+def _forgotten_properties(queries: list[CompiledQuery], catalog: Catalog) -> Iterator[LintFinding]:
     for type_name, updates in _updates(queries).items():
         node = catalog.nodes[type_name]
         key = () if node.key is None else node.key.members
         for prop in node.properties:
             settable = prop.nullable and prop.name not in key and prop.embed is None
             if settable and prop.name not in updates.properties:
-                yield Finding(
+                yield LintFinding(
                     "warning",
                     f"no update query sets {type_name}.{prop.name}",
                     code="L201",

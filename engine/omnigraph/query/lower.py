@@ -27,8 +27,8 @@ from omnigraph.query.logical.expressions import (
 )
 from omnigraph.query.logical.logical_plan import (
     AntiJoin,
-    Column,
     Expand,
+    OutputColumn,
     Pattern,
     Plan,
     ReadPlan,
@@ -122,9 +122,9 @@ def _tie_break(variables: Mapping[str, VariableInfo]) -> tuple[str, ...]:
     return (*named, *(name for name, info in variables.items() if info.anonymous))
 
 
-def _column(item: CheckedItem) -> Column:
+def _column(item: CheckedItem) -> OutputColumn:
     name = item.alias or column_name(item.expr)
-    return Column(name, item.alias or _field_name(item.expr), item.expr, item.expr.type)
+    return OutputColumn(name, item.alias or _field_name(item.expr), item.expr, item.expr.type)
 
 
 def column_name(expr: Expr) -> str:

@@ -30,9 +30,9 @@ from omnigraph.storage.core.model import (
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
 from omnigraph.storage.manifest.format_version import migrate, require_heads, require_readable
-from omnigraph.storage.manifest.manifest import Manifest, ManifestView, SwapConflict
+from omnigraph.storage.manifest.manifest import Manifest, ManifestConflict, ManifestView
 from omnigraph.storage.manifest.row_codec import (
-    Row,
+    ManifestRow,
     allocator_row,
     commit_id,
     commit_row,
@@ -46,7 +46,7 @@ from omnigraph.storage.manifest.row_codec import (
     version_row,
 )
 from omnigraph.storage.manifest.upgrade_to_format_3 import build_heads
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 INDEX_CACHE_BYTES = 256 << 20
 METADATA_CACHE_BYTES = 256 << 20
@@ -62,7 +62,7 @@ class GraphStore:
         options: Mapping[str, str],
         manifest: Manifest,
         view: ManifestView,
-        tables: Tables,
+        tables: TableStore,
         retry_budget: int,
     ) -> None:
         self.root = root
@@ -122,7 +122,7 @@ class GraphStore:
         record = schema_record(source, catalog)
         try:
             view = manifest.create(_genesis_rows(record, catalog, pointers, actor))
-        except SwapConflict as error:
+        except ManifestConflict as error:
             raise _exists(root) from error
         store = cls(root, resolved, manifest, view, tables, PUBLISHER_RETRY_BUDGET)
         store._ready_to_write = True
@@ -229,7 +229,7 @@ class GraphStore:
         return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
 
 
-def _parse_schema(row: Row) -> tuple[SchemaRecord, Catalog]:
+def _parse_schema(row: ManifestRow) -> tuple[SchemaRecord, Catalog]:
     record = parse_schema(row)
     try:
         return record, Catalog.from_json(dict(record.compiled))
@@ -240,11 +240,11 @@ def _parse_schema(row: Row) -> tuple[SchemaRecord, Catalog]:
         ) from error
 
 
-def _doors(root: str, options: Mapping[str, str]) -> tuple[Manifest, Tables]:
+def _doors(root: str, options: Mapping[str, str]) -> tuple[Manifest, TableStore]:
     session = lance.Session(
         index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES
     )
-    return Manifest(root, options, session), Tables(root, options, session)
+    return Manifest(root, options, session), TableStore(root, options, session)
 
 
 def _prepare_root(root: str, options: Mapping[str, str]) -> None:
@@ -272,7 +272,7 @@ def _genesis_rows(
     catalog: Catalog,
     pointers: Mapping[str, TablePointer],
     actor: str | None,
-) -> Sequence[Row]:
+) -> Sequence[ManifestRow]:
     commit = Commit(
         id=new_ulid(),
         branch=MAIN,

@@ -14,7 +14,7 @@ from omnigraph_flight.protocol.flight_status import Busy
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """What one server allows."""
 
     statements: int = 64
@@ -57,7 +57,7 @@ class Admission:
     had to wait could be the one that a client must read before it goes on with the others.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
         self._turn = threading.Condition()
         self._running: Counter[str] = Counter()

@@ -7,10 +7,10 @@ from omnigraph_flight.access.authentication import Caller
 from omnigraph_flight.access.open_graphs import Graphs
 from omnigraph_flight.access.policies import Policies, Resource
 from omnigraph_flight.access.session_settings import Settings
-from omnigraph_sql.catalog.access_guard import Touch
+from omnigraph_sql.catalog.access_guard import AccessRequest
 
 
-class Access:
+class GuardedConnections:
     """The way to the graphs: every connection asks the policies before it touches anything."""
 
     def __init__(self, graphs: Graphs, policies: Policies) -> None:
@@ -28,7 +28,7 @@ class Access:
             user=caller.name,
         )
 
-        def guard(touch: Touch) -> None:
+        def guard(touch: AccessRequest) -> None:
             resource = Resource(settings.graph, touch.branch, touch.schema, touch.name)
             self._policies.require(caller, touch.action, resource)
 

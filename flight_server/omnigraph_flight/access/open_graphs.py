@@ -9,8 +9,8 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.storage.core.object_store import storage_options
-from omnigraph_flight.access.result_store import Results
-from omnigraph_sql.datafusion.datafusion_session import engine_of
+from omnigraph_flight.access.result_store import ResultStore
+from omnigraph_sql.datafusion.datafusion_session import session_of
 
 
 class Graphs:
@@ -47,7 +47,7 @@ class Graphs:
         with self._lock:
             if name not in self._open:
                 graph = omnigraph.open(uri)
-                engine_of(graph, self._memory)
+                session_of(graph, self._memory)
                 self._open[name] = graph
             return self._open[name]
 
@@ -56,6 +56,6 @@ class Graphs:
         with self._lock:
             return dict(self._open)
 
-    def results(self, name: str) -> Results:
+    def results(self, name: str) -> ResultStore:
         """Where results of a graph's statements are kept, to be read in slices."""
-        return Results(self.graph(name).uri, storage_options())
+        return ResultStore(self.graph(name).uri, storage_options())

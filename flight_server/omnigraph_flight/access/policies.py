@@ -19,7 +19,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph_flight.access.authentication import Caller
 from omnigraph_flight.protocol.flight_status import Forbidden
 
-Action = Literal["connect", "read", "write", "define", "branch"]
+PolicyAction = Literal["connect", "read", "write", "define", "branch"]
 """`define` changes schemas, tables, views and stored queries; `branch` makes, merges and deletes
 branches and tags."""
 
@@ -61,7 +61,7 @@ class Policies:
             ) from error
         self._decide = lru_cache(maxsize=4096)(self._decided)
 
-    def require(self, caller: Caller, action: Action, resource: Resource) -> None:
+    def require(self, caller: Caller, action: PolicyAction, resource: Resource) -> None:
         """Refuse what no policy permits."""
         if not self._decide(caller.name, caller.roles, action, resource):
             raise Forbidden(
@@ -70,7 +70,7 @@ class Policies:
             )
 
     def _decided(
-        self, user: str, roles: tuple[str, ...], action: Action, resource: Resource
+        self, user: str, roles: tuple[str, ...], action: PolicyAction, resource: Resource
     ) -> bool:
         chain = _chain(resource)
         request = {

@@ -27,7 +27,7 @@ LOOK_FILES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class KeptResult:
+class StoredResult:
     """The rows of one statement, in so many files."""
 
     name: str
@@ -44,7 +44,7 @@ class KeptResult:
         return list(zip(edges, edges[1:], strict=False))
 
 
-class Results:
+class ResultStore:
     """The kept results of one graph."""
 
     def __init__(self, uri: str, options: dict[str, str]) -> None:
@@ -60,7 +60,7 @@ class Results:
         longest: float,
         most_bytes: int = 0,
         most_in_all: int = 0,
-    ) -> KeptResult:
+    ) -> StoredResult:
         """Read all rows into files, for so many seconds; nothing stays behind if that fails.
 
         Its own bytes and those of all that is kept have limits, 0 for none. What is kept at once,
@@ -90,7 +90,7 @@ class Results:
             self.drop(name)
             raise
         until = min(time.time(), written) + seconds
-        return KeptResult(name, files, count, size, until)
+        return StoredResult(name, files, count, size, until)
 
     def read(self, name: str, first: int, end: int) -> pa.RecordBatchReader:
         """The rows of some files, one file in memory at a time."""
@@ -132,7 +132,7 @@ class Results:
         return found
 
 
-def few_or_all(
+def buffer_small_result(
     rows: pa.RecordBatchReader, most_bytes: int
 ) -> tuple[pa.RecordBatch | None, pa.RecordBatchReader]:
     """All rows as one batch, if they are so few; and all of them to be read."""

@@ -8,7 +8,7 @@ from http.cookies import CookieError, SimpleCookie
 import pyarrow.flight as fl
 
 from omnigraph_flight.access.authentication import Authentication, Caller
-from omnigraph_flight.protocol.flight_status import told_to_client
+from omnigraph_flight.protocol.flight_status import translating_errors
 from omnigraph_flight.sessions.client_session import chosen_by_headers
 from omnigraph_flight.sessions.session_registry import COOKIE
 
@@ -19,7 +19,7 @@ _ADBC = "ADBC Flight SQL Driver"
 """How the driver names itself; it reads all endpoints of a result, in their order."""
 
 
-class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
+class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]
     """What the headers of one call say."""
 
     def __init__(
@@ -42,23 +42,23 @@ class Entrance(fl.ServerMiddleware):  # type: ignore[misc]
         return self._answer
 
 
-class Entrances(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+class CallHeadersFactory(fl.ServerMiddlewareFactory):  # type: ignore[misc]
     """Looks at the headers of every call before anything else does."""
 
     def __init__(self, authentication: Authentication) -> None:
         self._authentication = authentication
 
-    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> Entrance:
-        with told_to_client():
+    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> CallHeaders:
+        with translating_errors():
             if info.method == fl.FlightMethod.HANDSHAKE:
                 token = self._authentication.log_in(headers)
-                return Entrance(None, {}, None, {"authorization": f"Bearer {token}"}, None)
+                return CallHeaders(None, {}, None, {"authorization": f"Bearer {token}"}, None)
             caller = self._authentication.caller(headers)
             cookie = _cookie(headers)
             fresh = None if cookie else secrets.token_urlsafe(16)
             answer = {"set-cookie": f"{COOKIE}={fresh}"} if fresh else {}
             chosen, thorough = chosen_by_headers(headers), _reads_every_slice(headers)
-            return Entrance(caller, chosen, cookie, answer, fresh, thorough)
+            return CallHeaders(caller, chosen, cookie, answer, fresh, thorough)
 
 
 def _reads_every_slice(headers: dict[str, list[str]]) -> bool:

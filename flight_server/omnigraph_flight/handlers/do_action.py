@@ -15,7 +15,7 @@ from omnigraph_flight.protocol.decode_command import decode, decode_command, opt
 from omnigraph_flight.protocol.flight_sql_messages import encoded, message, wrapped
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Ticket
-from omnigraph_flight.sessions.prepared_statements import Prepared
+from omnigraph_flight.sessions.prepared_statements import PreparedStatement
 from omnigraph_flight.sessions.server_statement import prepare
 
 _COMMIT, _ROLL_BACK = 1, 2
@@ -24,7 +24,7 @@ _CANCELLED, _NOT_CANCELLABLE = 1, 3
 _CLOSED = 1
 _INVALID_NAME, _INVALID_VALUE = 1, 2
 
-Action = Callable[[Service, Request, bytes], list[bytes]]
+ActionHandler = Callable[[Service, Request, bytes], list[bytes]]
 
 
 def do_action(service: Service, request: Request, kind: str, body: bytes) -> list[bytes]:
@@ -52,7 +52,9 @@ def _create_prepared(service: Service, request: Request, body: bytes) -> list[by
         parameters = _schema_bytes(statement.parameter_schema)
     service.done(request, place)
     handle = secrets.token_bytes(16)
-    prepared = Prepared(text, request.caller.name, settings, id_, session=request.session.key)
+    prepared = PreparedStatement(
+        text, request.caller.name, settings, id_, session=request.session.key
+    )
     service.prepared.put(handle, prepared)
     return [
         wrapped(
@@ -93,7 +95,7 @@ def _end_transaction(service: Service, request: Request, body: bytes) -> list[by
     transaction = service.sessions.transaction(asked.transaction_id, request.caller)
     if asked.action not in (_COMMIT, _ROLL_BACK):
         raise InvalidInput("a transaction ends with a commit or a rollback", hint="Say which.")
-    with transaction.held() as place:
+    with transaction.leased() as place:
         try:
             if asked.action == _COMMIT:
                 place.connection.commit()
@@ -111,7 +113,7 @@ def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[by
     asked = decode_command(body).body
     transaction = service.sessions.transaction(asked.transaction_id, request.caller)
     id_ = f"{transaction.id}/{secrets.token_hex(8)}"
-    with transaction.held() as place:
+    with transaction.leased() as place:
         # One name, in any case, may be given twice, but an id means one savepoint.
         taken = {name.casefold() for name in transaction.savepoints.values()}
         name = id_ if asked.name.casefold() in taken else asked.name
@@ -126,7 +128,7 @@ def _end_savepoint(service: Service, request: Request, body: bytes) -> list[byte
     name = transaction.savepoints[id_]
     if asked.action not in (_RELEASE, _ROLL_BACK_TO):
         raise InvalidInput("a savepoint is released or rolled back to", hint="Say which.")
-    with transaction.held() as place:
+    with transaction.leased() as place:
         if asked.action == _RELEASE:
             place.connection.release(name)
             del transaction.savepoints[id_]
@@ -229,7 +231,7 @@ def _opened(service: Service, request: Request, handle: bytes) -> Ticket:
     return service.key.open(handle, request.caller.name)
 
 
-ACTIONS: dict[str, tuple[str, Action]] = {
+ACTIONS: dict[str, tuple[str, ActionHandler]] = {
     "CreatePreparedStatement": ("Check a statement and keep it.", _create_prepared),
     "CreatePreparedSubstraitPlan": ("Not supported.", _no_substrait),
     "ClosePreparedStatement": ("Let go of a prepared statement.", _close_prepared),

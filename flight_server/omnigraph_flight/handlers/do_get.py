@@ -18,11 +18,11 @@ from omnigraph_flight.handlers.metadata_commands import (
     needs_connection,
 )
 from omnigraph_flight.handlers.service import Request, Service
-from omnigraph_flight.protocol.batch_stream import Outgoing, require_size
-from omnigraph_flight.protocol.decode_command import Command, decode_command
+from omnigraph_flight.protocol.batch_stream import BatchStream, require_size
+from omnigraph_flight.protocol.decode_command import FlightSqlCommand, decode_command
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Ticket
-from omnigraph_flight.sessions.pending_results import Ready
+from omnigraph_flight.sessions.pending_results import ReadyStatement
 from omnigraph_flight.sessions.server_statement import counted, prepare
 from omnigraph_flight.sessions.server_transaction import no_such_transaction
 
@@ -45,7 +45,7 @@ def do_get(service: Service, request: Request, ticket: fl.Ticket) -> fl.FlightDa
     return _stream(service, request, opened)
 
 
-def _metadata(service: Service, request: Request, command: Command) -> pa.Table:
+def _metadata(service: Service, request: Request, command: FlightSqlCommand) -> pa.Table:
     if not needs_connection(command):
         return fixed_answer(command)
     place = service.place_of(request, None)
@@ -78,7 +78,7 @@ def _source(service: Service, request: Request, ticket: Ticket) -> _Source:
         with place.lock, place.pinned(ready.snapshot):
             if ready.snapshot is None and not place.connection.in_transaction:
                 raise no_such_transaction()
-            row = ready.statement.at_once(ticket.params) if ticket.of == 1 else None
+            row = ready.statement.single_row(ticket.params) if ticket.of == 1 else None
             if row is not None:
                 return row
             return ready.statement.read(ticket.params, ticket.index, ticket.of)
@@ -131,7 +131,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
         return fl.RecordBatchStream(rows)
     return fl.GeneratorStream(
         rows.schema,
-        Outgoing(
+        BatchStream(
             rows,
             stopped=lambda: call.error,
             most_bytes=service.limits.batch_bytes,
@@ -141,7 +141,7 @@ def _stream(service: Service, request: Request, ticket: Ticket) -> fl.FlightData
     )
 
 
-def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:
+def _ready(service: Service, request: Request, ticket: Ticket) -> ReadyStatement:
     """The statement of a ticket: still at hand, or checked again at the ticket's moment."""
     waiting = service.waiting.take(ticket.call)
     if waiting is not None and (
@@ -157,4 +157,4 @@ def _ready(service: Service, request: Request, ticket: Ticket) -> Ready:
         place = service.sessions.transaction(ticket.transaction.encode(), request.caller).place
     moment = ticket.moment and place.connection.graph.snapshot(ticket.moment)
     with place.lock, place.pinned(moment or None) as snapshot:
-        return Ready(place, prepare(place.connection, ticket.text), snapshot)
+        return ReadyStatement(place, prepare(place.connection, ticket.text), snapshot)

@@ -13,11 +13,11 @@ from omnigraph_flight.access.session_settings import Settings
 from omnigraph_flight.handlers.running_calls import cancelled
 from omnigraph_flight.handlers.service import Request, Service
 from omnigraph_flight.protocol.batch_stream import aligned
-from omnigraph_flight.protocol.decode_command import Command, decode_command, optional
+from omnigraph_flight.protocol.decode_command import FlightSqlCommand, decode_command, optional
 from omnigraph_flight.protocol.flight_sql_messages import encoded
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.sessions.server_statement import prepare, run_text
-from omnigraph_flight.sessions.server_transaction import Transaction
+from omnigraph_flight.sessions.server_transaction import ServerTransaction
 from omnigraph_sql.writing.dml.ingest import IngestMode
 
 _MODES: dict[tuple[int, int], IngestMode] = {
@@ -76,7 +76,7 @@ def do_put(
 def run_update(
     service: Service,
     request: Request,
-    transaction: Transaction | None,
+    transaction: ServerTransaction | None,
     settings: Settings,
     text: str,
     params: pa.RecordBatch | None,
@@ -99,7 +99,10 @@ def run_update(
 
 
 def _ingest(
-    service: Service, request: Request, command: Command, reader: fl.MetadataRecordBatchReader
+    service: Service,
+    request: Request,
+    command: FlightSqlCommand,
+    reader: fl.MetadataRecordBatchReader,
 ) -> int:
     body, user, call = command.body, request.caller.name, secrets.token_hex(8)
     options = body.table_definition_options

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from omnigraph_flight.access.result_store import KeptResult, few_or_all
+from omnigraph_flight.access.result_store import StoredResult, buffer_small_result
 from omnigraph_flight.access.session_settings import Settings
 from omnigraph_flight.handlers.do_put import run_update
 from omnigraph_flight.handlers.metadata_commands import is_metadata, schema_of
 from omnigraph_flight.handlers.service import Request, Service
 from omnigraph_flight.protocol.batch_stream import require_size
-from omnigraph_flight.protocol.decode_command import Command, decode_command, optional
+from omnigraph_flight.protocol.decode_command import FlightSqlCommand, decode_command, optional
 from omnigraph_flight.protocol.flight_sql_messages import wrapped
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Language, Ticket
-from omnigraph_flight.sessions.pending_results import Ready
-from omnigraph_flight.sessions.server_statement import Statement, prepare
-from omnigraph_flight.sessions.server_transaction import Transaction, no_such_transaction
+from omnigraph_flight.sessions.pending_results import ReadyStatement
+from omnigraph_flight.sessions.server_statement import ServerStatement, prepare
+from omnigraph_flight.sessions.server_transaction import ServerTransaction, no_such_transaction
 
 HOME = "home"
 """Stands in tickets for the transaction that a session began with the statement BEGIN."""
@@ -37,12 +37,12 @@ LONGEST = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StatementRequest:
     """A statement as a client asks for it, prepared before or not."""
 
     text: str
     settings: Settings
-    transaction: Transaction | None
+    transaction: ServerTransaction | None
     params: pa.RecordBatch | None
 
 
@@ -61,7 +61,7 @@ def flight_info(
             raise no_such_transaction()
         statement = prepare(place.connection, asked.text)
         schema = statement.result_schema
-        ready = Ready(place, statement, snapshot)
+        ready = ReadyStatement(place, statement, snapshot)
         cut = _cut(service, request, asked, ready)
     answer = _answer(service, request, asked, ready, cut)
     endpoints = [
@@ -91,10 +91,10 @@ def result_schema(
     return fl.SchemaResult(schema)
 
 
-def _asked(service: Service, request: Request, command: Command) -> Asked:
+def _asked(service: Service, request: Request, command: FlightSqlCommand) -> StatementRequest:
     body = command.body
     if command.name == "CommandStatementQuery":
-        return Asked(
+        return StatementRequest(
             service.require_short(body.query),
             request.settings,
             service.transaction(request, optional(body, "transaction_id")),
@@ -104,7 +104,7 @@ def _asked(service: Service, request: Request, command: Command) -> Asked:
         prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
         settings = service.settings_of(request, prepared)
         transaction = service.transaction_of(request, prepared)
-        return Asked(prepared.text, settings, transaction, prepared.params)
+        return StatementRequest(prepared.text, settings, transaction, prepared.params)
     raise Unsupported(
         f"{command.name} cannot be asked for here",
         hint="Send statements as SQL or .gq text.",
@@ -122,7 +122,9 @@ class _Answer:
     """Whether the slices, one after the other, are the result in its order."""
 
 
-def _answer(service: Service, request: Request, asked: Asked, ready: Ready, cut: int) -> _Answer:
+def _answer(
+    service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement, cut: int
+) -> _Answer:
     """Tickets for slices that run when they come back; what cannot wait or be cut runs now."""
     if cut:
         return _Answer(_tickets(service, request, asked, ready, cut))
@@ -136,7 +138,7 @@ def _answer(service: Service, request: Request, asked: Asked, ready: Ready, cut:
     return _change_once(service, request, asked, wanted)
 
 
-def _cut(service: Service, request: Request, asked: Asked, ready: Ready) -> int:
+def _cut(service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement) -> int:
     """Into how many slices a statement is cut that run when they are read; 0 if it runs now."""
     most, statement = service.limits.slices, ready.statement
     said = request.slices(most)
@@ -151,7 +153,7 @@ def _cut(service: Service, request: Request, asked: Asked, ready: Ready) -> int:
     return 1
 
 
-def _is_cut(asked: Asked, ready: Ready) -> bool:
+def _is_cut(asked: StatementRequest, ready: ReadyStatement) -> bool:
     """Whether each slice of a statement can run by itself, on any replica."""
     params = asked.params
     # Every ticket carries the parameters, the tickets of a kept result do not.
@@ -160,7 +162,7 @@ def _is_cut(asked: Asked, ready: Ready) -> bool:
 
 
 def _tickets(
-    service: Service, request: Request, asked: Asked, ready: Ready, of: int
+    service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement, of: int
 ) -> list[Ticket]:
     """Tickets for so many slices of a statement that runs when they come back."""
     statement, snapshot = ready.statement, ready.snapshot
@@ -172,7 +174,7 @@ def _tickets(
 
 
 def _run_once(
-    service: Service, request: Request, asked: Asked, ready: Ready, wanted: int
+    service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement, wanted: int
 ) -> _Answer:
     """Run a query now and keep its rows; tickets for slices of them."""
     user, place = request.caller.name, ready.place
@@ -191,7 +193,9 @@ def _run_once(
         service.done(request, place)
 
 
-def _change_once(service: Service, request: Request, asked: Asked, wanted: int) -> _Answer:
+def _change_once(
+    service: Service, request: Request, asked: StatementRequest, wanted: int
+) -> _Answer:
     """Run a statement that gives the rows it changes: however often they are read, it ran once.
 
     It is committed when its rows are kept: one that is told to have failed changed nothing.
@@ -207,7 +211,7 @@ def _change_once(service: Service, request: Request, asked: Asked, wanted: int) 
         statement, kept = prepare(place.connection, asked.text), None
         try:
             with place.connection.one_publish(statement.target):
-                few, rows = few_or_all(statement.read(asked.params, 0, 1), TICKET_BYTES)
+                few, rows = buffer_small_result(statement.read(asked.params, 0, 1), TICKET_BYTES)
                 if few is not None and wanted == 1:
                     answer = _carried(service, first, few)
                 else:
@@ -230,7 +234,7 @@ def _carried(service: Service, first: Ticket, few: pa.RecordBatch) -> _Answer:
     return _Answer([ticket], few.num_rows, few.nbytes, ordered=True)
 
 
-def _count_once(service: Service, request: Request, asked: Asked) -> _Answer:
+def _count_once(service: Service, request: Request, asked: StatementRequest) -> _Answer:
     """Run an update; its ticket is its count."""
     count = run_update(
         service, request, asked.transaction, asked.settings, asked.text, asked.params
@@ -239,8 +243,12 @@ def _count_once(service: Service, request: Request, asked: Asked) -> _Answer:
 
 
 def _keep(
-    service: Service, asked: Asked, first: Ticket, rows: pa.RecordBatchReader, wanted: int
-) -> KeptResult:
+    service: Service,
+    asked: StatementRequest,
+    first: Ticket,
+    rows: pa.RecordBatchReader,
+    wanted: int,
+) -> StoredResult:
     """Keep rows in files."""
     limits = service.limits
     return service.graphs.results(asked.settings.graph).keep(
@@ -254,13 +262,13 @@ def _keep(
     )
 
 
-def _reads(statement: Statement) -> tuple[tuple[str, str | None, str | None], ...]:
+def _reads(statement: ServerStatement) -> tuple[tuple[str, str | None, str | None], ...]:
     """What the rows of a statement come from."""
     read = (touch for touch in statement.touched if touch.action == "read")
     return tuple((touch.branch, touch.schema, touch.name) for touch in read)
 
 
-def _kept(first: Ticket, kept: KeptResult, wanted: int) -> _Answer:
+def _kept(first: Ticket, kept: StoredResult, wanted: int) -> _Answer:
     """Tickets for slices of kept rows."""
     cut = kept.slices(wanted)
     first = replace(first, text=kept.name, until=kept.until, params=None)
@@ -270,7 +278,7 @@ def _kept(first: Ticket, kept: KeptResult, wanted: int) -> _Answer:
 
 def _ticket(
     request: Request,
-    asked: Asked,
+    asked: StatementRequest,
     language: Language,
     text: str,
     moment: str | None = None,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import omnigraph_sql
 import omnigraph_sql.catalog.client_metadata as metadata
 from omnigraph_flight.protocol import sql_info, xdbc_type_info
-from omnigraph_flight.protocol.decode_command import Command, optional
+from omnigraph_flight.protocol.decode_command import FlightSqlCommand, optional
 
 TABLE_TYPES = ("SYSTEM TABLE", "TABLE", "VIEW")
 
@@ -51,28 +51,28 @@ _SCHEMAS = {
 _TABLES_WITH_SCHEMA = _schema(f"{_TABLES}, table_schema: bytes!")
 
 
-def is_metadata(command: Command) -> bool:
+def is_metadata(command: FlightSqlCommand) -> bool:
     return command.name in _SCHEMAS
 
 
-def needs_connection(command: Command) -> bool:
+def needs_connection(command: FlightSqlCommand) -> bool:
     """Whether the answer depends on a graph."""
     return command.name not in _FIXED
 
 
-def schema_of(command: Command) -> pa.Schema:
+def schema_of(command: FlightSqlCommand) -> pa.Schema:
     """The schema of a command's answer."""
     if command.name == "CommandGetTables" and command.body.include_schema:
         return _TABLES_WITH_SCHEMA
     return _SCHEMAS[command.name]
 
 
-def fixed_answer(command: Command) -> pa.Table:
+def fixed_answer(command: FlightSqlCommand) -> pa.Table:
     """The answer to a command that is the same for every graph."""
     return _FIXED[command.name](command.body)
 
 
-def answer(command: Command, connection: omnigraph_sql.Connection) -> pa.Table:
+def answer(command: FlightSqlCommand, connection: omnigraph_sql.Connection) -> pa.Table:
     """The answer to a command about a graph."""
     found = _ANSWERS[command.name](connection, command.body)
     wanted = schema_of(command)

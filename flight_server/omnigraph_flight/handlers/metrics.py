@@ -14,11 +14,11 @@ from prometheus_client.registry import Collector
 
 from omnigraph import Graph
 from omnigraph_flight.access.open_graphs import Graphs
-from omnigraph_sql.datafusion.datafusion_session import engine_of
+from omnigraph_sql.datafusion.datafusion_session import session_of
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _OPERATIONS = (0, 1, 2, 5, 10, 14, 20, 50, 100, 200, 500, 1000, 10_000)
-Kind = Literal["read", "update", "upload"]
+StatementKind = Literal["read", "update", "upload"]
 SLOW_SECONDS = 1.0
 """Reads that take longer are written to the log; everything that changes something is, anyway."""
 log = logging.getLogger("omnigraph.flight")
@@ -98,17 +98,19 @@ class Metrics:
         """A statement has changed rows."""
         self.rows_changed.inc(max(rows, 0))
 
-    def ran(self, kind: Kind, outcome: str, seconds: float, operations: int) -> None:
+    def ran(self, kind: StatementKind, outcome: str, seconds: float, operations: int) -> None:
         """A statement has ended."""
         self._statements(kind, outcome).inc()
         self._statement_seconds(kind).observe(seconds)
         self._statement_operations(kind).observe(operations)
 
 
-class Measured:
+class StatementTimer:
     """One statement from its beginning to its end. A context manager, or ended by hand."""
 
-    def __init__(self, metrics: Metrics, kind: Kind, name: str, graph: Graph, user: str) -> None:
+    def __init__(
+        self, metrics: Metrics, kind: StatementKind, name: str, graph: Graph, user: str
+    ) -> None:
         self._metrics = metrics
         self._kind = kind
         self._name = name
@@ -138,7 +140,7 @@ class Measured:
                 },
             )
 
-    def __enter__(self) -> Measured:
+    def __enter__(self) -> StatementTimer:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -169,7 +171,7 @@ class _OfGraphs(Collector):
             labels=["graph", "cache", "outcome"],
         )
         for name, graph in self._graphs.opened().items():
-            counts, engine = graph.counts(), engine_of(graph)
+            counts, engine = graph.counts(), session_of(graph)
             operations.add_metric([name, "read"], counts.reads)
             operations.add_metric([name, "write"], counts.writes)
             moved.add_metric([name, "read"], counts.read_bytes)

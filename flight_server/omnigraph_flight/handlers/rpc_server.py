@@ -10,20 +10,20 @@ from typing import Any, Never, TypeVar
 import pyarrow.flight as fl
 
 from omnigraph.errors import OmniGraphError
-from omnigraph_flight.handlers.call_headers import CALL_HEADERS, Entrances
+from omnigraph_flight.handlers.call_headers import CALL_HEADERS, CallHeadersFactory
 from omnigraph_flight.handlers.do_action import ACTIONS, do_action
 from omnigraph_flight.handlers.do_get import do_get
 from omnigraph_flight.handlers.do_put import do_put
 from omnigraph_flight.handlers.get_flight_info import flight_info, result_schema
 from omnigraph_flight.handlers.service import Request, Service
-from omnigraph_flight.protocol.flight_status import Unsupported, told_to_client
+from omnigraph_flight.protocol.flight_status import Unsupported, translating_errors
 
 log = logging.getLogger("omnigraph.flight")
 Answer = TypeVar("Answer")
 
 
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
-    """Answers handshakes, whose outcome is in the headers; calls are looked at in `Entrances`."""
+    """Answers handshakes, whose outcome is in the headers that `CallHeadersFactory` reads."""
 
     def authenticate(self, outgoing: Any, incoming: Any) -> None:  # noqa: ANN401, ARG002
         outgoing.write(b"")
@@ -53,7 +53,7 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         super().__init__(
             location,
             auth_handler=Handshake(),
-            middleware={CALL_HEADERS: Entrances(service.authentication)},
+            middleware={CALL_HEADERS: CallHeadersFactory(service.authentication)},
             tls_certificates=[certificate] if certificate else None,
             verify_client=client_authority is not None,
             root_certificates=client_authority,
@@ -120,7 +120,7 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         service, began = self.service, time.perf_counter()
         entrance = context.get_middleware(CALL_HEADERS)
         user, code = entrance.caller.name, "ok"
-        with told_to_client():
+        with translating_errors():
             try:
                 session = service.sessions.of(
                     entrance.caller, context.peer(), entrance.cookie, entrance.fresh

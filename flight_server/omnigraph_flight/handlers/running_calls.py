@@ -25,7 +25,7 @@ class Context(Protocol):
     def is_cancelled(self) -> bool: ...
 
 
-class Call:
+class RunningCall:
     """One running statement. `stop` may be called from any thread, any number of times."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Calls:
     def __init__(self, statement_seconds: float) -> None:
         self._seconds = statement_seconds
         self._lock = threading.Lock()
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, RunningCall] = {}
         self._cancelled: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="omnigraph-calls", daemon=True)
@@ -76,24 +76,24 @@ class Calls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def begin(self, id_: str, user: str, context: Context, stop: Callable[[], None]) -> Call:
+    def begin(self, id_: str, user: str, context: Context, stop: Callable[[], None]) -> RunningCall:
         """Watch a statement from now on; `end` must follow."""
         deadline = time.monotonic() + self._seconds if self._seconds else None
-        call = Call(id_, user, context, deadline, stop)
+        call = RunningCall(id_, user, context, deadline, stop)
         with self._lock:
             if (user, id_) in self._cancelled:
                 raise cancelled()
             self._calls[id(call)] = call
         return call
 
-    def end(self, call: Call) -> None:
+    def end(self, call: RunningCall) -> None:
         with self._lock:
             self._calls.pop(id(call), None)
 
     @contextmanager
     def running(
         self, id_: str, user: str, context: Context, stop: Callable[[], None]
-    ) -> Iterator[Call]:
+    ) -> Iterator[RunningCall]:
         """Watch a statement while the block runs; the error says why it was stopped."""
         call = self.begin(id_, user, context, stop)
         try:

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.errors import ResourceLimit
-from omnigraph_flight.access.admission import Admission, Limits
+from omnigraph_flight.access.admission import Admission, ServerLimits
 from omnigraph_flight.access.authentication import Authentication, Caller
-from omnigraph_flight.access.guarded_connect import Access
+from omnigraph_flight.access.guarded_connect import GuardedConnections
 from omnigraph_flight.access.open_graphs import Graphs
 from omnigraph_flight.access.policies import Policies
 from omnigraph_flight.access.session_settings import Settings
-from omnigraph_flight.handlers.metrics import Kind, Measured, Metrics
+from omnigraph_flight.handlers.metrics import Metrics, StatementKind, StatementTimer
 from omnigraph_flight.handlers.running_calls import Calls
 from omnigraph_flight.protocol.tickets import TicketKey
-from omnigraph_flight.sessions.client_session import Session
-from omnigraph_flight.sessions.connection_lease import Place
-from omnigraph_flight.sessions.idle_pool import Idle
-from omnigraph_flight.sessions.pending_results import Waiting
-from omnigraph_flight.sessions.prepared_statements import Kept, Prepared
-from omnigraph_flight.sessions.server_transaction import Transaction
-from omnigraph_flight.sessions.session_registry import Sessions
+from omnigraph_flight.sessions.client_session import ClientSession
+from omnigraph_flight.sessions.connection_lease import ConnectionLease
+from omnigraph_flight.sessions.idle_pool import IdlePool
+from omnigraph_flight.sessions.pending_results import PendingResults
+from omnigraph_flight.sessions.prepared_statements import PreparedStatement, PreparedStatements
+from omnigraph_flight.sessions.server_transaction import ServerTransaction
+from omnigraph_flight.sessions.session_registry import SessionRegistry
 
 PREPARED_KEPT = 10_000
 
@@ -33,7 +33,7 @@ class Request:
     """One call: who made it, in which session, with which options in its headers."""
 
     caller: Caller
-    session: Session
+    session: ClientSession
     headers: Mapping[str, str]
     context: Any
     """Flight's own view of the call."""
@@ -56,26 +56,28 @@ class Service:
     graphs: Graphs
     authentication: Authentication
     policies: Policies
-    limits: Limits
+    limits: ServerLimits
     key: TicketKey
     metrics: Metrics
     idle_seconds: float = 1800.0
-    access: Access = field(init=False)
-    sessions: Sessions = field(init=False)
+    access: GuardedConnections = field(init=False)
+    sessions: SessionRegistry = field(init=False)
     admission: Admission = field(init=False)
     calls: Calls = field(init=False)
-    prepared: Kept = field(init=False)
-    waiting: Waiting = field(init=False)
-    idle: Idle = field(init=False)
+    prepared: PreparedStatements = field(init=False)
+    waiting: PendingResults = field(init=False)
+    idle: IdlePool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.access = Access(self.graphs, self.policies)
-        self.prepared = Kept(PREPARED_KEPT)
-        self.sessions = Sessions(self.access, self.idle_seconds, self.prepared.forget_parameters)
+        self.access = GuardedConnections(self.graphs, self.policies)
+        self.prepared = PreparedStatements(PREPARED_KEPT)
+        self.sessions = SessionRegistry(
+            self.access, self.idle_seconds, self.prepared.forget_parameters
+        )
         self.admission = Admission(self.limits)
         self.calls = Calls(self.limits.statement_seconds)
-        self.waiting = Waiting()
-        self.idle = Idle()
+        self.waiting = PendingResults()
+        self.idle = IdlePool()
 
     def observe(self) -> None:
         """Bring the gauges up to date."""
@@ -83,9 +85,9 @@ class Service:
         self.metrics.sessions.set(len(self.sessions))
         self.metrics.prepared.set(len(self.prepared))
 
-    def measured(self, kind: Kind, graph: str, user: str) -> Measured:
+    def measured(self, kind: StatementKind, graph: str, user: str) -> StatementTimer:
         """Count a statement from now to its end."""
-        return Measured(self.metrics, kind, graph, self.graphs.graph(graph), user)
+        return StatementTimer(self.metrics, kind, graph, self.graphs.graph(graph), user)
 
     def require_short(self, text: str) -> str:
         """A statement's text, unless it is longer than texts may be."""
@@ -93,34 +95,41 @@ class Service:
             raise ResourceLimit("the length of a statement", self.limits.statement_bytes, len(text))
         return text
 
-    def reading_place(self, request: Request, settings: Settings) -> Place:
+    def reading_place(self, request: Request, settings: Settings) -> ConnectionLease:
         """Where a read runs: a connection of its own, so that reads run side by side."""
         user = request.caller.name
         found = self.idle.take(user, settings)
-        return found or Place(self.access.connect(request.caller, settings), settings, shared=True)
+        return found or ConnectionLease(
+            self.access.connect(request.caller, settings), settings, shared=True
+        )
 
-    def done(self, request: Request, place: Place) -> None:
+    def done(self, request: Request, place: ConnectionLease) -> None:
         """Keep the connection of a read for the next one."""
         if place.shared:
             self.idle.give(request.caller.name, place)
 
-    def transaction(self, request: Request, id_: bytes | None) -> Transaction | None:
+    def transaction(self, request: Request, id_: bytes | None) -> ServerTransaction | None:
         return self.sessions.transaction(id_, request.caller) if id_ else None
 
-    def transaction_of(self, request: Request, prepared: Prepared) -> Transaction | None:
+    def transaction_of(
+        self, request: Request, prepared: PreparedStatement
+    ) -> ServerTransaction | None:
         """Where a prepared statement runs: its own transaction, or the one after that."""
         if prepared.outlived is not None:
             return request.session.transaction_after(prepared.outlived)
         return self.transaction(request, prepared.transaction)
 
-    def settings_of(self, request: Request, prepared: Prepared) -> Settings:
+    def settings_of(self, request: Request, prepared: PreparedStatement) -> Settings:
         """What its session says now; what it was prepared with, if that session is another."""
         here = prepared.session == request.session.key
         return request.settings if here else prepared.settings
 
     def place_of(
-        self, request: Request, transaction: Transaction | None, settings: Settings | None = None
-    ) -> Place:
+        self,
+        request: Request,
+        transaction: ServerTransaction | None,
+        settings: Settings | None = None,
+    ) -> ConnectionLease:
         """Where a read of this call runs: in its transaction, else on a connection of its own."""
         if transaction is not None:
             return transaction.place
@@ -132,11 +141,14 @@ class Service:
 
     @contextmanager
     def writing_place(
-        self, request: Request, transaction: Transaction | None, settings: Settings | None = None
-    ) -> Iterator[Place]:
+        self,
+        request: Request,
+        transaction: ServerTransaction | None,
+        settings: Settings | None = None,
+    ) -> Iterator[ConnectionLease]:
         """Where a statement that changes something runs, held for the length of the block."""
         if transaction is not None:
-            with transaction.held() as place:
+            with transaction.leased() as place:
                 try:
                     with self._adopted(request, place):
                         yield place
@@ -151,7 +163,7 @@ class Service:
                 yield home
 
     @contextmanager
-    def _adopted(self, request: Request, place: Place) -> Iterator[None]:
+    def _adopted(self, request: Request, place: ConnectionLease) -> Iterator[None]:
         """A block whose USE and SET hold for the session from then on, unless it fails."""
         try:
             yield

@@ -25,7 +25,7 @@ def aligned(batch: pa.RecordBatch) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
-def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+def split_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
     """The batch in pieces of about that size; a single row is never cut."""
     size = batch.nbytes
     if size <= most_bytes or batch.num_rows <= 1:
@@ -35,7 +35,7 @@ def pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
         # Rows differ in size: what is still too large is cut again.
-        yield from pieces(part, most_bytes)
+        yield from split_batch(part, most_bytes)
 
 
 def require_size(size: int, most: int) -> None:
@@ -44,11 +44,11 @@ def require_size(size: int, most: int) -> None:
         raise ResourceLimit("the size of a result in bytes", most, size)
 
 
-Ended = Callable[[int, int, BaseException | None], Exception | None]
+StreamEnded = Callable[[int, int, BaseException | None], Exception | None]
 """Told how many rows and bytes went out, and what went wrong; says why the stream was stopped."""
 
 
-class Outgoing:
+class BatchStream:
     """The batches of one answer.
 
     A class, not a generator: one that never began would never run its end, and a client may be
@@ -62,15 +62,15 @@ class Outgoing:
         stopped: Callable[[], Exception | None],
         most_bytes: int,
         most_in_all: int,
-        ended: Ended,
+        ended: StreamEnded,
     ) -> None:
         self._stopped = stopped
-        self._pieces = (piece for batch in batches for piece in pieces(batch, most_bytes))
+        self._pieces = (piece for batch in batches for piece in split_batch(batch, most_bytes))
         self._most_in_all = most_in_all
-        self._ended: Ended | None = ended
+        self._ended: StreamEnded | None = ended
         self._rows = self._bytes = 0
 
-    def __iter__(self) -> Outgoing:
+    def __iter__(self) -> BatchStream:
         return self
 
     def __next__(self) -> pa.RecordBatch:

@@ -13,14 +13,14 @@ from omnigraph_flight.protocol.flight_sql_messages import SQL, SQL_NAMES, messag
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class FlightSqlCommand:
     """A Flight SQL message and its short name, such as `CommandGetTables`."""
 
     name: str
     body: Any
 
 
-def decode_command(data: bytes) -> Command:
+def decode_command(data: bytes) -> FlightSqlCommand:
     """A Flight SQL message out of the `Any` it travels in."""
     held = any_pb2.Any()
     try:
@@ -34,7 +34,7 @@ def decode_command(data: bytes) -> Command:
             f"this is no Flight SQL request: {shown!r}",
             hint="Send a Flight SQL command, packed into google.protobuf.Any.",
         )
-    return Command(name, decode(name, held.value))
+    return FlightSqlCommand(name, decode(name, held.value))
 
 
 def decode(name: str, data: bytes) -> Any:  # noqa: ANN401

@@ -87,7 +87,7 @@ class InvalidArgument(_Untraceable, ValueError):
     """Travels as INVALID_ARGUMENT."""
 
 
-class NoSuchThing(_Untraceable, KeyError):
+class NotFoundStatus(_Untraceable, KeyError):
     """Travels as NOT_FOUND."""
 
 
@@ -97,7 +97,7 @@ class NotSupported(_Untraceable, NotImplementedError):
 
 _PLAIN: tuple[tuple[type[OmniGraphError], Callable[[str], Exception]], ...] = (
     (InvalidInput, InvalidArgument),
-    (NotFound, NoSuchThing),
+    (NotFound, NotFoundStatus),
     (Unsupported, NotSupported),
 )
 _FLIGHT: tuple[tuple[type[OmniGraphError], Callable[..., Exception]], ...] = (
@@ -163,7 +163,7 @@ def without_paths(text: str) -> str:
 
 
 @contextmanager
-def told_to_client() -> Iterator[None]:
+def translating_errors() -> Iterator[None]:
     """Whatever goes wrong inside reaches the client in the form of `to_flight`."""
     try:
         yield

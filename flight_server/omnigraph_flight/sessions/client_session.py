@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph_flight.access.authentication import Caller
-from omnigraph_flight.access.guarded_connect import Access
-from omnigraph_flight.access.result_store import KeptResult
+from omnigraph_flight.access.guarded_connect import GuardedConnections
+from omnigraph_flight.access.result_store import StoredResult
 from omnigraph_flight.access.session_settings import DEFAULT_BRANCH, DEFAULT_SCHEMA, Settings
-from omnigraph_flight.sessions.connection_lease import Place
-from omnigraph_flight.sessions.server_transaction import Transaction, no_such_transaction
-from omnigraph_sql.catalog.find_relation import found_schema
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_flight.sessions.connection_lease import ConnectionLease
+from omnigraph_flight.sessions.server_transaction import ServerTransaction, no_such_transaction
+from omnigraph_sql.catalog.find_relation import find_schema
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 
 _COOKIES_KEPT = 8
 
@@ -27,22 +27,22 @@ OPTIONS = ("graph", "catalog", "schema", "dialect", "slices")
 _ALIASES = {"branch": "catalog", "database": "graph", "db_schema": "schema"}
 
 
-class Session:
+class ClientSession:
     """One client's. The lock protects its maps; each connection has its own."""
 
-    def __init__(self, key: str, caller: Caller, access: Access) -> None:
+    def __init__(self, key: str, caller: Caller, access: GuardedConnections) -> None:
         self.key = key
         self.caller = caller
         self.options: dict[str, str] = {}
-        self.transactions: dict[str, Transaction] = {}
-        self._kept: list[tuple[str, KeptResult]] = []
+        self.transactions: dict[str, ServerTransaction] = {}
+        self._kept: list[tuple[str, StoredResult]] = []
         """Results that nobody else knows of, and their graphs."""
         self.cookies: deque[str] = deque(maxlen=_COOKIES_KEPT)
         self._used = time.monotonic()
         self._calls = 0
         self._access = access
         self._lock = threading.Lock()
-        self._homes: dict[str, Place] = {}
+        self._homes: dict[str, ConnectionLease] = {}
 
     def enter(self) -> None:
         """A call of the session begins; until it leaves, the session is not idle."""
@@ -114,7 +114,7 @@ class Session:
         """A schema that a client chooses, as it is called; one that is not there is refused."""
         place = self._places(settings)[-1]  # the newest transaction may have just made it
         with place.lock:
-            return found_schema(place.connection, Name(name))
+            return find_schema(place.connection, IdentifierPart(name))
 
     def _bring_transactions(self, settings: Settings) -> None:
         """Begin transactions again on the graph that was chosen; they have written to no other."""
@@ -135,29 +135,29 @@ class Session:
                 transaction.place = self._beginning(settings)
                 left.connection.close()
 
-    def _beginning(self, settings: Settings) -> Place:
-        place = Place(self._access.connect(self.caller, settings), settings)
+    def _beginning(self, settings: Settings) -> ConnectionLease:
+        place = ConnectionLease(self._access.connect(self.caller, settings), settings)
         place.connection.begin()
         return place
 
-    def _places(self, settings: Settings) -> list[Place]:
+    def _places(self, settings: Settings) -> list[ConnectionLease]:
         """Where this session's statements on a graph run: at home, and in its transactions."""
         home = self.home(settings)
         with self._lock:
             open_ = [each.place for each in self.transactions.values()]
         return [home, *(place for place in open_ if place.settings.graph == settings.graph)]
 
-    def home(self, settings: Settings) -> Place:
+    def home(self, settings: Settings) -> ConnectionLease:
         """The connection on which this session's own statements run."""
         with self._lock:
             place = self._homes.get(settings.graph)
         if place is None:
-            place = Place(self._access.connect(self.caller, settings), settings)
+            place = ConnectionLease(self._access.connect(self.caller, settings), settings)
             with self._lock:
                 place = self._homes.setdefault(settings.graph, place)
         return place
 
-    def adopt(self, place: Place) -> None:
+    def adopt(self, place: ConnectionLease) -> None:
         """Take over what a statement such as USE has changed about its connection."""
         connection, settings = place.connection, place.settings
         if connection.catalog != settings.catalog:
@@ -171,20 +171,20 @@ class Session:
             schema = connection.schema
         place.settings = Settings(settings.graph, connection.catalog, schema, connection.dialect)
 
-    def begin(self, settings: Settings) -> Transaction:
+    def begin(self, settings: Settings) -> ServerTransaction:
         """Open a transaction on a connection of its own."""
         place = self._beginning(settings)
-        transaction = Transaction(secrets.token_hex(16), self.caller.name, place)
+        transaction = ServerTransaction(secrets.token_hex(16), self.caller.name, place)
         with self._lock:
             self.transactions[transaction.id] = transaction
         return transaction
 
-    def newest_transaction(self) -> Transaction | None:
+    def newest_transaction(self) -> ServerTransaction | None:
         """The transaction of what does not say to which it belongs."""
         with self._lock:
             return next(reversed(self.transactions.values()), None)
 
-    def transaction_after(self, moment: float) -> Transaction | None:
+    def transaction_after(self, moment: float) -> ServerTransaction | None:
         """The one that followed a transaction that ended then; none if none is open."""
         with self._lock:
             open_ = list(self.transactions.values())
@@ -194,14 +194,14 @@ class Session:
             raise no_such_transaction()
         return open_[0]
 
-    def keep(self, graph: str, result: KeptResult) -> None:
+    def keep(self, graph: str, result: StoredResult) -> None:
         """Delete a result when the session ends, if it is not over by then."""
         now = time.time()
         with self._lock:
             self._kept = [each for each in self._kept if each[1].until >= now]
             self._kept.append((graph, result))
 
-    def ended(self, transaction: Transaction) -> None:
+    def ended(self, transaction: ServerTransaction) -> None:
         with self._lock:
             self.transactions.pop(transaction.id, None)
 

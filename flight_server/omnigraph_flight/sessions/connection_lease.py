@@ -12,7 +12,7 @@ from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_flight.access.session_settings import DEFAULT_SCHEMA, Settings
 
 
-class Place:
+class ConnectionLease:
     """A connection of the SQL facade and the lock that lets one thread at a time use it."""
 
     def __init__(

@@ -8,32 +8,32 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from omnigraph.storage.refs.snapshot import Snapshot
-from omnigraph_flight.sessions.connection_lease import Place
-from omnigraph_flight.sessions.server_statement import Statement
+from omnigraph_flight.sessions.connection_lease import ConnectionLease
+from omnigraph_flight.sessions.server_statement import ServerStatement
 
 WAITING_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyStatement:
     """A statement that is checked, where it runs, and the moment it reads."""
 
-    place: Place
-    statement: Statement
+    place: ConnectionLease
+    statement: ServerStatement
     snapshot: Snapshot | None
     """None inside a transaction, which reads its own branch."""
 
 
-class Waiting:
+class PendingResults:
     """Statements that were prepared for a ticket which is about to come back. Has its own lock."""
 
     def __init__(self, seconds: float = WAITING_SECONDS, most: int = 1000) -> None:
         self._seconds = seconds
         self._most = most
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, tuple[float, Ready]] = OrderedDict()
+        self._held: OrderedDict[str, tuple[float, ReadyStatement]] = OrderedDict()
 
-    def put(self, call: str, ready: Ready) -> None:
+    def put(self, call: str, ready: ReadyStatement) -> None:
         now = time.monotonic()
         with self._lock:
             self._held[call] = (now + self._seconds, ready)
@@ -43,7 +43,7 @@ class Waiting:
                     break
                 del self._held[oldest]
 
-    def take(self, call: str) -> Ready | None:
+    def take(self, call: str) -> ReadyStatement | None:
         with self._lock:
             found = self._held.pop(call, None)
         return None if found is None else found[1]

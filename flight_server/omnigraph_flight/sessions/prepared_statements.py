@@ -15,7 +15,7 @@ from omnigraph_flight.access.session_settings import Settings
 
 
 @dataclass
-class Prepared:
+class PreparedStatement:
     """A prepared statement that a client holds a handle of."""
 
     text: str
@@ -29,24 +29,24 @@ class Prepared:
     session: str = ""
 
 
-class Kept:
+class PreparedStatements:
     """Things by handle, the longest unused given up first. The lock protects them."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._things: OrderedDict[bytes, Prepared] = OrderedDict()
+        self._things: OrderedDict[bytes, PreparedStatement] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._things)
 
-    def put(self, handle: bytes, thing: Prepared) -> None:
+    def put(self, handle: bytes, thing: PreparedStatement) -> None:
         with self._lock:
             self._things[handle] = thing
             while len(self._things) > self._most:
                 self._things.popitem(last=False)
 
-    def get(self, handle: bytes, caller: Caller) -> Prepared:
+    def get(self, handle: bytes, caller: Caller) -> PreparedStatement:
         with self._lock:
             found = self._things.get(handle)
             if found is not None and found.user == caller.name:

@@ -23,7 +23,7 @@ from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph_flight.protocol.tickets import Language
-from omnigraph_sql.catalog.access_guard import Action, Touch
+from omnigraph_sql.catalog.access_guard import AccessRequest, Action
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
@@ -32,7 +32,7 @@ COUNT = pa.schema([pa.field("count", pa.int64(), nullable=False)])
 """What a client that reads the result of an update gets: how many rows it changed."""
 
 
-class Statement(Protocol):
+class ServerStatement(Protocol):
     """A statement that is checked and ready to run on one connection."""
 
     @property
@@ -52,7 +52,7 @@ class Statement(Protocol):
         """The branch it writes to, if it gives the rows it changes."""
 
     @property
-    def touched(self) -> frozenset[Touch]:
+    def touched(self) -> frozenset[AccessRequest]:
         """What its rows come from."""
 
     @property
@@ -71,14 +71,14 @@ class Statement(Protocol):
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:
         """Into how many slices its result can be read in parallel."""
 
-    def at_once(self, params: pa.RecordBatch | None) -> pa.Table | None:
+    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
         """Its one row, if it is certain that there is no more and that it is found quickly."""
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader: ...
     def update(self, params: pa.RecordBatch | None) -> int: ...
 
 
-def prepare(connection: omnigraph_sql.Connection, text: str) -> Statement:
+def prepare(connection: omnigraph_sql.Connection, text: str) -> ServerStatement:
     """Check a text without running it."""
     if _GQ.match(text):
         return GqStatement(connection, text, None)
@@ -126,7 +126,7 @@ class SqlStatement:
         return self._statement.target
 
     @property
-    def touched(self) -> frozenset[Touch]:
+    def touched(self) -> frozenset[AccessRequest]:
         return self._statement.touched
 
     @property
@@ -147,8 +147,8 @@ class SqlStatement:
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:
         return self._statement.slices(at_most, rows_each=rows_each)
 
-    def at_once(self, params: pa.RecordBatch | None) -> pa.Table | None:
-        return self._statement.at_once(params)
+    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
+        return self._statement.single_row(params)
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
         if of > 1:
@@ -218,7 +218,7 @@ class GqStatement:
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:  # noqa: ARG002
         return 1
 
-    def at_once(self, params: pa.RecordBatch | None) -> pa.Table | None:  # noqa: ARG002
+    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:  # noqa: ARG002
         return None
 
     def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:  # noqa: ARG002
@@ -260,7 +260,7 @@ class GqStatement:
         return [_json_values(row) for row in params.to_pylist()]
 
 
-def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozenset[Touch]:
+def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozenset[AccessRequest]:
     """Tell the session's guard which types a query reads and writes; the same for later."""
     pins = connection.pins()
     actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.errors import NotFound
-from omnigraph_flight.sessions.connection_lease import Place
+from omnigraph_flight.sessions.connection_lease import ConnectionLease
 
 
 @dataclass
-class Transaction:
+class ServerTransaction:
     """An open transaction: a connection of its own, on a branch of its own."""
 
     id: str
     user: str
-    place: Place
+    place: ConnectionLease
     savepoints: dict[str, str] = field(default_factory=dict)
     """Names by the ids that were given out."""
     began: float = field(default_factory=time.monotonic)
@@ -25,7 +25,7 @@ class Transaction:
     """Whether it was ended; whoever waited for its connection comes too late."""
 
     @contextmanager
-    def held(self) -> Iterator[Place]:
+    def leased(self) -> Iterator[ConnectionLease]:
         """A block in which nobody else uses its connection; refused if it is over."""
         while True:
             place = self.place

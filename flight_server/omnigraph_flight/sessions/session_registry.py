@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable
 
 from omnigraph.errors import NotFound
 from omnigraph_flight.access.authentication import Caller
-from omnigraph_flight.access.guarded_connect import Access
-from omnigraph_flight.sessions.client_session import Session
-from omnigraph_flight.sessions.server_transaction import Transaction, no_such_transaction
+from omnigraph_flight.access.guarded_connect import GuardedConnections
+from omnigraph_flight.sessions.client_session import ClientSession
+from omnigraph_flight.sessions.server_transaction import ServerTransaction, no_such_transaction
 
 COOKIE = "arrow_flight_session_id"
 
 
-class Sessions:
+class SessionRegistry:
     """All sessions of a server. The lock protects the maps."""
 
     def __init__(
         self,
-        access: Access,
+        access: GuardedConnections,
         idle_seconds: float = 1800.0,
         on_end: Callable[[str], None] = lambda key: None,
     ) -> None:
@@ -32,13 +32,13 @@ class Sessions:
         self._idle = idle_seconds
         self._on_end = on_end
         self._lock = threading.Lock()
-        self._sessions: dict[str, Session] = {}
-        self._by_cookie: dict[str, Session] = {}
+        self._sessions: dict[str, ClientSession] = {}
+        self._by_cookie: dict[str, ClientSession] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def of(self, caller: Caller, peer: str, cookie: str | None, fresh: str | None) -> Session:
+    def of(self, caller: Caller, peer: str, cookie: str | None, fresh: str | None) -> ClientSession:
         """The session of a call, which has entered it and must leave it again.
 
         `fresh` is the cookie that the answer gives the client.
@@ -49,13 +49,13 @@ class Sessions:
                 key = f"{caller.name} {caller.login or peer}"
                 session = self._sessions.get(key)
                 if session is None:
-                    session = self._sessions[key] = Session(key, caller, self._access)
+                    session = self._sessions[key] = ClientSession(key, caller, self._access)
             if fresh:
                 self._remember(session, fresh)
             session.enter()
         return session
 
-    def transaction(self, id_: bytes, caller: Caller) -> Transaction:
+    def transaction(self, id_: bytes, caller: Caller) -> ServerTransaction:
         """An open transaction of the caller, whichever session it was begun in."""
         wanted = id_.decode(errors="replace")
         with self._lock:
@@ -66,14 +66,14 @@ class Sessions:
                     return found
         raise no_such_transaction()
 
-    def ended(self, transaction: Transaction) -> None:
+    def ended(self, transaction: ServerTransaction) -> None:
         """Forget a transaction that was committed or rolled back."""
         with self._lock:
             sessions = list(self._sessions.values())
         for session in sessions:
             session.ended(transaction)
 
-    def savepoint(self, id_: bytes, caller: Caller) -> tuple[Transaction, str]:
+    def savepoint(self, id_: bytes, caller: Caller) -> tuple[ServerTransaction, str]:
         """The transaction of a savepoint, and the savepoint's id."""
         wanted = id_.decode(errors="replace")
         transaction = self.transaction(wanted.partition("/")[0].encode(), caller)
@@ -81,7 +81,7 @@ class Sessions:
             raise NotFound("there is no such savepoint", hint="It has been released.")
         return transaction, wanted
 
-    def close(self, session: Session) -> None:
+    def close(self, session: ClientSession) -> None:
         """End a session; its open transactions are rolled back."""
         with self._lock:
             self._forget(session)
@@ -107,19 +107,19 @@ class Sessions:
                 self._forget(session)
         _close(every, on_error)
 
-    def _remember(self, session: Session, cookie: str) -> None:
+    def _remember(self, session: ClientSession, cookie: str) -> None:
         if len(session.cookies) == session.cookies.maxlen:
             self._by_cookie.pop(session.cookies[0], None)
         session.cookies.append(cookie)
         self._by_cookie[cookie] = session
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: ClientSession) -> None:
         self._sessions.pop(session.key, None)
         for cookie in session.cookies:
             self._by_cookie.pop(cookie, None)
 
 
-def _close(sessions: Iterable[Session], on_error: Callable[[Exception], None]) -> None:
+def _close(sessions: Iterable[ClientSession], on_error: Callable[[Exception], None]) -> None:
     for session in sessions:
         try:
             session.close()

@@ -10,11 +10,11 @@ from typing import Any
 from sqlglot import exp
 
 from omnigraph.query.logical.expressions import Aggregate, EntityKind, PropertyRef
-from omnigraph.query.logical.logical_plan import Column, ReadPlan
+from omnigraph.query.logical.logical_plan import OutputColumn, ReadPlan
 from omnigraph_spark.gq.conditions import refuse_search, value_sql
 from omnigraph_spark.gq.constants import Constants, sql_type
-from omnigraph_spark.gq.pattern_joins import Match, references
-from omnigraph_spark.gq.table_columns import Tables
+from omnigraph_spark.gq.pattern_joins import JoinedPattern, references
+from omnigraph_spark.gq.table_columns import ReferencedColumns
 
 _FUNCTIONS = {"sum": exp.Sum, "avg": exp.Avg, "min": exp.Min, "max": exp.Max}
 
@@ -39,8 +39,8 @@ def compile_read(
     """The query of a read; `params` as `coerce_params` returns them."""
     if plan.rank is not None:
         raise refuse_search(type(plan.rank).__name__.lower())
-    tables, constants = Tables(prefix), Constants(params, now)
-    match = Match(plan.pattern, _read(plan), tables, constants)
+    tables, constants = ReferencedColumns(prefix), Constants(params, now)
+    match = JoinedPattern(plan.pattern, _read(plan), tables, constants)
     query = _ordered(plan, _grouped(plan, match, constants))
     views = {tables.view(*key): (*key, tuple(columns)) for key, columns in tables.columns.items()}
     names = tuple(column.name for column in plan.columns)
@@ -55,7 +55,7 @@ def _read(plan: ReadPlan) -> Iterator[PropertyRef]:
             yield from references(key.by)
 
 
-def _grouped(plan: ReadPlan, match: Match, constants: Constants) -> exp.Select:
+def _grouped(plan: ReadPlan, match: JoinedPattern, constants: Constants) -> exp.Select:
     """The result columns c0, c1, …, and what orders them: o0, o1, …"""
     columns = [_argument(column, match, constants) for column in plan.columns]
     found = [value.as_(f"c{n}") for n, value in enumerate(columns)]
@@ -74,7 +74,7 @@ def _grouped(plan: ReadPlan, match: Match, constants: Constants) -> exp.Select:
     return exp.select(*outer).from_(match.select(*found).subquery("m")).group_by(*groups)
 
 
-def _argument(column: Column, match: Match, constants: Constants) -> exp.Expr:
+def _argument(column: OutputColumn, match: JoinedPattern, constants: Constants) -> exp.Expr:
     expr = column.expr.argument if isinstance(column.expr, Aggregate) else column.expr
     return value_sql(expr, match.column, constants)
 

@@ -14,13 +14,13 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.query.logical.logical_plan import Expand
 from omnigraph_spark.gq.constants import call
-from omnigraph_spark.gq.table_columns import Tables, column
+from omnigraph_spark.gq.table_columns import ReferencedColumns, column
 
 MAX_HOPS = 16
 """Joins in a row that Spark plans in reasonable time."""
 
 
-def edge_relation(tables: Tables, expand: Expand, properties: Iterable[str]) -> exp.Expr:
+def edge_relation(tables: ReferencedColumns, expand: Expand, properties: Iterable[str]) -> exp.Expr:
     """One row per edge: its ends as the pattern sees them, its id and some properties."""
     wanted = ["id", *properties]
 
@@ -35,7 +35,9 @@ def edge_relation(tables: Tables, expand: Expand, properties: Iterable[str]) -> 
     return read("src", "dst") if expand.direction == "forward" else read("dst", "src")
 
 
-def pair_relation(tables: Tables, expand: Expand, sources: Callable[[], exp.Select]) -> exp.Expr:
+def pair_relation(
+    tables: ReferencedColumns, expand: Expand, sources: Callable[[], exp.Select]
+) -> exp.Expr:
     """The pairs of nodes that an expansion connects; `sources` has the ids it may start from."""
     if expand.min_hops > expand.max_hops:
         return _steps(tables, expand).where(exp.false())
@@ -54,7 +56,7 @@ def pair_relation(tables: Tables, expand: Expand, sources: Callable[[], exp.Sele
     return _emitted(tables, expand, reached)
 
 
-def _steps(tables: Tables, expand: Expand) -> exp.Select:
+def _steps(tables: ReferencedColumns, expand: Expand) -> exp.Select:
     """All single hops, repeated where edges are parallel."""
 
     def read(left: str, right: str) -> exp.Select:
@@ -106,7 +108,7 @@ def _pair(node: exp.Expr, distance: exp.Expr) -> exp.Expr:
     return call("NAMED_STRUCT", exp.Literal.string("r"), node, exp.Literal.string("d"), distance)
 
 
-def _emitted(tables: Tables, expand: Expand, reached: exp.Select) -> exp.Select:
+def _emitted(tables: ReferencedColumns, expand: Expand, reached: exp.Select) -> exp.Select:
     """Pairs within the bounds; an edge from a node to itself leads there in one hop more."""
     low, high = expand.min_hops, expand.max_hops
     table = tables.use("edge", expand.edge_type)

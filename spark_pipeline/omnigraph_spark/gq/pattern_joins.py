@@ -23,7 +23,7 @@ from omnigraph.query.logical.logical_plan import AntiJoin, Expand, Pattern, Vari
 from omnigraph_spark.gq.conditions import condition_sql
 from omnigraph_spark.gq.constants import Constants
 from omnigraph_spark.gq.edge_relations import edge_relation, pair_relation
-from omnigraph_spark.gq.table_columns import Tables, column
+from omnigraph_spark.gq.table_columns import ReferencedColumns, column
 
 
 def references(expr: Condition | Expr) -> Iterator[PropertyRef]:
@@ -65,7 +65,7 @@ def is_plain(negation: AntiJoin) -> bool:
     )
 
 
-class Match:
+class JoinedPattern:
     """One pattern as a FROM and a WHERE: every row is one way to bind its variables.
 
     Variables of an enclosing pattern are bound here as well: negations are evaluated on their own
@@ -73,7 +73,11 @@ class Match:
     """
 
     def __init__(
-        self, pattern: Pattern, read: Iterable[PropertyRef], tables: Tables, constants: Constants
+        self,
+        pattern: Pattern,
+        read: Iterable[PropertyRef],
+        tables: ReferencedColumns,
+        constants: Constants,
     ) -> None:
         self._pattern = pattern
         self._tables = tables
@@ -177,7 +181,7 @@ class Match:
             return (
                 exp.func("COALESCE", exp.and_(*tests), exp.false()).not_() if tests else exp.false()
             )
-        inner = Match(negation.pattern, (), self._tables, self._constants)
+        inner = JoinedPattern(negation.pattern, (), self._tables, self._constants)
         keys = [name for name in negation.correlated if name in negation.pattern.variables]
         found = inner.select(*(inner.id(name).as_(f"k{n}") for n, name in enumerate(keys)))
         same = [column("w", f"k{n}").eq(self.id(name)) for n, name in enumerate(keys)]

@@ -10,7 +10,7 @@ from omnigraph.query.logical.expressions import EntityKind
 
 
 @dataclass
-class Tables:
+class ReferencedColumns:
     """Which columns of which tables the SQL made so far mentions."""
 
     prefix: str

@@ -14,7 +14,7 @@ REASON = "_expectation"
 
 
 @dataclass(frozen=True)
-class Judged:
+class ExpectationResult:
     """An output's rows after the judgement; counts are known once `kept` was written."""
 
     output: Output
@@ -32,10 +32,10 @@ class Judged:
         return {expectation: count for expectation, count in found.items() if count}
 
 
-def judge(output: Output, rows: DataFrame) -> Judged:
+def apply_expectations(output: Output, rows: DataFrame) -> ExpectationResult:
     """Split rows by expectations; the first one that a row breaks decides."""
     if not output.expectations:
-        return Judged(output, rows, None, None)
+        return ExpectationResult(output, rows, None, None)
     first = F.lit(None).cast("int")
     for number, expectation in reversed(list(enumerate(output.expectations))):
         first = F.when(_breaks(expectation), F.lit(number)).otherwise(first)
@@ -54,7 +54,7 @@ def judge(output: Output, rows: DataFrame) -> Judged:
         aside = marked.where(F.col(REASON).isin(put_aside)).withColumn(
             REASON, F.element_at(titles, F.col(REASON) + 1)
         )
-    return Judged(output, kept, aside, observation)
+    return ExpectationResult(output, kept, aside, observation)
 
 
 def _breaks(expectation: Expectation) -> Column:

@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 
 from omnigraph.errors import OmniGraphError
 from omnigraph_spark.graph_location import place_of
-from omnigraph_spark.pipeline.expectations import Judged, judge
+from omnigraph_spark.pipeline.expectations import ExpectationResult, apply_expectations
 from omnigraph_spark.pipeline.pipeline_model import Check, Pipeline, Source
 from omnigraph_spark.pipeline.work_branch import branches_of
 from omnigraph_spark.spark_types import for_spark, spark_schema
 from omnigraph_spark.writing.graph_write import graph_write
 from omnigraph_spark.writing.write_job import cleaning
 
-Progress = Callable[[str], None]
+ProgressMessage = Callable[[str], None]
 
 
 class PipelineFailed(OmniGraphError):
@@ -55,7 +55,7 @@ class PipelineReport:
 
 
 def run(
-    spark: SparkSession, pipeline: Pipeline, on_progress: Progress = lambda _: None
+    spark: SparkSession, pipeline: Pipeline, on_progress: ProgressMessage = lambda _: None
 ) -> PipelineReport:
     """Run a pipeline; raises `PipelineFailed`, or what the graph refuses, and publishes nothing."""
     session = spark.newSession()
@@ -90,7 +90,9 @@ def run(
 # --------------------------------------------------------------------------- rows
 
 
-def _judged(spark: SparkSession, pipeline: Pipeline, on_progress: Progress) -> list[Judged]:
+def _judged(
+    spark: SparkSession, pipeline: Pipeline, on_progress: ProgressMessage
+) -> list[ExpectationResult]:
     made: dict[str, DataFrame] = {}
     for name, source in pipeline.sources.items():
         on_progress(f"reading {name}")
@@ -103,7 +105,7 @@ def _judged(spark: SparkSession, pipeline: Pipeline, on_progress: Progress) -> l
             else transform.function(spark, made)  # type: ignore[misc]
         )
         made[name].createOrReplaceTempView(name)
-    return [judge(output, made[output.rows]) for output in pipeline.outputs]
+    return [apply_expectations(output, made[output.rows]) for output in pipeline.outputs]
 
 
 def _read(spark: SparkSession, source: Source) -> DataFrame:
@@ -118,10 +120,10 @@ def _read(spark: SparkSession, source: Source) -> DataFrame:
 def _write(
     spark: SparkSession,
     pipeline: Pipeline,
-    judged: list[Judged],
+    judged: list[ExpectationResult],
     branch: str,
     message: str,
-    on_progress: Progress,
+    on_progress: ProgressMessage,
 ) -> dict[str, int]:
     writing = graph_write(
         spark,
@@ -140,7 +142,7 @@ def _write(
     return writing.rows
 
 
-def _refuse_broken(judged: list[Judged]) -> None:
+def _refuse_broken(judged: list[ExpectationResult]) -> None:
     for each in judged:
         for expectation, count in each.broken().items():
             if expectation.otherwise == "fail":
@@ -152,7 +154,7 @@ def _refuse_broken(judged: list[Judged]) -> None:
                 )
 
 
-def _counts(judged: list[Judged], otherwise: str) -> dict[str, dict[str, int]]:
+def _counts(judged: list[ExpectationResult], otherwise: str) -> dict[str, dict[str, int]]:
     found = {
         each.output.table_key: {
             expectation.title: count

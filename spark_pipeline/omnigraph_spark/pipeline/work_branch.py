@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from omnigraph.api.graph import Graph
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.pipeline.pipeline_model import Check
 from omnigraph_spark.server_connection import ask, connected, quoted, text_literal
 
@@ -34,7 +34,7 @@ class Branches(Protocol):
         """Give the branch of a run up."""
 
 
-def branches_of(place: Place) -> Branches:
+def branches_of(place: GraphLocation) -> Branches:
     """The branches of the graph at a place."""
     return ServedBranches(place) if place.served else StoredBranches(place.graph())
 
@@ -63,7 +63,7 @@ class StoredBranches:
 class ServedBranches:
     """Branches of a graph behind a server, which takes the caller for the actor."""
 
-    place: Place
+    place: GraphLocation
 
     def create(self, name: str, source: str) -> None:
         made = f"CREATE BRANCH {quoted(name)} FROM {quoted(source)}"

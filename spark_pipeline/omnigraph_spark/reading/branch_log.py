@@ -11,7 +11,7 @@ from pyspark.sql.datasource import InputPartition
 
 from omnigraph.api.graph import Graph
 from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.server_connection import (
     ask,
     connected,
@@ -35,7 +35,7 @@ class CommitPart(InputPartition):
     micros: int
 
 
-class History(Protocol):
+class BranchLog(Protocol):
     """The commits of a graph, and what each of them changed."""
 
     def columns(self, moment: str, table_key: str) -> pa.Schema:
@@ -55,7 +55,7 @@ class History(Protocol):
         entities after it, or before if they went."""
 
 
-def history_of(place: Place) -> History:
+def history_of(place: GraphLocation) -> BranchLog:
     """The history of the graph at a place."""
     return ServedHistory(place) if place.served else StoredHistory(place.graph())
 
@@ -101,7 +101,7 @@ class StoredHistory:
 class ServedHistory:
     """The history of a graph behind a server."""
 
-    place: Place
+    place: GraphLocation
 
     def columns(self, moment: str, table_key: str) -> pa.Schema:
         with connected(self.place, moment) as server, server.cursor() as cursor:

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA
 from omnigraph.errors import InvalidInput, Reclaimed
-from omnigraph_spark.graph_location import Place
-from omnigraph_spark.reading.branch_log import CommitPart, History, history_of
+from omnigraph_spark.graph_location import GraphLocation
+from omnigraph_spark.reading.branch_log import BranchLog, CommitPart, history_of
 from omnigraph_spark.spark_types import for_spark
 
 COMMIT_COLUMNS = pa.schema(
@@ -34,7 +34,7 @@ CHANGE = pa.field("_change", pa.string())
 class ChangeReading:
     """The changes of a branch between two commits, of one type or of all."""
 
-    place: Place
+    place: GraphLocation
     branch: str
     since: str
     """The commit whose successors are read."""
@@ -45,7 +45,7 @@ class ChangeReading:
     # ------------------------------------------------------------------ what there is
 
     @property
-    def history(self) -> History:
+    def history(self) -> BranchLog:
         return history_of(self.place)
 
     def schema(self) -> pa.Schema:
@@ -158,7 +158,7 @@ class ChangeStream(DataSourceStreamReader):
         return iter(for_spark(self._reading.read(partition), self._schema))
 
 
-def change_reading(place: Place, options: Any, table_key: str | None) -> ChangeReading:  # noqa: ANN401
+def change_reading(place: GraphLocation, options: Any, table_key: str | None) -> ChangeReading:  # noqa: ANN401
     """What the options `from`, `at` and `branch` ask for."""
     history = history_of(place)
     branch = options.get("branch") or options.get("at", "main").partition("@")[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import Filter, InputPartition
 
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.reading.spark_filters import condition_of
 from omnigraph_spark.server_connection import connected, quoted
 
@@ -27,7 +27,7 @@ class ServedPartition(InputPartition):
 class ServedQuery:
     """A relation of a server at a moment: a table, or a query in parentheses."""
 
-    place: Place
+    place: GraphLocation
     relation: str
     moment: str
     partitions_wanted: int | None = None

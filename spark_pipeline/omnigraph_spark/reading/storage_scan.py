@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import Filter, InputPartition
 
 from omnigraph.storage.tables.table_slices import TableSlice, read_slice
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.reading.spark_filters import condition_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SlicePartition(InputPartition):
 class StorageTable:
     """A node type, an edge type or a plain table at a moment."""
 
-    place: Place
+    place: GraphLocation
     table_key: str
     """`node:Person`, `edge:Knows` or `table:schema.name`."""
     moment: str
@@ -77,7 +77,7 @@ class StorageTable:
 class StorageQuery:
     """A `.gq` read at a moment, which the engine runs whole in one task."""
 
-    place: Place
+    place: GraphLocation
     text: str | None
     name: str | None
     params: str | None

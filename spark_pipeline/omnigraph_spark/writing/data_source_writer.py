@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 
 from omnigraph.bulk import BulkMode, Target
 from omnigraph.errors import AlreadyApplied, InvalidInput
-from omnigraph_spark.graph_location import Place, place_of
+from omnigraph_spark.graph_location import GraphLocation, place_of
 from omnigraph_spark.spark_types import arrow_schema
 from omnigraph_spark.writing.graph_write import MODES
-from omnigraph_spark.writing.write_job import Ending, Job, Part, begin
+from omnigraph_spark.writing.write_job import CommitOptions, Job, Part, begin
 
 Messages = list[WriterCommitMessage | None]
 
@@ -29,10 +29,10 @@ Messages = list[WriterCommitMessage | None]
 class Destination:
     """Where the rows of a write go, and what their commit says."""
 
-    place: Place
+    place: GraphLocation
     branch: str
     target: Target
-    ending: Ending
+    ending: CommitOptions
 
     def begin(self) -> Job:
         return begin(self.place, self.branch, [self.target], self.ending)
@@ -55,7 +55,7 @@ def destination_of(
         place_of(options),
         options.get("branch", "main"),
         Target(table_key, chosen, arrow_schema(schema)),
-        Ending(options.get("message"), options.get("actor")),
+        CommitOptions(options.get("message"), options.get("actor")),
     )
 
 

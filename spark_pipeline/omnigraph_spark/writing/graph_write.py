@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 import omnigraph
 from omnigraph.bulk import BulkMode, Target
 from omnigraph.errors import InvalidInput
-from omnigraph_spark.graph_location import Place, place_of
+from omnigraph_spark.graph_location import GraphLocation, place_of
 from omnigraph_spark.spark_types import arrow_schema
-from omnigraph_spark.writing.spark_constraint_check import SparkSurvey
-from omnigraph_spark.writing.write_job import Ending, Job, Part, begin
+from omnigraph_spark.writing.spark_constraint_check import SparkConstraintChecker
+from omnigraph_spark.writing.write_job import CommitOptions, Job, Part, begin
 
 PART = "part binary"
 """The schema of the one row that a task gives back."""
@@ -31,7 +31,7 @@ take it several passes over all ids."""
 
 
 @dataclass(frozen=True)
-class Write:
+class FrameWrite:
     """Rows that are to go into a table."""
 
     target: Target
@@ -57,9 +57,9 @@ class GraphWrite:
     def __init__(
         self,
         spark: SparkSession,
-        place: Place,
+        place: GraphLocation,
         branch: str,
-        ending: Ending,
+        ending: CommitOptions,
         validation: Validation,
         on_progress: Callable[[str], None],
     ) -> None:
@@ -69,7 +69,7 @@ class GraphWrite:
         self._branch = branch
         self._ending = ending
         self._on_progress = on_progress
-        self._writes: dict[str, Write] = {}
+        self._writes: dict[str, FrameWrite] = {}
         self.commit: omnigraph.Commit | None = None
         """The commit, once the block has ended; none when nothing changed, or through a server."""
         self.rows: dict[str, int] = {}
@@ -100,7 +100,7 @@ class GraphWrite:
             raise InvalidInput(
                 f"{target.table_key} is written twice", hint="Put the rows together with union."
             )
-        self._writes[target.table_key] = Write(target, rows)
+        self._writes[target.table_key] = FrameWrite(target, rows)
 
     def __enter__(self) -> GraphWrite:
         return self
@@ -134,12 +134,12 @@ class GraphWrite:
             job.abandon()
             raise
 
-    def _surveyed(self) -> Ending:
+    def _surveyed(self) -> CommitOptions:
         """How the job ends; many rows are validated by Spark."""
         many = sum(self.rows.values()) > ENGINE_ROWS and not self._place.served
         if self._validation == "engine" or (self._validation == "auto" and not many):
             return self._ending
-        return replace(self._ending, survey=SparkSurvey(self._spark, self._place))
+        return replace(self._ending, survey=SparkConstraintChecker(self._spark, self._place))
 
 
 def graph_write(
@@ -163,11 +163,11 @@ def graph_write(
     """
     place = place_of({"uri": uri, **(options or {})})
     require_validation(validation, place)
-    ending = Ending(message, actor, once)
+    ending = CommitOptions(message, actor, once)
     return GraphWrite(spark, place, branch, ending, validation, on_progress)
 
 
-def require_validation(validation: str, place: Place) -> None:
+def require_validation(validation: str, place: GraphLocation) -> None:
     """Refuse a way to validate that there is not."""
     if validation not in VALIDATIONS:
         raise InvalidInput(

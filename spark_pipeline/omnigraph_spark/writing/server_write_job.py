@@ -18,10 +18,10 @@ from pyspark.sql.types import StructType
 
 from omnigraph.bulk import Target, refuse_merge
 from omnigraph.errors import InvalidInput
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.server_connection import connected, quoted, relation, text_literal
 from omnigraph_spark.spark_types import arrow_schema
-from omnigraph_spark.writing.write_job import Ending, Part, cleaning
+from omnigraph_spark.writing.write_job import CommitOptions, Part, cleaning
 
 STAGING = "public"
 """The schema of the tables of tasks."""
@@ -32,7 +32,7 @@ _ORDER = ("node", "edge", "table")
 
 
 @dataclass(frozen=True)
-class Goal:
+class ServerTarget:
     """A target, and what the server has under its name."""
 
     target: Target
@@ -61,11 +61,11 @@ class Goal:
 class ServedJob:
     """A write through a server."""
 
-    place: Place
+    place: GraphLocation
     branch: str
     staging: str
     """The branch of the job."""
-    goals: tuple[Goal, ...]
+    goals: tuple[ServerTarget, ...]
 
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
         """A task's rows as a table of their own, whose name no other attempt has."""
@@ -87,14 +87,14 @@ class ServedJob:
             cursor.adbc_ingest(name, reader, mode="create", db_schema_name=STAGING)
         return Part(table_key, rows, name)
 
-    def finish(self, parts: Iterable[Part], ending: Ending) -> None:
+    def finish(self, parts: Iterable[Part], ending: CommitOptions) -> None:
         """Take over the tables of finished tasks in one transaction."""
         try:
             self._take_over(parts, ending)
         finally:
             self.abandon()
 
-    def _take_over(self, parts: Iterable[Part], ending: Ending) -> None:
+    def _take_over(self, parts: Iterable[Part], ending: CommitOptions) -> None:
         found = [part for part in parts if part.rows]
         named = {
             goal.target.table_key: [
@@ -140,7 +140,7 @@ class ServedJob:
 
 
 def begin_served(
-    place: Place, branch: str, targets: Sequence[Target], actor: str | None
+    place: GraphLocation, branch: str, targets: Sequence[Target], actor: str | None
 ) -> ServedJob:
     """Make the branch of a job, once everything that it asks for is known to be there."""
     staging = f"spark/{uuid.uuid4().hex}"
@@ -167,11 +167,11 @@ def _require_actor(connection: Any, actor: str | None) -> None:  # noqa: ANN401
         )
 
 
-def _goal(connection: Any, target: Target) -> Goal:  # noqa: ANN401
+def _goal(connection: Any, target: Target) -> ServerTarget:  # noqa: ANN401
     name = target.plain_name
     if name is not None:
         refuse_merge(target)
-        return Goal(target)
+        return ServerTarget(target)
     into, type_name = relation(target.table_key), target.table_key.partition(":")[2]
     with connection.cursor() as cursor:
         columns = cursor.adbc_execute_schema(f"SELECT * FROM {into}").names
@@ -181,11 +181,11 @@ def _goal(connection: Any, target: Target) -> Goal:  # noqa: ANN401
             f"AND table_name = {text_literal(type_name)}"
         )
         keyed = cursor.fetchone() is not None
-    return Goal(target, tuple(columns), keyed)
+    return ServerTarget(target, tuple(columns), keyed)
 
 
 def statements(
-    staging: str, goal: Goal, names: Sequence[str], example: str | None = None
+    staging: str, goal: ServerTarget, names: Sequence[str], example: str | None = None
 ) -> list[str]:
     """The SQL that brings the tables of tasks to their target; plain ones are made like another."""
     target = goal.target
@@ -212,7 +212,7 @@ def statements(
     return [f"{insert} ON CONFLICT DO UPDATE SET {goal.changes}" if goal.meets_others else insert]
 
 
-def _place(goal: Goal) -> int:
+def _place(goal: ServerTarget) -> int:
     return _ORDER.index(goal.target.table_key.partition(":")[0])
 
 

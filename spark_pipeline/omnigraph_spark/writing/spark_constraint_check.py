@@ -12,17 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from omnigraph.bulk import Texts
-from omnigraph.storage.constraints.distributed_protocol import read_texts
+from omnigraph.storage.constraints.distributed_protocol import read_keys
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.tables.table_slices import TableSlice
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 
 ROWS_PER_TASK = 1 << 20
 COLUMNS = "text string, at long"
 
 
 @dataclass(frozen=True)
-class ReadTexts:
+class ReadKeys:
     """What the tasks of a frame do: the one with number n reads the slice with that number."""
 
     texts: Texts
@@ -32,13 +32,13 @@ class ReadTexts:
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from read_texts(self.slices[number], self.texts, dict(self.storage))
+                yield from read_keys(self.slices[number], self.texts, dict(self.storage))
 
 
-class SparkSurvey:
+class SparkConstraintChecker:
     """Answers the questions of a bulk write (see `distributed_protocol`)."""
 
-    def __init__(self, spark: SparkSession, place: Place) -> None:
+    def __init__(self, spark: SparkSession, place: GraphLocation) -> None:
         self._spark = spark
         self._place = place
 
@@ -82,7 +82,7 @@ class SparkSurvey:
 
     def _frame(self, texts: Texts) -> DataFrame:
         slices = tuple(self._place.graph().text_slices(texts, ROWS_PER_TASK))
-        read = ReadTexts(texts, slices, self._place.storage)
+        read = ReadKeys(texts, slices, self._place.storage)
         numbers = self._spark.range(0, len(slices), 1, max(len(slices), 1))
         # Spark takes what a function gives for as small as what it got, and would send all of it to
         # every executor.

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from omnigraph.errors import TransactionExpired
-from omnigraph_spark.graph_location import Place
+from omnigraph_spark.graph_location import GraphLocation
 
 if TYPE_CHECKING:
     from omnigraph.bulk import Survey, Target
@@ -33,7 +33,7 @@ class Part(WriterCommitMessage):
 
 
 @dataclass(frozen=True)
-class Ending:
+class CommitOptions:
     """What the commit of a job says."""
 
     message: str | None = None
@@ -50,7 +50,7 @@ class Job(Protocol):
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
         """On an executor: put rows where nobody sees them."""
 
-    def finish(self, parts: Iterable[Part], ending: Ending) -> Commit | None:
+    def finish(self, parts: Iterable[Part], ending: CommitOptions) -> Commit | None:
         """On the driver: make exactly these parts visible, at once. The job is over then, or if it
         is refused."""
 
@@ -73,7 +73,7 @@ def cleaning(what: str) -> Iterator[None]:
 class StorageJob:
     """Executors write data files into the graph's storage."""
 
-    place: Place
+    place: GraphLocation
     job: Any
 
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
@@ -82,7 +82,7 @@ class StorageJob:
         files = write_files(self.job, table_key, batches, schema, dict(self.place.storage))
         return Part(table_key, files.rows, files)
 
-    def finish(self, parts: Iterable[Part], ending: Ending) -> Commit | None:
+    def finish(self, parts: Iterable[Part], ending: CommitOptions) -> Commit | None:
         return self.place.graph().finish_bulk(
             self.job,
             [part.written for part in parts],
@@ -98,7 +98,9 @@ class StorageJob:
             self.place.graph().abandon_bulk(self.job)
 
 
-def begin(place: Place, branch: str, targets: Sequence[Target], ending: Ending) -> Job:
+def begin(
+    place: GraphLocation, branch: str, targets: Sequence[Target], ending: CommitOptions
+) -> Job:
     """Begin a write to some tables of a branch; what it cannot end with is refused now."""
     if place.served:
         from omnigraph_spark.writing.server_write_job import begin_served

@@ -11,7 +11,7 @@ Action = Literal["read", "write", "define", "branch"]
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class AccessRequest:
     """Something about to be done to a table, or to a branch as a whole."""
 
     action: Action
@@ -20,9 +20,9 @@ class Touch:
     name: str | None = None
 
 
-Guard: TypeAlias = Callable[[Touch], None]
+Guard: TypeAlias = Callable[[AccessRequest], None]
 """Raises to refuse."""
 
 
-def allow(touch: Touch) -> None:  # noqa: ARG001
+def allow(touch: AccessRequest) -> None:  # noqa: ARG001
     """The guard of a session that may do everything."""

@@ -18,7 +18,7 @@ from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql.frontend.sql_types import arrow_type
 
 NODES, EDGES, PUBLIC = "nodes", "edges", "public"
-Kind = Literal["node", "edge", "table", "view"]
+TableKind = Literal["node", "edge", "table", "view"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class CatalogTable:
 
     schema: str
     name: str
-    kind: Kind
+    kind: TableKind
     read_columns: Callable[[], pa.Schema] = field(repr=False, compare=False)
     """A plain table is opened to know them, so not before somebody asks."""
     rows: int | None = None

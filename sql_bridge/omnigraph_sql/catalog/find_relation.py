@@ -13,9 +13,9 @@ from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph_sql.catalog import information_schema, system_tables
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, CatalogTable, catalog_tables
 from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
-from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
@@ -44,7 +44,7 @@ class Relation:
         return None if isinstance(self.rows, ViewText) else self.rows.schema
 
 
-def find_relation(pins: Pins, schema: str, parts: Sequence[Name]) -> Relation:
+def find_relation(pins: PinnedSnapshots, schema: str, parts: Sequence[IdentifierPart]) -> Relation:
     """The relation of a name of one to three parts, in the catalogs a statement has pinned."""
     match parts:
         case [name]:
@@ -59,7 +59,7 @@ def find_relation(pins: Pins, schema: str, parts: Sequence[Name]) -> Relation:
     )
 
 
-def _catalog(pins: Pins, name: Name) -> str:
+def _catalog(pins: PinnedSnapshots, name: IdentifierPart) -> str:
     if pins.find(name.text) is not None:
         return name.text
     found = name.pick(branch.name for branch in pins.graph.branches())
@@ -68,13 +68,17 @@ def _catalog(pins: Pins, name: Name) -> str:
     return found or name.text
 
 
-def _of_two_parts(pins: Pins, schema: str, first: Name, name: Name) -> Relation:
+def _of_two_parts(
+    pins: PinnedSnapshots, schema: str, first: IdentifierPart, name: IdentifierPart
+) -> Relation:
     if first.pick(schema_names(pins.snapshot())) is None and pins.find(first.text) is not None:
         return _unqualified(pins, first.text, schema, name)
     return _qualified(pins, pins.current, first, name)
 
 
-def _unqualified(pins: Pins, catalog: str, schema: str, name: Name) -> Relation:
+def _unqualified(
+    pins: PinnedSnapshots, catalog: str, schema: str, name: IdentifierPart
+) -> Relation:
     """A table of the session's schema, else a node or edge type."""
     snapshot = pins.snapshot(catalog)
     tables = catalog_tables(snapshot)
@@ -99,7 +103,9 @@ def _unqualified(pins: Pins, catalog: str, schema: str, name: Name) -> Relation:
     )
 
 
-def _qualified(pins: Pins, catalog: str, schema: Name, name: Name) -> Relation:
+def _qualified(
+    pins: PinnedSnapshots, catalog: str, schema: IdentifierPart, name: IdentifierPart
+) -> Relation:
     snapshot = pins.snapshot(catalog)
     schemas = schema_names(snapshot)
     found = schema.pick(schemas)
@@ -118,7 +124,7 @@ def _qualified(pins: Pins, catalog: str, schema: Name, name: Name) -> Relation:
     return _table_relation(pins, catalog, tables[_picked(catalog, found, name, tables)])
 
 
-def _picked(catalog: str, schema: str, name: Name, known: Iterable[str]) -> str:
+def _picked(catalog: str, schema: str, name: IdentifierPart, known: Iterable[str]) -> str:
     names = list(known)
     found = name.pick(names)
     if found is None:
@@ -129,7 +135,7 @@ def _picked(catalog: str, schema: str, name: Name, known: Iterable[str]) -> str:
     return found
 
 
-def _table_relation(pins: Pins, catalog: str, table: CatalogTable) -> Relation:
+def _table_relation(pins: PinnedSnapshots, catalog: str, table: CatalogTable) -> Relation:
     pins.touch("read", catalog, table.schema, table.name)
     snapshot = pins.snapshot(catalog)
     if table.kind in ("node", "edge"):
@@ -142,7 +148,7 @@ def _table_relation(pins: Pins, catalog: str, table: CatalogTable) -> Relation:
     return Relation(table.name, ViewText(body["sql"], catalog, body["schema"], body["dialect"]))
 
 
-def found_schema(connection: Connection, name: Name) -> str:
+def find_schema(connection: Connection, name: IdentifierPart) -> str:
     """The schema of the current catalog that a name means."""
     known = schema_names(connection.pins().snapshot())
     found = name.pick(known)

@@ -23,7 +23,7 @@ from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 
 
@@ -35,11 +35,11 @@ UNBOUND = Unbound()
 
 
 @dataclass(frozen=True)
-class Call:
+class TableFunctionCall:
     """A table function as it is called: arguments by place and by name."""
 
     name: str
-    pins: Pins
+    pins: PinnedSnapshots
     catalog: str
     places: Sequence[Any]
     names: Mapping[str, Any]
@@ -84,7 +84,7 @@ class Call:
         return default if isinstance(found, Unbound) else found
 
 
-def call_function(call: Call) -> ComputedRows:
+def call_function(call: TableFunctionCall) -> ComputedRows:
     """The rows of a table function; NotFound if there is no such function."""
     known = _FUNCTIONS.get(call.name)
     if known is not None:
@@ -95,14 +95,14 @@ def call_function(call: Call) -> ComputedRows:
 # --------------------------------------------------------------------------- queries
 
 
-def _gq(call: Call) -> ComputedRows:
+def _gq(call: TableFunctionCall) -> ComputedRows:
     text = call.text(0, "query")
     params = call.argument(1, "params", "{}")
     named = len(call.places) > 2 or "name" in call.names
     return _query(call, text, call.text(2, "name") if named else None, _json_object(params))
 
 
-def _stored(call: Call) -> ComputedRows:
+def _stored(call: TableFunctionCall) -> ComputedRows:
     """A stored query: its parameters by name, by place, or as one JSON text."""
     try:
         query = find_stored(call.snapshot, call.name)
@@ -121,7 +121,7 @@ def _stored(call: Call) -> ComputedRows:
     return _query(call, query.source, call.name, given)
 
 
-def _query(call: Call, text: str, name: str | None, params: Any) -> ComputedRows:  # noqa: ANN401
+def _query(call: TableFunctionCall, text: str, name: str | None, params: Any) -> ComputedRows:  # noqa: ANN401
     compiled = compile_query(text, call.snapshot.catalog, name)
     call.reads(*compiled.descriptor.reads)
     plan = compiled.ir
@@ -162,7 +162,7 @@ def _require_bound(values: Any) -> None:  # noqa: ANN401
 # --------------------------------------------------------------------------- graph
 
 
-def _traverse(call: Call) -> ComputedRows:
+def _traverse(call: TableFunctionCall) -> ComputedRows:
     edge, node = call.text(0, "edge"), call.text(1, "node")
     seed = call.argument(2, "seed", None)
     low, high = call.number(3, "min", 1), call.number(4, "max", 1)
@@ -187,15 +187,15 @@ def _traverse(call: Call) -> ComputedRows:
     return ComputedRows(REACHED, batches)
 
 
-def _nearest(call: Call) -> ComputedRows:
+def _nearest(call: TableFunctionCall) -> ComputedRows:
     return _ranked(call, "nearest", "distance", "vector")
 
 
-def _bm25(call: Call) -> ComputedRows:
+def _bm25(call: TableFunctionCall) -> ComputedRows:
     return _ranked(call, "bm25", "score", "text")
 
 
-def _ranked(call: Call, function: str, score: str, wanted: str) -> ComputedRows:
+def _ranked(call: TableFunctionCall, function: str, score: str, wanted: str) -> ComputedRows:
     """The best entities of a type by a ranking, with all their properties and the score."""
     type_ = call.snapshot.catalog.node(call.text(0, "type"))
     field = type_.property(call.text(1, "property")).name
@@ -216,14 +216,14 @@ def _ranked(call: Call, function: str, score: str, wanted: str) -> ComputedRows:
     return _query(call, text, "ranked", {"q": query})
 
 
-def _changes(call: Call) -> ComputedRows:
+def _changes(call: TableFunctionCall) -> ComputedRows:
     before, after = call.text(0, "from"), call.text(1, "to")
     for moment in (before, after):
         call.pins.touch("read", moment)
     return ComputedRows(ENTRY_SCHEMA, lambda: call.graph.diff(before, after).batches())
 
 
-_FUNCTIONS: Mapping[str, Callable[[Call], ComputedRows]] = {
+_FUNCTIONS: Mapping[str, Callable[[TableFunctionCall], ComputedRows]] = {
     "gq": _gq,
     "traverse": _traverse,
     "nearest": _nearest,

@@ -21,7 +21,7 @@ from omnigraph_sql.frontend.sql_types import sql_name
 INFORMATION_SCHEMA = "information_schema"
 SYSTEM = "system"
 
-Row = dict[str, Any]
+CatalogRow = dict[str, Any]
 _TEXT, _NUMBER = pa.string(), pa.int64()
 
 
@@ -30,16 +30,16 @@ def schema_names(snapshot: Snapshot) -> list[str]:
     return [NODES, EDGES, *user_schemas(snapshot), INFORMATION_SCHEMA, SYSTEM]
 
 
-def _schemata(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _schemata(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for name in schema_names(snapshot):
         yield {"catalog_name": catalog, "schema_name": name, "schema_owner": None}
 
 
-def _place(catalog: str, table: CatalogTable) -> Row:
+def _place(catalog: str, table: CatalogTable) -> CatalogRow:
     return {"table_catalog": catalog, "table_schema": table.schema, "table_name": table.name}
 
 
-def _tables(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _tables(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         yield _place(catalog, table) | {
             "table_type": table.table_type,
@@ -50,13 +50,13 @@ def _tables(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
         }
 
 
-def _columns(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _columns(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         for number, field in enumerate(table.columns, 1):
             yield _place(catalog, table) | _column(table, field, number)
 
 
-def _column(table: CatalogTable, field: pa.Field, number: int) -> Row:
+def _column(table: CatalogTable, field: pa.Field, number: int) -> CatalogRow:
     type_ = field.type
     decimal = pa.types.is_decimal(type_)
     whole = pa.types.is_integer(type_)
@@ -86,7 +86,7 @@ def _constraints(table: CatalogTable) -> Iterator[tuple[str, str, tuple[str, ...
         yield key.name, "FOREIGN KEY", key.columns
 
 
-def _constraint(catalog: str, table: CatalogTable, name: str) -> Row:
+def _constraint(catalog: str, table: CatalogTable, name: str) -> CatalogRow:
     return {
         "constraint_catalog": catalog,
         "constraint_schema": table.schema,
@@ -94,7 +94,7 @@ def _constraint(catalog: str, table: CatalogTable, name: str) -> Row:
     }
 
 
-def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         for name, kind, _ in _constraints(table):
             yield (
@@ -109,7 +109,7 @@ def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
             )
 
 
-def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         for name, kind, members in _constraints(table):
             for number, column in enumerate(members, 1):
@@ -124,7 +124,7 @@ def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
                 )
 
 
-def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         for key in table.foreign_keys:
             yield _constraint(catalog, table, key.name) | {
@@ -137,7 +137,7 @@ def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
             }
 
 
-def _views(catalog: str, snapshot: Snapshot) -> Iterator[Row]:
+def _views(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         if table.kind == "view":
             yield _place(catalog, table) | {
@@ -164,8 +164,8 @@ _NUMBERS = (
     "row_count",
 )
 
-Rows = Callable[[str, Snapshot], Iterator[Row]]
-TABLES: Mapping[str, tuple[pa.Schema, Rows]] = {
+SchemaRows = Callable[[str, Snapshot], Iterator[CatalogRow]]
+TABLES: Mapping[str, tuple[pa.Schema, SchemaRows]] = {
     "schemata": (_columns_of("catalog_name", "schema_name", "schema_owner"), _schemata),
     "tables": (
         _columns_of(

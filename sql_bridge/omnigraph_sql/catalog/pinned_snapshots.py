@@ -9,13 +9,13 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.storage.refs.branches import is_hidden
 from omnigraph.storage.refs.snapshot import Snapshot
-from omnigraph_sql.catalog.access_guard import Action, Guard, Touch, allow
+from omnigraph_sql.catalog.access_guard import AccessRequest, Action, Guard, allow
 
 Moments: TypeAlias = tuple[tuple[str, str, str], ...]
 """Catalog, commit and the schema it is read under, for each catalog of a statement."""
 
 
-class Pins:
+class PinnedSnapshots:
     """Snapshots of one statement by catalog; the first look at a catalog pins it.
 
     `branch_of` says where a catalog is read: a transaction reads its own branch.
@@ -34,7 +34,7 @@ class Pins:
         self.current = current
         self._branch_of = branch_of
         self._found: dict[str, Snapshot] = dict(pinned or {})
-        self.touched: set[Touch] = set()
+        self.touched: set[AccessRequest] = set()
         """What the guard was told and let pass."""
 
     def snapshot(self, catalog: str | None = None) -> Snapshot:
@@ -58,7 +58,7 @@ class Pins:
         branch = self.snapshot(catalog).branch
         if is_hidden(branch):  # a transaction's own, which stands for the branch it will change
             branch = catalog.partition("@")[0]
-        touched = Touch(action, branch, schema, name)
+        touched = AccessRequest(action, branch, schema, name)
         self._guard(touched)
         self.touched.add(touched)
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.api.graph import Graph
 from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph_sql.catalog.information_schema import CatalogRow
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 
-Row = dict[str, Any]
 _INSTANT = pa.timestamp("us", "UTC")
 
 
-def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for branch in graph.branches():
         yield {
             "name": branch.name,
@@ -26,7 +25,7 @@ def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
         }
 
 
-def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for tag in graph.tags.list():
         yield {
             "name": tag.name,
@@ -36,7 +35,7 @@ def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
         }
 
 
-def _commits(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+def _commits(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for commit in graph.commits(snapshot.branch):
         if commit.version <= snapshot.version:
             yield {
@@ -52,7 +51,7 @@ def _commits(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
             }
 
 
-def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for key, pointer in sorted(snapshot.moment.tables.items()):
         yield {
             "table_key": key,
@@ -63,13 +62,13 @@ def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
         }
 
 
-def _queries(graph: Graph, snapshot: Snapshot) -> Iterator[Row]:
+def _queries(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for name, definition in snapshot.definitions("query").items():
         yield {"name": name, "source": definition.text}
 
 
-Rows = Callable[[Graph, Snapshot], Iterator[Row]]
-TABLES: Mapping[str, tuple[pa.Schema, Rows]] = {
+SystemRows = Callable[[Graph, Snapshot], Iterator[CatalogRow]]
+TABLES: Mapping[str, tuple[pa.Schema, SystemRows]] = {
     "branches": (
         pa.schema(
             [

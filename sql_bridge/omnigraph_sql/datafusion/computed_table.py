@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
 from omnigraph.errors import OmniGraphError
-from omnigraph_sql.datafusion.error_translation import carried
+from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,4 @@ class _Stream:
         try:
             yield from self.rows.batches()
         except OmniGraphError as error:
-            raise carried(error) from error
+            raise wrap_for_datafusion(error) from error

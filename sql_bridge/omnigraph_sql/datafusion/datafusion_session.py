@@ -17,7 +17,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
 from omnigraph.storage.tables.version_diff import whole_bytes
 from omnigraph_sql.datafusion.computed_table import ComputedRows
-from omnigraph_sql.datafusion.error_translation import engine_failures
+from omnigraph_sql.datafusion.error_translation import datafusion_errors
 from omnigraph_sql.datafusion.json_functions import register_json_functions
 from omnigraph_sql.datafusion.scalar_functions import register_functions
 
@@ -44,7 +44,7 @@ _RESERVED = "datafusion.execution.sort_spill_reservation_bytes"
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
-class Engine:
+class DataFusionSession:
     """Plans and runs for one graph; shared by its connections, safe in any thread.
 
     The lock guards what is registered.
@@ -80,13 +80,13 @@ class Engine:
         name = table_name(table, addresses=addresses, held=held)
         if self._knows(name):
             return name
-        with engine_failures():
+        with datafusion_errors():
             rows = _small(table, addresses) if held else None  # reads, so not under the lock
             provider = table.provider(addresses=addresses) if rows is None else None
         with self._lock:
             if name in self._tables:
                 return name
-            with engine_failures():
+            with datafusion_errors():
                 if rows is None:
                     self.context.register_table(name, provider)
                 else:
@@ -117,21 +117,23 @@ class Engine:
             self._held -= self._tables.pop(name)
             self.context.deregister_table(name)
 
-    def lend(self, rows: ComputedRows | ReadableTable, part: slice | None = None) -> str:
-        """Register rows for one statement; `take_back` when it is planned."""
+    def register_temporary(
+        self, rows: ComputedRows | ReadableTable, part: slice | None = None
+    ) -> str:
+        """Register rows for one statement; `deregister` when it is planned."""
         name = f"rows {next(self._numbers)}"
         provider = rows.provider() if isinstance(rows, ComputedRows) else rows.provider(part=part)
-        with engine_failures():
+        with datafusion_errors():
             self.context.register_table(name, provider)
         return name
 
-    def take_back(self, name: str) -> None:
-        """Forget lent rows; plans that read them keep them."""
+    def deregister(self, name: str) -> None:
+        """Forget temporary rows; plans that read them keep them."""
         self.context.deregister_table(name)
 
     def plan(self, sql: str, params: Mapping[str, pa.Scalar] | None = None) -> DataFrame:
         """The plan of a query; parameters are bound as values, by number."""
-        with engine_failures():
+        with datafusion_errors():
             return self.context.sql(sql, options=_READ_ONLY, param_values=dict(params or {}))
 
 
@@ -160,16 +162,16 @@ def _small(table: ReadableTable, addresses: bool) -> pa.Table | None:
     return pa.Table.from_batches(batches).combine_chunks() if size else None
 
 
-_engines: WeakKeyDictionary[Graph, Engine] = WeakKeyDictionary()
+_engines: WeakKeyDictionary[Graph, DataFusionSession] = WeakKeyDictionary()
 _engines_lock = threading.Lock()
 
 
-def engine_of(graph: Graph, memory: int | None = None) -> Engine:
+def session_of(graph: Graph, memory: int | None = None) -> DataFusionSession:
     """The engine of an open graph, made at its first use, with so much memory in bytes."""
     with _engines_lock:
         found = _engines.get(graph)
         if found is None:
-            found = _engines[graph] = Engine(memory)
+            found = _engines[graph] = DataFusionSession(memory)
         return found
 
 

@@ -26,7 +26,7 @@ _NO_ROOM = re.compile(r"Can't cast value (?P<value>\S+) to type (?P<type>U?Int\d
 
 
 @contextmanager
-def engine_failures() -> Iterator[None]:
+def datafusion_errors() -> Iterator[None]:
     """Turn whatever the engine raises into a typed error."""
     try:
         yield
@@ -40,7 +40,7 @@ _carried: dict[str, OmniGraphError] = {}
 _CARRIED = re.compile(r"omnigraph-failure-[0-9a-f]{32}")
 
 
-def carried(error: OmniGraphError) -> Exception:
+def wrap_for_datafusion(error: OmniGraphError) -> Exception:
     """What to raise inside the engine, which keeps only the text of an exception."""
     token = f"omnigraph-failure-{uuid4().hex}"
     _carried[token] = error

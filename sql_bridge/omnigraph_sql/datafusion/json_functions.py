@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from datafusion import ScalarUDF, SessionContext, udf
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.datafusion.error_translation import carried
+from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 _ABSENT = object()
 _KINDS: dict[type, tuple[str, str]] = {
@@ -91,7 +91,7 @@ def _parsed(text: str) -> Any:  # noqa: ANN401
         problem = InvalidInput(
             f"{shown!r} is not JSON: {error}", hint="Ask json_valid(…) first, or mend the text."
         )
-        raise carried(problem) from error
+        raise wrap_for_datafusion(problem) from error
 
 
 def _reached(value: Any, steps: list[Any]) -> Any:  # noqa: ANN401

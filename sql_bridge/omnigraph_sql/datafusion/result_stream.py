@@ -16,7 +16,7 @@ from datafusion.record_batch import RecordBatchStream
 
 from omnigraph.errors import Cancelled, InvalidInput, OmniGraphError
 from omnigraph.storage.tables.readable_table import BATCH_ROWS
-from omnigraph_sql.datafusion.error_translation import engine_failures, explained
+from omnigraph_sql.datafusion.error_translation import datafusion_errors, explained
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +34,7 @@ _Made: TypeAlias = "SimpleQueue[pa.RecordBatch | BaseException | None]"
 """Batches on their way; the last thing is none, or what went wrong."""
 
 
-class Running:
+class QueryExecution:
     """One running query. `cancel` may be called from any thread.
 
     The lock guards whether it is cancelled, and what there is to cancel.
@@ -48,7 +48,7 @@ class Running:
 
     def batches(self, plan: DataFrame) -> Iterator[pa.RecordBatch]:
         """The batches of a plan, of at most 64K rows each."""
-        with engine_failures():
+        with datafusion_errors():
             stream = plan.execute_stream()
         made: _Made = SimpleQueue()
         room, loop = asyncio.Semaphore(AHEAD), _loop()

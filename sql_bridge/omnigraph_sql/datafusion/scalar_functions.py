@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from datafusion import ScalarUDF, SessionContext, udf
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.datafusion.error_translation import carried
+from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 _MICROS = pa.timestamp("us")
 _DAY_NAMES = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -153,7 +153,7 @@ def _named_groups(pattern: str) -> tuple[str, list[str]]:
 def single_row(counts: pa.Array) -> pa.Array:
     """That a scalar subquery gave one row for each row it was asked about; else it is an error."""
     if pc.any(pc.greater(counts, 1)).as_py():
-        raise carried(
+        raise wrap_for_datafusion(
             InvalidInput(
                 "a subquery that stands for one value gives several rows",
                 hint="Aggregate it, or add LIMIT 1.",

@@ -26,7 +26,7 @@ def quoted(name: str) -> exp.Identifier:
 
 
 @dataclass(frozen=True)
-class Name:
+class IdentifierPart:
     """One part of a name as it was written."""
 
     text: str

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _CLAUSES = frozenset({"expressions", "from_", "where", "limit", "offset", "kind", "hint"})
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -32,7 +32,7 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _DEEPEST = 10
 """How often conditions may stand in one another: the store's parser takes a few more."""
 
-Values = Mapping[str, pa.Scalar]
+ScalarValues = Mapping[str, pa.Scalar]
 
 
 class _NotPlain(Exception):
@@ -58,7 +58,7 @@ class DirectScan:
         parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
         return any(map(_is_of_one_id, (self.condition, *parts)))
 
-    def find(self, values: Values) -> pa.Table | None:
+    def find(self, values: ScalarValues) -> pa.Table | None:
         """The row it asks for, at once; none where it asks for more, or is more than plain."""
         if not self.finds_one_row or self.condition is None:
             return None
@@ -68,7 +68,7 @@ class DirectScan:
             return None
         return self.table.find(self.columns, condition).select(list(self.columns))
 
-    def open(self, values: Values) -> pa.RecordBatchReader | None:
+    def open(self, values: ScalarValues) -> pa.RecordBatchReader | None:
         """The rows with these parameters; none where a value makes it more than plain."""
         try:
             filter_ = None if self.condition is None else _condition(self.condition, self, values)
@@ -80,7 +80,7 @@ class DirectScan:
         )
 
 
-def direct_scan(tree: exp.Expr, scope: Scope) -> DirectScan | None:
+def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
     """What a rewritten query asks of the store, if that is all it asks."""
     if not isinstance(tree, exp.Select) or len(scope.tables) != 1 or scope.lent_rows:
         return None
@@ -148,7 +148,9 @@ def _is_plain(scan: DirectScan) -> bool:
 # --------------------------------------------------------------------------- conditions
 
 
-def _condition(node: exp.Expr, scan: DirectScan, values: Values | None, depth: int = 0) -> str:
+def _condition(
+    node: exp.Expr, scan: DirectScan, values: ScalarValues | None, depth: int = 0
+) -> str:
     """A condition as the store reads it; without values, only whether it can be written."""
     if depth > _DEEPEST:
         raise _NotPlain
@@ -193,7 +195,7 @@ def _column(node: exp.Expr, scan: DirectScan) -> tuple[str, pa.DataType]:
     return f"`{node.name}`", scan.table.schema.field(node.name).type
 
 
-def _value(node: exp.Expr, type_: pa.DataType, values: Values | None) -> str:
+def _value(node: exp.Expr, type_: pa.DataType, values: ScalarValues | None) -> str:
     """A literal or a parameter of a column's own kind."""
     if isinstance(node, exp.Parameter):
         if values is None:
@@ -240,7 +242,7 @@ def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
-def _count(node: exp.Expr | None, values: Values | None) -> int | None:
+def _count(node: exp.Expr | None, values: ScalarValues | None) -> int | None:
     if node is None:
         return None
     if isinstance(node, exp.Parameter) and values is not None:

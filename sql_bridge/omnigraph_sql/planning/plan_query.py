@@ -15,20 +15,25 @@ from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph_sql.catalog.pinned_snapshots import Moments, Pins
+from omnigraph_sql.catalog.pinned_snapshots import Moments, PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
-from omnigraph_sql.datafusion.datafusion_session import Engine
-from omnigraph_sql.datafusion.dialect import to_engine
-from omnigraph_sql.datafusion.error_translation import engine_failures
-from omnigraph_sql.datafusion.result_stream import Running, plain_schema, reader, typed
+from omnigraph_sql.datafusion.datafusion_session import DataFusionSession
+from omnigraph_sql.datafusion.dialect import to_datafusion_sql
+from omnigraph_sql.datafusion.error_translation import datafusion_errors
+from omnigraph_sql.datafusion.result_stream import QueryExecution, plain_schema, reader, typed
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.parse_limits import too_deep
 from omnigraph_sql.planning.constant_query import is_constant
 from omnigraph_sql.planning.direct_scan import DirectScan, direct_scan
-from omnigraph_sql.resolve.parameter_types import Bound, Params, bindings, parameter_schema
+from omnigraph_sql.resolve.parameter_types import (
+    BoundParameters,
+    Params,
+    bindings,
+    parameter_schema,
+)
 from omnigraph_sql.resolve.projection_names import shown
-from omnigraph_sql.resolve.rewrite_context import Read, Scope
-from omnigraph_sql.resolve.type_unification import must_agree
+from omnigraph_sql.resolve.rewrite_context import Read, RewriteContext
+from omnigraph_sql.resolve.type_unification import needs_unification
 from omnigraph_sql.rewrite import rewrite
 
 if TYPE_CHECKING:
@@ -45,7 +50,7 @@ _CLOCKS = (
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuery:
     """A query that can be run: its plan, what it reads, and the schema in which its rows leave."""
 
     connection: Connection = field(repr=False)
@@ -58,7 +63,7 @@ class Planned:
     """With parameters, a plan of nulls: it knows the schema and is never run."""
     schema: pa.Schema
     moments: Moments
-    pins: Pins = field(repr=False)
+    pins: PinnedSnapshots = field(repr=False)
     calls_with_parameters: bool
     """Whether table functions need values before there is a plan."""
     lasting: bool
@@ -78,23 +83,23 @@ class Planned:
         """The one row of a query that is nothing but literals; made once."""
         if not self.lasting or not is_constant(self.tree):
             return None
-        with engine_failures():
+        with datafusion_errors():
             return typed(self.schema, self.plan.to_arrow_table())
 
-    def at_once(self, params: Params) -> pa.Table | None:
+    def single_row(self, params: Params) -> pa.Table | None:
         """A row that takes no time worth streaming: one of literals, or the one with an id."""
         if params is None and self.constant is not None:
             return self.constant
         if self.direct is None or (isinstance(params, pa.RecordBatch) and params.num_rows != 1):
             return None
         (values,) = bindings(self.parameters.names, params, self.parameters)
-        with engine_failures():
+        with datafusion_errors():
             found = self.direct.find(values)
         return None if found is None else typed(self.schema, found)
 
-    def run(self, params: Params, running: Running) -> pa.RecordBatchReader:
+    def run(self, params: Params, running: QueryExecution) -> pa.RecordBatchReader:
         """The rows, made while they are read; of each row of parameters, one after the other."""
-        if (row := self.at_once(params)) is not None:
+        if (row := self.single_row(params)) is not None:
             return row.to_reader()
         bound = bindings(self.parameters.names, params, self.parameters)
 
@@ -103,14 +108,16 @@ class Planned:
 
         return reader(self.schema, batches)
 
-    def _batches(self, values: Bound, running: Running) -> Iterator[pa.RecordBatch]:
-        with engine_failures():
+    def _batches(
+        self, values: BoundParameters, running: QueryExecution
+    ) -> Iterator[pa.RecordBatch]:
+        with datafusion_errors():
             scanned = self.direct.open(values) if self.direct is not None else None
         if scanned is not None and self.direct is not None:
             return running.scanned(scanned, self.direct.columns)
         return running.batches(self._bound(values))
 
-    def _bound(self, values: Bound) -> DataFrame:
+    def _bound(self, values: BoundParameters) -> DataFrame:
         if not values:
             return self.plan
         for one in self.reads:
@@ -124,20 +131,20 @@ class Planned:
 def plan_query(
     connection: Connection,
     tree: exp.Expr,
-    pins: Pins,
+    pins: PinnedSnapshots,
     *,
     addresses_of: str | None = None,
     part: slice | None = None,
     prefix: str = "",
-    values: Bound | None = None,
+    values: BoundParameters | None = None,
     given: Mapping[str, ComputedRows] | None = None,
     params: Params = None,
-) -> Planned:
+) -> PlannedQuery:
     """Plan a query at pinned moments; `prefix` is EXPLAIN. The tree is not changed.
 
     With `params`, parameters that no place types have the types of these values.
     """
-    scope = Scope(
+    scope = RewriteContext(
         pins,
         connection.schema,
         connection.dialect,
@@ -153,22 +160,22 @@ def plan_query(
     engine = connection.engine
     try:
         rewritten = rewrite(tree.copy(), scope)
-        unsettled = not prefix and must_agree(rewritten, scope)
+        unsettled = not prefix and needs_unification(rewritten, scope)
         direct = None if prefix else direct_scan(rewritten, scope)
         reads = _registered(rewritten, scope, held=direct is None)
-        text = prefix + to_engine(rewritten)
+        text = prefix + to_datafusion_sql(rewritten)
         parameters = parameter_schema(rewritten, scope, params)
         nulls = {str(i): pa.scalar(None, f.type) for i, f in enumerate(parameters, 1)}
         plan = engine.plan(text, nulls)
     except RecursionError:
         raise too_deep() from None
     except OmniGraphError:
-        give_back(engine, scope.lent)
+        deregister_all(engine, scope.temporary_names)
         raise
     schema = _columns(plan, engine, unsettled=unsettled)
     names = (scope.names if not prefix else None) or tuple(shown(n) for n in schema.names)
     lasting = scope.cacheable and part is None and rewritten.find(*_CLOCKS) is None
-    planned = Planned(
+    planned = PlannedQuery(
         connection,
         text,
         parameters,
@@ -185,18 +192,18 @@ def plan_query(
         reads,
         direct,
     )
-    # With parameters it is planned again for their values, so what it was lent stays until then.
-    finalize(planned, give_back, engine, scope.lent)
+    # With parameters it is planned again for their values, so its temporary tables stay until then.
+    finalize(planned, deregister_all, engine, scope.temporary_names)
     return planned
 
 
-def _columns(plan: DataFrame, engine: Engine, *, unsettled: bool) -> pa.Schema:
+def _columns(plan: DataFrame, engine: DataFusionSession, *, unsettled: bool) -> pa.Schema:
     """The columns of a plan's rows.
 
     Before it is optimized, the engine takes the type of a CASE from its first branch and that of a
     UNION from its first side; what its parts agree on is known afterwards.
     """
-    with engine_failures():
+    with datafusion_errors():
         schema = plan.schema()
         if not unsettled:
             return schema
@@ -208,7 +215,7 @@ def _columns(plan: DataFrame, engine: Engine, *, unsettled: bool) -> pa.Schema:
     )
 
 
-def _registered(tree: exp.Expr, scope: Scope, *, held: bool) -> tuple[Read, ...]:
+def _registered(tree: exp.Expr, scope: RewriteContext, *, held: bool) -> tuple[Read, ...]:
     """Make the tables of a statement known to the engine; a scan by the store holds no rows."""
     reads = []
     for name, wanted in scope.reads.items():
@@ -221,17 +228,17 @@ def _registered(tree: exp.Expr, scope: Scope, *, held: bool) -> tuple[Read, ...]
     return tuple(reads)
 
 
-def _first_column(connection: Connection, query: exp.Expr, pins: Pins) -> list[Any]:
+def _first_column(connection: Connection, query: exp.Expr, pins: PinnedSnapshots) -> list[Any]:
     """What a query gives in its first column, in memory; for arguments of table functions."""
-    found = plan_query(connection, query, pins).run(None, Running()).read_all()
+    found = plan_query(connection, query, pins).run(None, QueryExecution()).read_all()
     values: list[Any] = found.column(0).to_pylist()
     return values
 
 
-def give_back(engine: Engine, lent: list[str]) -> None:
+def deregister_all(engine: DataFusionSession, temporary_names: list[str]) -> None:
     """Forget rows that were registered for one statement."""
-    for name in lent:
-        engine.take_back(name)
+    for name in temporary_names:
+        engine.deregister(name)
 
 
 def read(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
 def sources_of(select: exp.Select) -> list[exp.Expr]:
@@ -18,7 +18,7 @@ def sources_of(select: exp.Select) -> list[exp.Expr]:
     return [*([from_.this] if from_ else []), *(join.this for join in joins), *laterals]
 
 
-def columns_of(source: exp.Expr, scope: Scope) -> frozenset[str] | None:
+def columns_of(source: exp.Expr, scope: RewriteContext) -> frozenset[str] | None:
     """The folded names of a source's columns; none where only the engine knows them."""
     alias = source.args.get("alias")
     named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
@@ -32,7 +32,7 @@ def columns_of(source: exp.Expr, scope: Scope) -> frozenset[str] | None:
     return _given(source.this) if isinstance(source, exp.Subquery) else None
 
 
-def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
+def names_of(source: exp.Expr, scope: RewriteContext) -> list[str] | None:
     """The names of a source's columns in their order; none where only the engine knows them."""
     alias = source.args.get("alias")
     named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
@@ -50,7 +50,7 @@ def names_of(source: exp.Expr, scope: Scope) -> list[str] | None:
 
 def results_of(
     query: exp.Expr | None,
-    scope: Scope,
+    scope: RewriteContext,
     unnamed: Callable[[exp.Expr], str] | None = None,
 ) -> list[str] | None:
     """The names of a query's columns, stars written out; none where only the engine knows.
@@ -76,7 +76,7 @@ def results_of(
     return found
 
 
-def star_names(star: exp.Expr, select: exp.Select, scope: Scope) -> list[str] | None:
+def star_names(star: exp.Expr, select: exp.Select, scope: RewriteContext) -> list[str] | None:
     """What `*` or `t.*` of a SELECT stands for; none where only the engine knows."""
     table = star.table.casefold() if isinstance(star, exp.Column) else None
     said = star.this if isinstance(star, exp.Column) else star
@@ -93,7 +93,7 @@ def star_names(star: exp.Expr, select: exp.Select, scope: Scope) -> list[str] | 
     return found
 
 
-def is_outer(column: exp.Column, query: exp.Expr, scope: Scope) -> bool:
+def is_outer(column: exp.Column, query: exp.Expr, scope: RewriteContext) -> bool:
     """Whether a column inside a query belongs to what stands around it."""
     select = column.find_ancestor(exp.Select)
     while select is not None and _within(select, query):
@@ -109,7 +109,7 @@ def is_outer(column: exp.Column, query: exp.Expr, scope: Scope) -> bool:
     return True
 
 
-def belongs_to(column: exp.Column, select: exp.Select, scope: Scope) -> bool:
+def belongs_to(column: exp.Column, select: exp.Select, scope: RewriteContext) -> bool:
     """Whether a column, perhaps of a query inside a SELECT, is one of the SELECT's sources."""
     inside = column.find_ancestor(exp.Select)
     while inside is not None and inside is not select:
@@ -119,12 +119,12 @@ def belongs_to(column: exp.Column, select: exp.Select, scope: Scope) -> bool:
     return True
 
 
-def is_correlated(query: exp.Expr, scope: Scope) -> bool:
+def is_correlated(query: exp.Expr, scope: RewriteContext) -> bool:
     """Whether a query needs the row of a query around it."""
     return any(is_outer(column, query, scope) for column in query.find_all(exp.Column))
 
 
-def qualified(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
+def qualified(expression: exp.Expr, select: exp.Select, scope: RewriteContext) -> exp.Expr:
     """A copy whose columns say which source of the SELECT they are of, where that is known."""
     found = expression.copy()
     sources = sources_of(select)
@@ -141,7 +141,9 @@ def qualified(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Exp
     return found
 
 
-def rename_sources(query: exp.Expr, taken: Iterable[str], suffix: str, scope: Scope) -> None:
+def rename_sources(
+    query: exp.Expr, taken: Iterable[str], suffix: str, scope: RewriteContext
+) -> None:
     """Call the sources of a SELECT that have one of these names otherwise, wherever it says so."""
     assert isinstance(query, exp.Select)
     names = {name.casefold() for name in taken if name}

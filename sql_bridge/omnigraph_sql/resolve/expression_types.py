@@ -8,16 +8,16 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph_sql.frontend.sql_types import arrow_type
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def first_type(others: Sequence[exp.Expr], scope: Scope) -> pa.DataType | None:
+def first_type(others: Sequence[exp.Expr], scope: RewriteContext) -> pa.DataType | None:
     """The type of the first expression that has a known one."""
     found = (type_of(other, scope) for other in others)
     return next((type_ for type_ in found if type_ is not None), None)
 
 
-def type_of(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
+def type_of(expression: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
     """The type of an expression; none where only the engine knows."""
     match expression:
         case exp.Column():
@@ -50,7 +50,7 @@ def type_of(expression: exp.Expr, scope: Scope) -> pa.DataType | None:
     return None
 
 
-def _column_type(column: exp.Column, scope: Scope) -> pa.DataType | None:
+def _column_type(column: exp.Column, scope: RewriteContext) -> pa.DataType | None:
     source = scope.sources.get(column.table.casefold())
     if source is None:
         return scope.types.get(column.name.casefold())
@@ -64,7 +64,7 @@ def _literal_type(literal: exp.Literal) -> pa.DataType:
     return pa.int64() if literal.name.isdigit() else pa.float64()
 
 
-def _arithmetic_type(expression: exp.Binary, scope: Scope) -> pa.DataType | None:
+def _arithmetic_type(expression: exp.Binary, scope: RewriteContext) -> pa.DataType | None:
     sides = [
         s for s in (expression.this, expression.expression) if not isinstance(s, exp.Parameter)
     ]

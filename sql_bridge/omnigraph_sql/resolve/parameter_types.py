@@ -12,10 +12,10 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.resolve.expression_types import first_type
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
-Bound: TypeAlias = dict[str, pa.Scalar]
+BoundParameters: TypeAlias = dict[str, pa.Scalar]
 
 _TEXTS = (
     exp.Interval,
@@ -33,7 +33,7 @@ _ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, e
 # --------------------------------------------------------------------------- types
 
 
-def parameter_schema(tree: exp.Expr, scope: Scope, given: Params = None) -> pa.Schema:
+def parameter_schema(tree: exp.Expr, scope: RewriteContext, given: Params = None) -> pa.Schema:
     """The parameters of a rewritten tree, each with the type its place asks for.
 
     Where no place does, it is the type of the value that is given, or text.
@@ -73,7 +73,7 @@ def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
     return all(own[number - 1] == types.field(number - 1).type for number in untyped)
 
 
-def _wanted(node: exp.Expr, scope: Scope) -> pa.DataType | None:
+def _wanted(node: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
     """The type that a place asks for, as far as it can be told."""
     parent = node.parent
     while isinstance(parent, exp.Paren | exp.Neg | exp.Alias | exp.Tuple):
@@ -97,7 +97,7 @@ def _wanted(node: exp.Expr, scope: Scope) -> pa.DataType | None:
     return None
 
 
-def _inserted(node: exp.Expr, row: exp.Tuple, scope: Scope) -> pa.DataType | None:
+def _inserted(node: exp.Expr, row: exp.Tuple, scope: RewriteContext) -> pa.DataType | None:
     insert = row.find_ancestor(exp.Insert)
     if insert is None or scope.target is None:
         return None
@@ -112,7 +112,9 @@ def _inserted(node: exp.Expr, row: exp.Tuple, scope: Scope) -> pa.DataType | Non
 # --------------------------------------------------------------------------- values
 
 
-def bindings(names: Sequence[str], params: Params, types: pa.Schema | None) -> Iterator[Bound]:
+def bindings(
+    names: Sequence[str], params: Params, types: pa.Schema | None
+) -> Iterator[BoundParameters]:
     """The values of each execution, by the number of the parameter. One, unless rows are given."""
     if isinstance(params, pa.RecordBatch):
         given = arranged(names, params).columns
@@ -124,10 +126,10 @@ def bindings(names: Sequence[str], params: Params, types: pa.Schema | None) -> I
     yield {str(i): _fitting(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
 
 
-Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
 
 
-def arranged(names: Sequence[str], params: Rows) -> Rows:
+def arranged(names: Sequence[str], params: _Rows) -> _Rows:
     """Bound rows with a column for each name, in their order: found by name, else by place."""
     given = list(params.schema.names)
     if given == list(names):

@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
-from omnigraph_sql.datafusion.datafusion_session import Engine, table_name
+from omnigraph_sql.datafusion.datafusion_session import DataFusionSession, table_name
 
 MAX_EXPANSION = 32
 """How many views deep a statement may go."""
@@ -37,19 +37,19 @@ class Read:
         """What the engine calls it."""
         return table_name(self.table, addresses=self.addresses, held=self.held)
 
-    def register(self, engine: Engine) -> None:
+    def register(self, engine: DataFusionSession) -> None:
         """See to it that the engine knows it."""
         engine.table(self.table, addresses=self.addresses, held=self.held)
 
 
 @dataclass
-class Scope:
+class RewriteContext:
     """One statement while it is rewritten."""
 
-    pins: Pins
+    pins: PinnedSnapshots
     schema: str
     dialect: str
-    engine: Engine
+    engine: DataFusionSession
     user: str | None = None
     addresses_of: str | None = None
     """The alias whose rows carry their address, for statements that change them."""
@@ -73,7 +73,7 @@ class Scope:
     """The stored tables that are read."""
     reads: dict[str, Read] = field(default_factory=dict)
     """How each of them is read, by the name it has in the tree."""
-    lent: list[str] = field(default_factory=list)
+    temporary_names: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where the engine knows better."""
@@ -95,7 +95,7 @@ class Scope:
     @property
     def lent_rows(self) -> bool:
         """Whether rows that are no table's are read, too."""
-        return len(self.lent) > (self.part is not None)
+        return len(self.temporary_names) > (self.part is not None)
 
     def know(self, alias: str, schema: pa.Schema) -> None:
         """Remember the columns of a source."""

@@ -6,18 +6,18 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph_sql.catalog.find_relation import find_relation
-from omnigraph_sql.frontend.identifiers import Name
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def target_schema(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def target_schema(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Learn the columns of the tables that a statement names; changes nothing."""
     insert = tree if isinstance(tree, exp.Insert) else None
     target = insert.find(exp.Table) if insert is not None else None
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
             continue
-        names = [Name(part.name, bool(part.args.get("quoted"))) for part in table.parts]
+        names = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
         try:
             schema = find_relation(scope.pins, scope.schema, names).schema
         except (NotFound, InvalidInput):

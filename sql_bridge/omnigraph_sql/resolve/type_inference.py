@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from omnigraph_sql.resolve.column_sources import columns_of, query_of_with, sources_of
 from omnigraph_sql.resolve.expression_types import type_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _TELLING = (
@@ -31,13 +31,13 @@ _KEEPING = (
 """What has the type of its first part."""
 
 
-class SureTypes:
+class TypeInference:
     """The types of a statement's expressions, each told once, while it is read by one pass.
 
     A pass may change the tree as long as an expression keeps its type.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: RewriteContext) -> None:
         self._scope = scope
         self._told: dict[int, tuple[exp.Expr, pa.DataType | None]] = {}
         self._columns: dict[tuple[int, str, str], pa.DataType | None] = {}

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.resolve.column_sources import sources_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _PARTED = (exp.Case, exp.If, exp.SetOperation, exp.DecodeCase, exp.StrPosition)
 """What the engine's SQL spells as a CASE or as a UNION and its like."""
@@ -15,7 +15,7 @@ _DIGITS = 19
 """With so many, a number may be more than 64 bits hold."""
 
 
-def must_agree(tree: exp.Expr, scope: Scope) -> bool:
+def needs_unification(tree: exp.Expr, scope: RewriteContext) -> bool:
     """Whether a result may have another type than its first part; not where all have the same."""
     return any(
         not _is_agreed(node, scope)
@@ -24,7 +24,7 @@ def must_agree(tree: exp.Expr, scope: Scope) -> bool:
     )
 
 
-def _is_agreed(node: exp.Expr, scope: Scope) -> bool:
+def _is_agreed(node: exp.Expr, scope: RewriteContext) -> bool:
     if isinstance(node, exp.If) and isinstance(node.parent, exp.Case):
         return True  # told with its CASE
     if isinstance(node, exp.StrPosition):
@@ -40,7 +40,7 @@ def _is_agreed(node: exp.Expr, scope: Scope) -> bool:
     return types[0] != pa.null() and set(types) - {pa.null()} == {types[0]} and types[0] is not None
 
 
-def _certain(value: exp.Expr, scope: Scope) -> pa.DataType | None:
+def _certain(value: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
     """The type of what names one: a cast, a truth, a stored column; else none."""
     match value:
         case exp.Paren():
@@ -60,7 +60,7 @@ def _certain(value: exp.Expr, scope: Scope) -> pa.DataType | None:
     return None
 
 
-def _stored(column: exp.Column, scope: Scope) -> pa.DataType | None:
+def _stored(column: exp.Column, scope: RewriteContext) -> pa.DataType | None:
     """The type of a column that certainly is one of a stored table."""
     select = column.find_ancestor(exp.Select)
     sources = sources_of(select) if select is not None else []

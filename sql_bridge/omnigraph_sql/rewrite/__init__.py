@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
 from omnigraph_sql.rewrite.names.expand_using import expand_using
 from omnigraph_sql.rewrite.names.inline_session_functions import inline_session_functions
@@ -51,7 +51,7 @@ PASSES = (
 )
 
 
-def rewrite(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def rewrite(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """The tree after every pass."""
     for apply in PASSES:
         tree = apply(tree, scope)

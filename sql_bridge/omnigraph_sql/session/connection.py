@@ -15,11 +15,11 @@ from omnigraph.storage.core.model import Commit
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql import writing
 from omnigraph_sql.catalog.access_guard import Action, Guard, allow
-from omnigraph_sql.catalog.pinned_snapshots import Pins
-from omnigraph_sql.datafusion.datafusion_session import engine_of
-from omnigraph_sql.datafusion.result_stream import Running
+from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
+from omnigraph_sql.datafusion.datafusion_session import session_of
+from omnigraph_sql.datafusion.result_stream import QueryExecution
 from omnigraph_sql.frontend.parser import Parsed, only, parse, require_dialect
-from omnigraph_sql.planning.plan_query import Planned
+from omnigraph_sql.planning.plan_query import PlannedQuery
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.session.dbapi_cursor import Cursor
 from omnigraph_sql.session.script import Script
@@ -44,11 +44,11 @@ class Connection:
         graph.snapshot(branch)  # a branch that is not there is told at once
         self.graph = graph
         self.user = user
-        self.engine = engine_of(graph)
+        self.engine = session_of(graph)
         self.catalog = branch
         self.schema = schema or "public"
         self._dialect = require_dialect(dialect)
-        self._running = Running()
+        self._running = QueryExecution()
         self.guard: Guard = allow
         """Who is told what statements touch before they do, and may refuse."""
         self.action: Action = "write"
@@ -56,7 +56,7 @@ class Connection:
         self._transaction: SessionTransaction | None = None
         self._pinned: dict[str, Snapshot] = {}
         self._temporary: set[tuple[str, str]] = set()
-        self._plans: OrderedDict[tuple[str, ...], Planned] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, ...], PlannedQuery] = OrderedDict()
 
     @property
     def dialect(self) -> str:
@@ -222,31 +222,31 @@ class Connection:
         """A table that goes when the session ends."""
         self._temporary.add((catalog, name))
 
-    def start(self) -> Running:
+    def start(self) -> QueryExecution:
         """What the next statement runs as."""
-        self._running = Running()
+        self._running = QueryExecution()
         return self._running
 
-    def remembered(self, key: tuple[str, ...]) -> Planned | None:
+    def remembered(self, key: tuple[str, ...]) -> PlannedQuery | None:
         """The plan of an earlier execution."""
         found = self._plans.get(key)
         if found is not None:
             self._plans.move_to_end(key)
         return found
 
-    def remember(self, key: tuple[str, ...], planned: Planned) -> None:
+    def remember(self, key: tuple[str, ...], planned: PlannedQuery) -> None:
         """Keep a plan that is right as long as its moments stay."""
         if planned.lasting:
             self._plans[key] = planned
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
 
-    def pins(self) -> Pins:
+    def pins(self) -> PinnedSnapshots:
         """Moments for one statement."""
         pinned = dict(self._pinned)
         if self._transaction is not None and self._transaction.branch is None:
             pinned.setdefault(self._transaction.catalog, self._transaction.base)
-        return Pins(self.graph, self.catalog, self.branch_of, pinned, self.guard)
+        return PinnedSnapshots(self.graph, self.catalog, self.branch_of, pinned, self.guard)
 
     def branch_of(self, catalog: str) -> str:
         """Where a catalog is read: inside a transaction, on the branch of the transaction."""

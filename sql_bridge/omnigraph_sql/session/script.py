@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.access_guard import Touch
+from omnigraph_sql.catalog.access_guard import AccessRequest
 from omnigraph_sql.frontend.parser import Parsed
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.session.set_options import is_set
@@ -41,7 +41,7 @@ class Script:
         return self.connection.catalog
 
     @property
-    def touched(self) -> frozenset[Touch]:
+    def touched(self) -> frozenset[AccessRequest]:
         """What the last statement reads, whose rows are the answer."""
         return self._statements[-1].touched
 
@@ -63,7 +63,7 @@ class Script:
         """Run them all as one publish."""
         return self.connection.execute(self.sql, params)
 
-    def at_once(self, params: Params = None) -> pa.Table | None:  # noqa: ARG002
+    def single_row(self, params: Params = None) -> pa.Table | None:  # noqa: ARG002
         return None
 
     def pinned(self) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.find_relation import found_schema
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.catalog.find_relation import find_schema
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
@@ -34,7 +34,9 @@ def _set(connection: Connection, option: str, value: str) -> None:
         case "catalog" | "branch":
             connection.check_out(value)
         case "schema" | "search_path":
-            connection.schema = found_schema(connection, Name(value.split(",")[0].strip(' "')))
+            connection.schema = find_schema(
+                connection, IdentifierPart(value.split(",")[0].strip(' "'))
+            )
         case "dialect":
             connection.dialect = value
         case "commit_message":

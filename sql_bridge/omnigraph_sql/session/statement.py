@@ -10,18 +10,18 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph_sql import writing
-from omnigraph_sql.catalog.access_guard import Touch
+from omnigraph_sql.catalog.access_guard import AccessRequest
 from omnigraph_sql.catalog.find_relation import find_relation
-from omnigraph_sql.catalog.pinned_snapshots import Pins
+from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.catalog.show_describe import as_query
 from omnigraph_sql.datafusion.result_stream import reader
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.frontend.parser import Parsed, parse_one
 from omnigraph_sql.frontend.sql_types import sql_name
 from omnigraph_sql.planning.parallel_slices import is_sliceable, part_of
-from omnigraph_sql.planning.plan_query import Planned, plan_query
+from omnigraph_sql.planning.plan_query import PlannedQuery, plan_query
 from omnigraph_sql.resolve.parameter_types import Params, fits, parameter_schema
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.target_schema import target_schema
 from omnigraph_sql.rewrite.names.number_parameters import number_parameters
 from omnigraph_sql.session.set_options import is_set, set_options
@@ -46,8 +46,8 @@ class Statement:
         self._prefix, tree = _explained(connection, parsed.tree)
         self._tree = as_query(tree, connection.schema)
         self._returns = returns_rows(tree)
-        self._pins: Pins | None = None
-        self._planned: Planned | None = None
+        self._pins: PinnedSnapshots | None = None
+        self._planned: PlannedQuery | None = None
 
     @property
     def is_update(self) -> bool:
@@ -68,7 +68,7 @@ class Statement:
         return target_name(connection, self._tree.this).catalog
 
     @property
-    def touched(self) -> frozenset[Touch]:
+    def touched(self) -> frozenset[AccessRequest]:
         """What a query reads, as far as it was planned."""
         return frozenset(self._planned.pins.touched if self._planned else ())
 
@@ -89,7 +89,9 @@ class Statement:
         if not self.is_update and isinstance(self._tree, exp.Query):
             return self._plan().parameters
         connection = self.connection
-        scope = Scope(connection.pins(), connection.schema, connection.dialect, connection.engine)
+        scope = RewriteContext(
+            connection.pins(), connection.schema, connection.dialect, connection.engine
+        )
         tree = number_parameters(self._tree.copy(), scope)
         target_schema(tree, scope)
         return parameter_schema(tree, scope)
@@ -109,11 +111,11 @@ class Statement:
         running = self.connection.start()
         return self._plan(newest=True, params=params).run(params, running)
 
-    def at_once(self, params: Params = None) -> pa.Table | None:
+    def single_row(self, params: Params = None) -> pa.Table | None:
         """Its one row, if it is certain that there is no more and that it is found quickly."""
         if self.changes or self._prefix or isinstance(self._written, exp.Describe):
             return None
-        return self._plan(newest=True, params=params).at_once(params)
+        return self._plan(newest=True, params=params).single_row(params)
 
     def pinned(self) -> str:
         """The moment of the session's catalog that its reads see."""
@@ -165,12 +167,12 @@ class Statement:
         planned = self._plan()
         return planned.tables[0] if is_sliceable(planned.tree) and planned.tables else None
 
-    def _moments(self) -> Pins:
+    def _moments(self) -> PinnedSnapshots:
         if self._pins is None:
             self._pins = self.connection.pins()
         return self._pins
 
-    def _plan(self, newest: bool = False, params: Params = None) -> Planned:
+    def _plan(self, newest: bool = False, params: Params = None) -> PlannedQuery:
         """The plan; made again if its catalogs have moved and the newest state is wanted.
 
         What was announced once stays; before, values have a say in the types of parameters.
@@ -204,7 +206,9 @@ class Statement:
         """DESCRIBE of something that is not there is an error, not an empty answer."""
         asked = self._written.this if isinstance(self._written, exp.Describe) else None
         if isinstance(asked, exp.Table):
-            names = [Name(part.name, bool(part.args.get("quoted"))) for part in asked.parts]
+            names = [
+                IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in asked.parts
+            ]
             find_relation(self.connection.pins(), self.connection.schema, names)
 
     def _described(self) -> pa.RecordBatchReader:

@@ -29,7 +29,7 @@ from omnigraph_sql.writing.dml.merge_into import merge
 from omnigraph_sql.writing.dml.returning import run_returning
 from omnigraph_sql.writing.statement.session_transaction import SessionTransaction
 from omnigraph_sql.writing.statement.write_parameters import numbered, require_values
-from omnigraph_sql.writing.statement.write_statement import Change, change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
 from omnigraph_sql.writing.statement.write_target import target_name
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SessionTransaction", "ingest", "run", "run_with_rows"]
 
-Work = Callable[[Change], int]
+WriteAction = Callable[[WriteStatement], int]
 
 _COMMANDS: dict[str, Callable[[Connection, str], int]] = {
     "CREATE BRANCH": branch_statements.create_branch,
@@ -75,7 +75,7 @@ def run(connection: Connection, expression: exp.Expr, params: Params, text: str 
     if statement.find(exp.Query, exp.DML) is not None:
         require_values(statement, params)
     catalog, work = _planned(connection, statement)
-    return change(connection, catalog, text or statement.sql(), params, work)
+    return run_write(connection, catalog, text or statement.sql(), params, work)
 
 
 def run_with_rows(
@@ -85,7 +85,7 @@ def run_with_rows(
     return run_returning(connection, expression, params, text, _planned)
 
 
-def _planned(connection: Connection, statement: exp.Expr) -> tuple[str, Work]:
+def _planned(connection: Connection, statement: exp.Expr) -> tuple[str, WriteAction]:
     """The branch a statement writes to, and what it does there."""
     match statement:
         case exp.Insert():
@@ -115,7 +115,7 @@ def _planned(connection: Connection, statement: exp.Expr) -> tuple[str, Work]:
     )
 
 
-def _created(connection: Connection, statement: exp.Create) -> tuple[str, Work]:
+def _created(connection: Connection, statement: exp.Create) -> tuple[str, WriteAction]:
     match statement.args["kind"]:
         case "TABLE":
             return _on(connection, statement.this), lambda w: create_table(w, statement)
@@ -127,7 +127,7 @@ def _created(connection: Connection, statement: exp.Create) -> tuple[str, Work]:
     raise InvalidInput(f"CREATE {statement.args['kind']} is not supported")
 
 
-def _dropped(connection: Connection, statement: exp.Drop) -> tuple[str, Work]:
+def _dropped(connection: Connection, statement: exp.Drop) -> tuple[str, WriteAction]:
     match statement.args["kind"]:
         case "TABLE" | "VIEW":
             first = (statement.args.get("tables") or [statement.this])[0]

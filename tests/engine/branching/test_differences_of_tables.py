@@ -14,7 +14,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.branching.compare import range_partition
 from omnigraph.branching.compare.range_partition import by_ranges
-from omnigraph.branching.compare.table_diff import TableImage, table_changes
+from omnigraph.branching.compare.table_diff import TableState, table_changes
 from omnigraph.errors import Corruption
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.refs.moments import resolve
@@ -24,11 +24,11 @@ ROWS = 1_000_000
 CHANGED = 1_000
 
 
-def image(graph: Graph, at: str, table_key: str = "node:Person") -> TableImage:
+def image(graph: Graph, at: str, table_key: str = "node:Person") -> TableState:
     moment = resolve(graph._store, at)
     pointer = moment.tables[table_key]
     type_ = graph._store.catalog(moment.schema).type_for(table_key)
-    return TableImage(type_, TableVersion(pointer.location, pointer.lance))
+    return TableState(type_, TableVersion(pointer.location, pointer.lance))
 
 
 def people(count: int) -> pa.RecordBatchReader:

@@ -15,7 +15,7 @@ from engine.exec_mutations.harness import store_of
 from omnigraph import Graph
 from omnigraph.branching.merge import conflicts as conflicts_module
 from omnigraph.branching.merge import merge_rows
-from omnigraph.branching.merge.changeset import Unread
+from omnigraph.branching.merge.changeset import UnreadRows
 from omnigraph.branching.merge.merge_rows import Granularity
 from omnigraph.common import spilled_rows
 from omnigraph.errors import InvalidInput, MergeConflict, NotFound, PublishContention, Reclaimed
@@ -73,7 +73,7 @@ def test_a_merge_writes_one_new_version_per_merged_table(graph: Graph) -> None:
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that only the source replaced are not read, however few they are."""
     monkeypatch.setattr(merge_rows, "FEW_ROWS", -1)
-    monkeypatch.setattr(Unread, "costly", True)
+    monkeypatch.setattr(UnreadRows, "costly", True)
 
 
 def test_rows_that_are_not_read_are_told_by_number(graph: Graph, unread: None) -> None:

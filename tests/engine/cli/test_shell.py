@@ -20,7 +20,7 @@ import omnigraph
 from engine.cli.conftest import Cli
 from engine.cli.test_pipes import OMNIGRAPH
 from engine.query.cases import cases
-from omnigraph.cli.data.shell import Session, history_file, is_whole, statements
+from omnigraph.cli.data.shell import ShellSession, history_file, is_whole, statements
 from omnigraph.errors import ParseError
 from omnigraph.query import parse
 
@@ -194,7 +194,7 @@ def test_what_is_wrong_with_the_call_itself(cli: Cli) -> None:
 def test_completion_knows_types_edges_properties_and_commands(cli: Cli) -> None:
     cli.ok("queries", "register", "people.gq")
     cli.ok("branch", "create", "draft")
-    session = Session(omnigraph.open(cli.store), "main")
+    session = ShellSession(omnigraph.open(cli.store), "main")
     assert {"Person", "name", "born", "knows", "Knows", "since", "match", "bm25"} <= set(
         session.completions("query q() { match { $p: Per")
     )
@@ -206,7 +206,7 @@ def test_completion_knows_types_edges_properties_and_commands(cli: Cli) -> None:
 
 
 def test_completion_reads_nothing_between_two_statements(cli: Cli) -> None:
-    session = Session(omnigraph.open(cli.store), "main")
+    session = ShellSession(omnigraph.open(cli.store), "main")
     first = session.completions("x")
     cli.ok("schema", "apply", "social-v2.pg")
     assert session.completions("x") is first

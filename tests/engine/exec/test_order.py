@@ -63,7 +63,7 @@ def test_one_key_then_ids(
     chunk: int,
 ) -> None:
     monkeypatch.setattr(sort_keys, "CHUNK", chunk)
-    monkeypatch.setattr(bindings.Rows.chunks, "__defaults__", (chunk,))
+    monkeypatch.setattr(bindings.Bindings.chunks, "__defaults__", (chunk,))
     expected = sorted(everybody(graph), key=lambda p: str(p["k"]))
     expected.sort(key=lambda p: below(p[name], name == "s"), reverse=descending)
     if descending:  # a reversed sort is stable, so ties are still by id

@@ -17,7 +17,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.errors import QueryTypeError
 from omnigraph.exec.columns import column_cache
 from omnigraph.exec.graph.exec_context import ExecContext
-from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.run.explain import explain
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
@@ -64,7 +64,7 @@ def bytes_read(graph: Graph, body: str, context: ExecContext) -> int:
 
 
 def people(graph: Graph) -> TableSource:
-    return View(graph.snapshot(), ExecContext()).source("node", "P").table
+    return GraphView(graph.snapshot(), ExecContext()).source("node", "P").table
 
 
 BODIES = [

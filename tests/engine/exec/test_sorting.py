@@ -19,7 +19,7 @@ from engine.exec.reads import read, values
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput, StorageError
 from omnigraph.exec.evaluate.sort_keys import SortKey
-from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.exec_context import ExecContext, Mode
 from omnigraph.exec.graph.graph_view import EntitySet
 from omnigraph.exec.run import external_sort
@@ -74,7 +74,7 @@ def test_many_rows_are_in_the_order_of_few(
     entities: Any = Named(pa.array(ids))
     ties: list[tuple[str, EntitySet]] = [("x", entities)]
     keys = [SortKey(_values_of(array), descending) for array, descending in arrays]
-    rows = Rows({"x": np.arange(count, dtype=np.int32)}, count)
+    rows = Bindings({"x": np.arange(count, dtype=np.int32)}, count)
 
     def ordered(in_memory: int) -> list[int]:
         with pytest.MonkeyPatch.context() as patch:
@@ -182,11 +182,11 @@ def test_an_error_of_the_match_comes_out_as_it_was(
 # --------------------------------------------------------------------------- memory
 
 
-def many(count: int) -> tuple[Iterator[Rows], list[SortKey], list[tuple[str, EntitySet]]]:
+def many(count: int) -> tuple[Iterator[Bindings], list[SortKey], list[tuple[str, EntitySet]]]:
     rng = np.random.default_rng(1)
     numbers = pa.array(rng.integers(0, count // 10, count))
     entities: Any = Named(pa.array(rng.permutation(count).astype(str)))
-    rows = Rows({"x": np.arange(count, dtype=np.int32)}, count)
+    rows = Bindings({"x": np.arange(count, dtype=np.int32)}, count)
     return rows.chunks(1 << 16), [SortKey(_values_of(numbers), True)], [("x", entities)]
 
 

@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import Conflict, ExpectedVersionMismatch, PreconditionFailed
 from omnigraph.exec.mutate.run_mutation import MutationResult
-from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.exec.mutate.statement_values import StatementValues
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 from support.graphs import boats, ids, refused, rows
 
@@ -147,13 +147,13 @@ def test_a_scan_in_a_transaction_is_a_decision_too(root: str) -> None:
 def test_one_instant_serves_a_retried_insert(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = omnigraph.init(root, "node Event { at: DateTime }")
     calls: list[int] = []
-    now = Values.at_once
+    now = StatementValues.at_once
 
     def counted(params: Any) -> Any:  # noqa: ANN401
         calls.append(1)
         return now(params)
 
-    monkeypatch.setattr(Values, "at_once", counted)
+    monkeypatch.setattr(StatementValues, "at_once", counted)
     Meanwhile(monkeypatch, lambda: mutate(graph, "insert Event { at: now() }"))
     mutate(graph, "insert Event { at: now() }")
     assert len(calls) == 2

@@ -18,10 +18,10 @@ from omnigraph.api.stored_queries import (
 )
 from omnigraph.errors import Conflict, InvalidInput, NotFound, ParseError, QueryTypeError
 from omnigraph.query import compile_query
-from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
-    Row,
+    ManifestRow,
     commit_row,
     head_row,
     parse_commit,
@@ -215,11 +215,11 @@ def test_verify_sees_a_lost_text(root: str) -> None:
     graph = boats(root)
     register(graph, CREW)
 
-    def lose(view: ManifestView) -> Swap | None:
+    def lose(view: ManifestView) -> ManifestChange | None:
         texts = [row["object_id"] for row in view.rows("stored_query")]
         if len(texts) == 1:
             return None
-        return Swap(replace=[view.named[ALLOCATOR_ID].row], remove=texts[:1])
+        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], remove=texts[:1])
 
     store_of(graph).publisher.change_names(lose)
     findings = graph.verify().findings
@@ -241,7 +241,7 @@ def test_heads_and_commits_from_when_queries_were_the_only_definitions_still_rea
     graph = boats(root)
     register(graph, CREW)
 
-    def older(row: Row) -> Row:
+    def older(row: ManifestRow) -> ManifestRow:
         data = json.loads(row["metadata"])
         definitions = data.pop("definitions")
         data["queries"] = {key.removeprefix("query:"): text for key, text in definitions.items()}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.exec.mutate.statement_values import StatementValues
 from omnigraph.exec.mutate.where_filter import where_condition
 from omnigraph.query.logical.expressions import Literal
 from omnigraph.query.logical.logical_plan import Where
@@ -99,7 +99,7 @@ def test_where_agrees_with_python(
     owner = snapshot.catalog.node("T")
     type_ = owner.property(name).type
     where = Where(name, type_, op, Literal(value, type_))
-    condition = where_condition(owner, where, Values({}, EPOCH))
+    condition = where_condition(owner, where, StatementValues({}, EPOCH))
     expected = [place for place, v in enumerate(STORED[name]) if OPERATORS[op](v, value)]
     if condition is None:
         assert expected == []

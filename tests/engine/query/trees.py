@@ -22,14 +22,14 @@ from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
     MutationTree,
-    Name,
+    NameNode,
     NearestTree,
     NegationTree,
     NowTree,
     PairTree,
     ParamTree,
     PredicateTree,
-    PropertyTree,
+    PropertyAccess,
     QueryTree,
     ReadTree,
     RrfTree,
@@ -55,11 +55,11 @@ edge_words = words.filter(lambda word: word != "not")
 idents = words.filter(
     lambda word: word not in ("not", "true", "false", "as", "contains", "starts_with")
 )
-names = words.map(lambda word: Name(word, NOWHERE))
-edges = edge_words.map(lambda word: Name(word, NOWHERE))
-types = st.from_regex(r"[A-Z][A-Za-z0-9_]{0,5}", fullmatch=True).map(lambda w: Name(w, NOWHERE))
+names = words.map(lambda word: NameNode(word, NOWHERE))
+edges = edge_words.map(lambda word: NameNode(word, NOWHERE))
+types = st.from_regex(r"[A-Z][A-Za-z0-9_]{0,5}", fullmatch=True).map(lambda w: NameNode(w, NOWHERE))
 variables = words.map(lambda word: VariableTree(word, NOWHERE))
-properties = st.builds(PropertyTree, variables, names, st.just(NOWHERE))
+properties = st.builds(PropertyAccess, variables, names, st.just(NOWHERE))
 
 
 def _literal(scalar: Scalar) -> Any:  # noqa: ANN401
@@ -188,13 +188,13 @@ queries = st.builds(
 def text(tree: object) -> str:
     """The tree as `.gq` text, with as few separators as the language allows."""
     match tree:
-        case Name():
+        case NameNode():
             return tree.text
         case VariableTree():
             return f"${tree.name}"
         case IdentTree():
             return tree.name
-        case PropertyTree():
+        case PropertyAccess():
             return f"{text(tree.variable)}.{text(tree.property)}"
         case NowTree():
             return "now()"

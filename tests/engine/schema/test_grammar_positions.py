@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.schema import compile_schema, parse
-from omnigraph.schema.syntax.tree import Literal, Name
+from omnigraph.schema.syntax.tree import LiteralNode, NameNode
 
 
 def test_keywords_are_property_names() -> None:
@@ -63,15 +63,15 @@ def test_enum_values_may_look_like_numbers_and_dashes() -> None:
 
 def test_strings_unescape() -> None:
     tree = parse(r'node A @note("a\"b\\c\n\r\té") {}')
-    assert tree.nodes[0].annotations[0].argument == Literal('a"b\\c\n\r\té', (13, 30))
+    assert tree.nodes[0].annotations[0].argument == LiteralNode('a"b\\c\n\r\té', (13, 30))
 
 
 def test_truth_values_and_bare_words() -> None:
     tree = parse("node A @a(true) @b(word) @c(word, x=false, y=1, z=1.5) {}")
     first, second, third = tree.nodes[0].annotations
-    assert isinstance(first.argument, Literal)
+    assert isinstance(first.argument, LiteralNode)
     assert first.argument.value is True
-    assert isinstance(second.argument, Name)
+    assert isinstance(second.argument, NameNode)
     assert [value.value for _, value in third.keywords] == [False, 1, 1.5]
 
 

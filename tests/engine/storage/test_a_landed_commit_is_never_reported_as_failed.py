@@ -83,7 +83,7 @@ def test_a_failure_that_nobody_expected_leaves_no_commit_without_an_answer(
         except Exception as error:  # noqa: BLE001  the outcome is what the test is about
             outcomes.append(error)
 
-    monkeypatch.setattr(Manifest, "swap", breaks)
+    monkeypatch.setattr(Manifest, "compare_and_swap", breaks)
     threads = [
         threading.Thread(target=write, args=("Person", persons(["Ann"]))),
         threading.Thread(target=write, args=("Club", [{"name": "Chess"}])),

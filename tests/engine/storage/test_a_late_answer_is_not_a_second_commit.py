@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.storage.manifest.manifest import ManifestView, Swap, SwapUnknown
+from omnigraph.storage.manifest.manifest import ManifestChange, ManifestOutcomeUnknown, ManifestView
 from support.social import add_person, assert_sound, people, persons, social_graph
 
 
@@ -14,14 +14,14 @@ class LateStore:
 
     def __init__(self, graph: Graph) -> None:
         self._publisher = graph._store.publisher
-        self._swap = graph._store.manifest.swap
-        self._held: tuple[ManifestView, Swap] | None = None
+        self._swap = graph._store.manifest.compare_and_swap
+        self._held: tuple[ManifestView, ManifestChange] | None = None
         self.late = 0
 
-    def swap(self, view: ManifestView, change: Swap) -> ManifestView:
+    def swap(self, view: ManifestView, change: ManifestChange) -> ManifestView:
         if not self.late and self._held is None:
             self._held = (view, change)
-            raise SwapUnknown("the connection was reset")
+            raise ManifestOutcomeUnknown("the connection was reset")
         return self._swap(view, change)
 
     def pause(self, seconds: float) -> None:
@@ -38,7 +38,7 @@ def test_a_commit_that_lands_late_is_acknowledged_once(
 ) -> None:
     graph = social_graph(root, ["Ann"])
     store = LateStore(graph)
-    monkeypatch.setattr(graph._store.manifest, "swap", store.swap)
+    monkeypatch.setattr(graph._store.manifest, "compare_and_swap", store.swap)
     monkeypatch.setattr("omnigraph.storage.commit.publisher.time.sleep", store.pause)
     with graph.transaction(message="late") as txn:
         getattr(txn, operation)("Person", persons(["Ann", "Bob"][operation != "overwrite" :]))

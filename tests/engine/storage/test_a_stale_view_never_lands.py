@@ -18,9 +18,9 @@ from omnigraph.storage.core.compaction_policy import FANOUT
 from omnigraph.storage.manifest.manifest import (
     KEPT_VERSIONS,
     Manifest,
+    ManifestChange,
+    ManifestConflict,
     ManifestView,
-    Swap,
-    SwapConflict,
 )
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row
 
@@ -32,17 +32,17 @@ def manifest_of(graph: Graph) -> Manifest:
     return Manifest(graph.uri, {}, lance.Session())
 
 
-def moved(view: ManifestView, branch: str, version: int | None = None) -> Swap:
+def moved(view: ManifestView, branch: str, version: int | None = None) -> ManifestChange:
     """A swap that moves one branch, as a publish does."""
     head = read_head(view, branch)
     assert head is not None
     after = replace(head, version=head.version + 1 if version is None else version)
-    return Swap(replace=[head_row(after)])
+    return ManifestChange(replace=[head_row(after)])
 
 
-def touched(view: ManifestView) -> Swap:
+def touched(view: ManifestView) -> ManifestChange:
     """A swap of names that moves no branch, as creating one is."""
-    return Swap(replace=[view.named[ALLOCATOR_ID].row])
+    return ManifestChange(replace=[view.named[ALLOCATOR_ID].row])
 
 
 def rows_by_id(manifest: Manifest) -> Counter[str]:
@@ -57,9 +57,9 @@ def test_a_publisher_that_stalled_meets_a_conflict(tmp_path: str, stall: int) ->
     old = stalled.open()
     view = busy.open()
     for _ in range(stall):
-        view = busy.swap(view, moved(view, "main"))
-    with pytest.raises(SwapConflict):
-        stalled.swap(old, moved(old, "main", version=1_000_000))
+        view = busy.compare_and_swap(view, moved(view, "main"))
+    with pytest.raises(ManifestConflict):
+        stalled.compare_and_swap(old, moved(old, "main", version=1_000_000))
     assert max(rows_by_id(busy).values()) == 1
 
 
@@ -67,9 +67,9 @@ def test_even_when_everything_since_then_touched_other_rows(tmp_path: str) -> No
     graph = init(f"{tmp_path}/graph", SCHEMA)
     stalled, busy = manifest_of(graph), manifest_of(graph)
     old = stalled.open()
-    view = busy.swap(old, moved(old, "main"))
+    view = busy.compare_and_swap(old, moved(old, "main"))
     for _ in range(LONG_STALL):
-        view = busy.swap(view, touched(view))
-    with pytest.raises(SwapConflict):
-        stalled.swap(old, moved(old, "main", version=1_000_000))
+        view = busy.compare_and_swap(view, touched(view))
+    with pytest.raises(ManifestConflict):
+        stalled.compare_and_swap(old, moved(old, "main", version=1_000_000))
     assert max(rows_by_id(busy).values()) == 1

@@ -17,7 +17,12 @@ from omnigraph.errors import (
     PreconditionFailed,
     PublishContention,
 )
-from omnigraph.storage.manifest.manifest import Manifest, ManifestView, Swap, SwapUnknown
+from omnigraph.storage.manifest.manifest import (
+    Manifest,
+    ManifestChange,
+    ManifestOutcomeUnknown,
+    ManifestView,
+)
 from support.social import assert_linear, assert_sound, persons, social_graph
 from support.waiting import wait_until
 from support.workers.counting import schema, tables
@@ -74,13 +79,13 @@ def test_busy_threads_make_far_fewer_versions_than_commits(
 ) -> None:
     graph = init(root, schema(THREADS))
     put(graph, "Table00", 0)
-    swap = Manifest.swap
+    swap = Manifest.compare_and_swap
 
-    def slow(manifest: Manifest, view: ManifestView, change: Swap) -> ManifestView:
+    def slow(manifest: Manifest, view: ManifestView, change: ManifestChange) -> ManifestView:
         time.sleep(0.05)  # about what a store takes
         return swap(manifest, view, change)
 
-    monkeypatch.setattr(Manifest, "swap", slow)
+    monkeypatch.setattr(Manifest, "compare_and_swap", slow)
     before, rounds = version(graph), 5
     threads = in_threads([partial(put_all, graph, t, rounds) for t in tables(THREADS)])
     for thread in threads:
@@ -168,9 +173,9 @@ def test_nobody_is_refused_for_a_commit_that_did_not_land(
             outcomes[table] = error
 
     def fails(*_: object) -> ManifestView:
-        raise SwapUnknown("the store is not available")
+        raise ManifestOutcomeUnknown("the store is not available")
 
-    monkeypatch.setattr(Manifest, "swap", fails)
+    monkeypatch.setattr(Manifest, "compare_and_swap", fails)
     with publisher.exclusive():
         threads = in_threads([partial(write, "Table00", None)])
         wait_until(partial(queued, graph, 1))

@@ -14,7 +14,7 @@ from flight.clients import query
 from flight.conftest import Serve
 from omnigraph import Graph
 from omnigraph_flight import maintenance_thread
-from omnigraph_flight.access.admission import Limits
+from omnigraph_flight.access.admission import ServerLimits
 
 DIGITS = "WITH d(v) AS (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 MILLION = (
@@ -30,7 +30,7 @@ def test_a_sort_larger_than_memory_goes_to_disk_and_is_right(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     wide = f"{MILLION} SELECT n, repeat('x', 250) AS filling FROM m ORDER BY (n * 7919) % 1000003"
-    with fl.connect(serve(limits=Limits(memory_bytes=MEMORY)).uri) as client:
+    with fl.connect(serve(limits=ServerLimits(memory_bytes=MEMORY)).uri) as client:
         found = query(client, wide)
         assert query(client, "SELECT 1 AS n").to_pydict() == {"n": [1]}
     assert found.nbytes > 2 * MEMORY
@@ -44,7 +44,7 @@ def test_what_cannot_go_to_disk_is_refused_and_the_server_goes_on(serve: Serve) 
         f"{MILLION} SELECT count(*) FROM m a JOIN (SELECT n, repeat('x', 200) AS t FROM m) b "
         "ON a.n = b.n WHERE b.t <> ''"
     )
-    with fl.connect(serve(limits=Limits(memory_bytes=8_000_000)).uri) as client:
+    with fl.connect(serve(limits=ServerLimits(memory_bytes=8_000_000)).uri) as client:
         with pytest.raises((pa.ArrowException, fl.FlightError), match="needs more memory"):
             query(client, joined)
         assert query(client, "SELECT 1 AS n").to_pydict() == {"n": [1]}

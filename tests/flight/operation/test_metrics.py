@@ -66,15 +66,15 @@ def test_retries_of_publishes(server: Server, graph: Graph, connect: Connect) ->
     store = server.service.graphs.graph("social")._store
     run(client, "INSERT INTO Person (name) VALUES ('Dee')")
     assert value(server, "publish_retries_total", graph="social") == 0
-    swap = store.publisher._manifest.swap
+    swap = store.publisher._manifest.compare_and_swap
 
     def beaten(*arguments: object, **named: object) -> object:
-        store.publisher._manifest.swap = swap  # type: ignore[method-assign]
+        store.publisher._manifest.compare_and_swap = swap  # type: ignore[method-assign]
         with graph.transaction() as txn:
             txn.insert("Person", [{"name": "Faster"}])
         return swap(*arguments, **named)  # type: ignore[arg-type]
 
-    store.publisher._manifest.swap = beaten  # type: ignore[method-assign, assignment]
+    store.publisher._manifest.compare_and_swap = beaten  # type: ignore[method-assign, assignment]
     run(client, "INSERT INTO Person (name) VALUES ('Eli')")
     assert value(server, "publish_retries_total", graph="social") >= 1
     assert len(rows(client, "SELECT name FROM Person")) == 6

@@ -14,10 +14,10 @@ from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitUnknown, OmniGraphError, PublishContention
 from omnigraph.storage.manifest.manifest import (
     Manifest,
+    ManifestChange,
+    ManifestConflict,
+    ManifestOutcomeUnknown,
     ManifestView,
-    Swap,
-    SwapConflict,
-    SwapUnknown,
 )
 from support.ledger import entry_key, write_entry
 from support.workers.reporting import report, wait_for_go
@@ -64,21 +64,21 @@ def _write(graph: Graph, asked: dict[str, Any], n: int) -> Transaction:
 @contextmanager
 def counted_swaps() -> Iterator[Counter[str]]:
     """How many swaps this process tried, and how they ended."""
-    swap, counts = Manifest.swap, Counter[str]()
+    swap, counts = Manifest.compare_and_swap, Counter[str]()
 
-    def counted(manifest: Manifest, view: ManifestView, change: Swap) -> ManifestView:
+    def counted(manifest: Manifest, view: ManifestView, change: ManifestChange) -> ManifestView:
         counts["swaps"] += 1
         try:
             return swap(manifest, view, change)
-        except SwapConflict:
+        except ManifestConflict:
             counts["conflicts"] += 1
             raise
-        except SwapUnknown:
+        except ManifestOutcomeUnknown:
             counts["unknowns"] += 1
             raise
 
-    Manifest.swap = counted  # type: ignore[method-assign,assignment]
+    Manifest.compare_and_swap = counted  # type: ignore[method-assign,assignment]
     try:
         yield counts
     finally:
-        Manifest.swap = swap  # type: ignore[method-assign]
+        Manifest.compare_and_swap = swap  # type: ignore[method-assign]

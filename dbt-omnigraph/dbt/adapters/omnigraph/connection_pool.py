@@ -23,7 +23,7 @@ GRAPH_HEADER = "x-omnigraph-graph"
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """Where the graph answers, and what one has to say there."""
 
     uri: str
@@ -91,9 +91,9 @@ class Pool:
             connection = idle.pop() if idle else None
         return Handle(self, branch, connection or self._connect(branch))
 
-    def place(self) -> Place:
+    def place(self) -> Endpoint:
         """Where others find the graph that these connections are of."""
-        return Place(self._environment.address(), self._credentials)
+        return Endpoint(self._environment.address(), self._credentials)
 
     def put_back(self, branch: str, connection: Any) -> None:  # noqa: ANN401
         with self._lock:
@@ -149,7 +149,7 @@ def connection_options(credentials: OmniGraphCredentials, branch: str) -> dict[s
     return options
 
 
-def spoken(error: Exception) -> str:
+def server_message(error: Exception) -> str:
     """The server's own words, without the driver's frame around them."""
     text = str(error)
     _, framed, rest = text.partition("[FlightSQL] ")

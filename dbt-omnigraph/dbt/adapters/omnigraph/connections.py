@@ -20,7 +20,7 @@ from dbt.adapters.sql import SQLConnectionManager
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.omnigraph.column import sql_type
-from dbt.adapters.omnigraph.connection_pool import Handle, Pool, hear_interrupts, spoken
+from dbt.adapters.omnigraph.connection_pool import Handle, Pool, hear_interrupts, server_message
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.run_branch import RunBranch
 
@@ -54,7 +54,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         except adbc_driver_manager.Error as error:
             connection.handle = None
             connection.state = ConnectionState.FAIL
-            raise FailedToConnectError(spoken(error)) from error
+            raise FailedToConnectError(server_message(error)) from error
         return connection
 
     def cancel(self, connection: Connection) -> None:
@@ -67,7 +67,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         try:
             yield
         except adbc_driver_manager.Error as error:
-            raise DbtDatabaseError(spoken(error)) from error
+            raise DbtDatabaseError(server_message(error)) from error
         except DbtRuntimeError:
             raise
         except Exception as error:  # noqa: BLE001 - dbt reports every failure of a node in its words

@@ -38,7 +38,7 @@ def is_retry() -> bool:
 
 
 @dataclass(frozen=True)
-class Ended:
+class TaskOutcome:
     """How a task ended, as its own judgement and its list of selected nodes say."""
 
     task: Any
@@ -60,7 +60,7 @@ class Ended:
             results[at] = replace(results[at], status=status, message=message)
 
 
-def ended_task() -> Ended | None:
+def ended_task() -> TaskOutcome | None:
     """The task in whose `finally` we are, if any."""
     interrupted = sys.exc_info()[0] is not None
     frame = inspect.currentframe()
@@ -72,9 +72,9 @@ def ended_task() -> Ended | None:
     return None
 
 
-def _judged(task: Any, interrupted: bool) -> Ended:  # noqa: ANN401
+def _judged(task: Any, interrupted: bool) -> TaskOutcome:  # noqa: ANN401
     results = task.node_results
-    return Ended(
+    return TaskOutcome(
         task,
         passed=not interrupted and bool(task.interpret_results(results)),
         selected=frozenset(

@@ -19,7 +19,7 @@ from typing import Any
 from dbt.adapters.base import PythonJobHelper
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.omnigraph.connection_pool import Handle, Place
+from dbt.adapters.omnigraph.connection_pool import Endpoint, Handle
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 
 _DEFAULTS = {
@@ -42,7 +42,7 @@ class ModelRun:
     """What the compiled code of a model is given: a session, and a way to read and to write."""
 
     session: Any
-    place: Place
+    place: Endpoint
     handle: Handle
     rows: list[int]
     """How many rows each write had."""
@@ -74,7 +74,7 @@ class SparkModel(PythonJobHelper):
         self,
         parsed_model: Mapping[str, Any],
         credentials: OmniGraphCredentials,
-        place: Place,
+        place: Endpoint,
         handle: Handle,
     ) -> None:
         self._file = str(parsed_model["original_file_path"])
@@ -152,7 +152,7 @@ def spark_frame(session: Any, made: object) -> Any:  # noqa: ANN401
     )
 
 
-def _options(place: Place) -> dict[str, str]:
+def _options(place: Endpoint) -> dict[str, str]:
     """What the Spark source is told of the server."""
     credentials = place.credentials
     said = {

@@ -13,7 +13,7 @@ FILE = "omnigraph_run.json"
 
 
 @dataclass(frozen=True)
-class Kept:
+class UnpublishedRun:
     """A branch that waits, and what it lacks."""
 
     branch: str
@@ -24,17 +24,19 @@ class Kept:
     """Nodes that were selected and got no result, which dbt itself forgets."""
 
 
-def recall(folder: Path, target: str) -> Kept | None:
+def recall(folder: Path, target: str) -> UnpublishedRun | None:
     """The branch that waits for being published to the target, if there is one."""
     try:
         said = json.loads((folder / FILE).read_text())
-        kept = Kept(said["branch"], said["target"], said["passed"], tuple(said["never_ran"]))
+        kept = UnpublishedRun(
+            said["branch"], said["target"], said["passed"], tuple(said["never_ran"])
+        )
     except (FileNotFoundError, ValueError, KeyError):
         return None
     return kept if kept.target == target else None
 
 
-def remember(folder: Path, kept: Kept) -> None:
+def remember(folder: Path, kept: UnpublishedRun) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(json.dumps(asdict(kept), indent=2))
 

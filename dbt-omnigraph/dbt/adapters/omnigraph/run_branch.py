@@ -16,10 +16,10 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.omnigraph import retry_state
-from dbt.adapters.omnigraph.connection_pool import Pool, spoken
+from dbt.adapters.omnigraph.connection_pool import Pool, server_message
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.invocation import WRITING, Ended, command_of, ended_task, is_retry
-from dbt.adapters.omnigraph.retry_state import Kept
+from dbt.adapters.omnigraph.invocation import WRITING, TaskOutcome, command_of, ended_task, is_retry
+from dbt.adapters.omnigraph.retry_state import UnpublishedRun
 
 logger = AdapterLogger("OmniGraph")
 
@@ -34,7 +34,7 @@ class RunBranch:
         self._name: str | None = None
         # Asked here, in dbt's main thread: the context that knows it is the thread's.
         self._retrying = is_retry()
-        self._resumed: Kept | None = None
+        self._resumed: UnpublishedRun | None = None
         self._settled = False
         self._last_line: str | None = None
         if self._retrying and credentials.publish == "on_success":
@@ -105,20 +105,22 @@ class RunBranch:
             logger.info(self._last_line)
             self._last_line = None
 
-    def _settle_run(self, name: str, ended: Ended) -> None:
+    def _settle_run(self, name: str, ended: TaskOutcome) -> None:
         owed = set(self._resumed.never_ran) if self._resumed else set()
         never_ran = tuple(sorted((ended.selected | owed) - ended.done))
         if not ended.passed:
-            self._keep(Kept(name, self.target, False, never_ran), "The run did not succeed")
+            self._keep(
+                UnpublishedRun(name, self.target, False, never_ran), "The run did not succeed"
+            )
         elif never_ran:
-            self._keep(Kept(name, self.target, False, never_ran), _incomplete(never_ran))
+            self._keep(UnpublishedRun(name, self.target, False, never_ran), _incomplete(never_ran))
             ended.fail(_incomplete(never_ran))
         else:
             try:
                 self._publish(name)
             except adbc_driver_manager.Error as error:
-                what = f"publishing {name} to {self.target} failed: {spoken(error)}"
-                self._keep(Kept(name, self.target, True, ()), what)
+                what = f"publishing {name} to {self.target} failed: {server_message(error)}"
+                self._keep(UnpublishedRun(name, self.target, True, ()), what)
                 ended.fail(what)
 
     def _publish_again(self) -> None:
@@ -131,7 +133,7 @@ class RunBranch:
             self._publish(waiting.branch)
         except adbc_driver_manager.Error as error:
             raise DbtRuntimeError(
-                f"publishing {waiting.branch} to {self.target} failed: {spoken(error)}"
+                f"publishing {waiting.branch} to {self.target} failed: {server_message(error)}"
             ) from error
 
     def _publish(self, name: str) -> None:
@@ -140,7 +142,7 @@ class RunBranch:
         self._name = self.target  # for whoever asks after the run
         self._last_line = f"Published {name} to {self.target} in one commit."
 
-    def _keep(self, branch: Kept, what: str) -> None:
+    def _keep(self, branch: UnpublishedRun, what: str) -> None:
         retry_state.remember(self._folder, branch)
         operation = "dbt run-operation omnigraph_"
         named = f"--args '{{branch: {branch.branch}}}'"

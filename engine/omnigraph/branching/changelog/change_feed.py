@@ -20,11 +20,17 @@ from omnigraph.branching.changelog.commit_changes import (
     commit_changes,
     require_parent,
 )
-from omnigraph.branching.changelog.feed_cursor import Binding, Cursor, PageToken, binding
-from omnigraph.branching.changelog.feed_page import Page, PageBuilder, PageSize, Row, Rows
+from omnigraph.branching.changelog.feed_cursor import Binding, FeedCursor, PageToken, binding
+from omnigraph.branching.changelog.feed_page import (
+    ChangePage,
+    Page,
+    PageBuilder,
+    PageSize,
+    PeekableChanges,
+)
 from omnigraph.branching.changelog.first_parent_log import Lineage
 from omnigraph.branching.compare.change_filter import Filter
-from omnigraph.branching.compare.change_json_lines import change_texts
+from omnigraph.branching.compare.change_json_lines import change_lines
 from omnigraph.errors import (
     ChangeFeedGap,
     CursorRejected,
@@ -62,7 +68,7 @@ class Feed:
         self._store = store
         self._lineage = Lineage(store)
         self._lock = threading.Lock()
-        self._parked: OrderedDict[str, Rows] = OrderedDict()
+        self._parked: OrderedDict[str, PeekableChanges] = OrderedDict()
 
     # ------------------------------------------------------------------ asking
 
@@ -74,7 +80,7 @@ class Feed:
         for name in sorted(wanted.types or ()):
             find_type(catalog, name)
         if start == "now":
-            return Page((), cursor=bound.issue(Cursor(head.commit)), caught_up=True)
+            return Page((), cursor=bound.issue(FeedCursor(head.commit)), caught_up=True)
         after = self._first(head, start)
         return self._page(_Poll(head, bound, wanted, size, head.commit), after)
 
@@ -96,7 +102,7 @@ class Feed:
 
     def cursor(self, head: Head, wanted: Filter) -> str:
         """The cursor of a consumer that has everything up to a head."""
-        return self._bound(head, wanted).issue(Cursor(head.commit))
+        return self._bound(head, wanted).issue(FeedCursor(head.commit))
 
     def _bound(self, head: Head, wanted: Filter) -> Binding:
         main = head if head.branch == MAIN else self._store.head(MAIN, fresh=False)
@@ -149,10 +155,12 @@ class Feed:
                 break
             delivered, left = commit.id, None
         assert delivered is not None
-        cursor = poll.bound.issue(Cursor(delivered))
+        cursor = poll.bound.issue(FeedCursor(delivered))
         return Page(tuple(page.blocks), cursor=cursor, caught_up=delivered == poll.cut)
 
-    def _inside(self, poll: _Poll, commit: Commit, page: PageBuilder, rows: Rows) -> Page:
+    def _inside(
+        self, poll: _Poll, commit: Commit, page: PageBuilder, rows: PeekableChanges
+    ) -> Page:
         last = page.last
         assert last is not None
         place = PageToken(commit.id, poll.cut, last.edges, last.type_id, last.id)
@@ -163,7 +171,7 @@ class Feed:
                 self._parked.popitem(last=False)
         return Page(tuple(page.blocks), next_page_token=token)
 
-    def _rows(self, poll: _Poll, commit: Commit, left: PageToken | None) -> Rows:
+    def _rows(self, poll: _Poll, commit: Commit, left: PageToken | None) -> PeekableChanges:
         if left is not None:
             with self._lock:
                 parked = self._parked.pop(poll.given or "", None)
@@ -173,10 +181,10 @@ class Feed:
         assert parent is not None
         before, after = past(poll.head, parent), past(poll.head, commit)
         changes = commit_changes(self._store, commit, before, after, poll.wanted)
-        return Rows(_rows_of(changes, left))
+        return PeekableChanges(_rows_of(changes, left))
 
 
-def _rows_of(changes: CommitChanges, left: PageToken | None) -> Iterator[Row]:
+def _rows_of(changes: CommitChanges, left: PageToken | None) -> Iterator[ChangePage]:
     """The changes of a block one by one, from where a page was left."""
     begun = (left.edges, left.type_id) if left else None
     for batch in changes.batches(begun):
@@ -186,7 +194,7 @@ def _rows_of(changes: CommitChanges, left: PageToken | None) -> Iterator[Row]:
         )
         if left is not None and (edges, type_id) == begun:
             batch = batch.filter(pc.greater(batch.column("id"), left.id))
-        texts = change_texts(batch)
+        texts = change_lines(batch)
         columns = (batch.column("id"), texts, pc.binary_length(texts))
         for id_, text, size in zip(*(column.to_pylist() for column in columns), strict=True):
-            yield Row(edges, type_id, id_, text, size)
+            yield ChangePage(edges, type_id, id_, text, size)

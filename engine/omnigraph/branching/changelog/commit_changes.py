@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from omnigraph.branching.compare.change_counts import Stats, count_changes
 from omnigraph.branching.compare.change_filter import Filter
-from omnigraph.branching.compare.change_json_lines import change_texts
+from omnigraph.branching.compare.change_json_lines import change_lines
 from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA, entry_batches
+from omnigraph.branching.compare.snapshot_diff import PropertyValues
 from omnigraph.branching.compare.type_pairs import Pair, pair_changes, pairs
 from omnigraph.errors import ParentlessCommit, SchemaBoundary
 from omnigraph.schema import Catalog
@@ -21,8 +22,6 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.model import MAIN, Commit, to_micros
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import Moment
-
-Image = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ class Change:
     type_name: str
     id: str
     op: str
-    before: Image | None = None
-    after: Image | None = None
+    before: PropertyValues | None = None
+    after: PropertyValues | None = None
 
     @classmethod
     def from_text(cls, text: str) -> Change:
@@ -101,7 +100,7 @@ class CommitChanges:
     def texts(self) -> Iterator[str]:
         """Every change as one line of JSON."""
         for batch in self.batches():
-            yield from change_texts(batch).to_pylist()
+            yield from change_lines(batch).to_pylist()
 
     def reader(self) -> pa.RecordBatchReader:
         """The changes as a stream of batches; images are JSON texts."""

@@ -23,11 +23,11 @@ FORMAT = 1
 _SIGNATURE_BYTES = 16
 _HINT = "Use a cursor as it was given, with the same graph, branch and filter; or start anew."
 
-Kind = Literal["cursor", "page"]
+PositionKind = Literal["cursor", "page"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class FeedCursor:
     """Everything up to and with this commit was delivered."""
 
     commit: str
@@ -56,22 +56,22 @@ class Binding:
     incarnation: str
     filter: str
 
-    def issue(self, token: Cursor | PageToken) -> str:
+    def issue(self, token: FeedCursor | PageToken) -> str:
         """The text of a token."""
-        kind: Kind = "cursor" if isinstance(token, Cursor) else "page"
+        kind: PositionKind = "cursor" if isinstance(token, FeedCursor) else "page"
         body = {"format": FORMAT, "kind": kind, **asdict(self), "at": asdict(token)}
         payload = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
         return urlsafe_b64encode(self._signature(payload) + payload).decode().rstrip("=")
 
-    def cursor(self, text: str) -> Cursor:
+    def cursor(self, text: str) -> FeedCursor:
         """The cursor in a text; refused if it is not one of this feed."""
-        return Cursor(**self._accepted(text, "cursor"))
+        return FeedCursor(**self._accepted(text, "cursor"))
 
     def page_token(self, text: str) -> PageToken:
         """The page token in a text; refused if it is not one of this feed."""
         return PageToken(**self._accepted(text, "page"))
 
-    def _accepted(self, text: str, kind: Kind) -> dict[str, Any]:
+    def _accepted(self, text: str, kind: PositionKind) -> dict[str, Any]:
         body = self._opened(text)
         if body["kind"] != kind:
             names = {"cursor": "a cursor", "page": "a page token"}

@@ -79,7 +79,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChangePage:
     """One change on its way into a page."""
 
     edges: bool
@@ -89,14 +89,14 @@ class Row:
     bytes: int
 
 
-class Rows:
+class PeekableChanges:
     """The changes of one block; the next one can be looked at before it is taken."""
 
-    def __init__(self, rows: Iterator[Row]) -> None:
+    def __init__(self, rows: Iterator[ChangePage]) -> None:
         self._rows = rows
-        self.next: Row | None = next(rows, None)
+        self.next: ChangePage | None = next(rows, None)
 
-    def take(self) -> Row:
+    def take(self) -> ChangePage:
         """The next change, and go on."""
         taken = self.next
         assert taken is not None
@@ -112,7 +112,7 @@ class PageBuilder:
         self._changes = 0
         self._bytes = 0
         self.blocks: list[Block] = []
-        self.last: Row | None = None
+        self.last: ChangePage | None = None
         """The last change that went in."""
 
     @property
@@ -120,12 +120,12 @@ class PageBuilder:
         """Whether no further block may begin."""
         return len(self.blocks) >= self._size.commits or self._changes >= self._size.changes
 
-    def add(self, cause: Cause, rows: Rows) -> bool:
+    def add(self, cause: Cause, rows: PeekableChanges) -> bool:
         """Put in what fits of a block; whether it was all of it. A part that is empty is left out.
 
         What the source of the rows raises is raised before the page changes.
         """
-        taken: list[Row] = []
+        taken: list[ChangePage] = []
         size = 0
         while rows.next is not None and self._fits(rows.next, len(taken), size):
             size += rows.next.bytes
@@ -138,7 +138,7 @@ class PageBuilder:
         self.last = taken[-1] if taken else self.last
         return complete
 
-    def _fits(self, row: Row, taken: int, size: int) -> bool:
+    def _fits(self, row: ChangePage, taken: int, size: int) -> bool:
         changes = self._changes + taken
         if changes == 0:
             return True

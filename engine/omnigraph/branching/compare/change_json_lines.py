@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from omnigraph.common.arrow_to_json import json_texts
 
 
-def change_texts(batch: pa.RecordBatch) -> pa.Array:
+def change_lines(batch: pa.RecordBatch) -> pa.Array:
     """`{kind, type: {id, name}, id, op, before?, after?}`: an entry of a commit or of the feed."""
     return _objects(
         ['{"kind":', json_texts(batch.column("kind"))],

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.branching.compare.change_filter import OPS
-from omnigraph.branching.compare.column_pairing import Layout
+from omnigraph.branching.compare.column_pairing import PairedColumns
 from omnigraph.branching.compare.table_diff import Changes
 from omnigraph.common.arrow_to_json import escaped, json_texts
 from omnigraph.schema.model.catalog import EdgeType
@@ -50,7 +50,7 @@ def entry_batches(
 class _Rows:
     """The changed rows of a type: all states before, all states after, and where each entity is."""
 
-    layout: Layout
+    layout: PairedColumns
     before: pa.Table
     after: pa.Table
     ids: pa.ChunkedArray
@@ -134,7 +134,7 @@ def _one(rows: pa.Table, name: str) -> pa.Array:
     return rows.column(name).combine_chunks()
 
 
-def _images(rows: pa.Table, layout: Layout, *, after: bool) -> pa.Array:
+def _images(rows: pa.Table, layout: PairedColumns, *, after: bool) -> pa.Array:
     """The image of every row as JSON, with the properties that the side has."""
     if not rows.num_rows:
         return pa.array([], pa.utf8())

@@ -19,7 +19,7 @@ from omnigraph.schema.model.property_types import WIDENINGS, PropertyType
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PairedColumn:
     """One property, and what it is called on each side that has it."""
 
     name: str
@@ -29,12 +29,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PairedColumns:
     """The columns in which rows of both sides are held and compared."""
 
     type: GraphType
     """The type as declared after, or before if it is gone."""
-    columns: tuple[Column, ...]
+    columns: tuple[PairedColumn, ...]
 
     @cached_property
     def fixed(self) -> tuple[str, ...]:
@@ -59,9 +59,9 @@ class Layout:
         return names | {name: stored for name, stored in sided.items() if stored is not None}
 
 
-def lay_out(
+def pair_columns(
     before: GraphType | None, after: GraphType | None, today: GraphType | None = None
-) -> Layout:
+) -> PairedColumns:
     """The layout of a type between two declarations, of which at least one is there."""
     type_ = after or before
     assert type_ is not None
@@ -69,7 +69,7 @@ def lay_out(
     names = _names((_by_identity(today), new, old))
     identities = (*new, *(i for i in old if i not in new))
     columns = (_column(names[i], old.get(i), new.get(i)) for i in identities)
-    return Layout(type_, tuple(columns))
+    return PairedColumns(type_, tuple(columns))
 
 
 def _by_identity(type_: GraphType | None) -> dict[int, Property]:
@@ -87,11 +87,11 @@ def _names(declarations: Iterable[Mapping[int, Property]]) -> dict[int, str]:
     return names
 
 
-def _column(name: str, old: Property | None, new: Property | None) -> Column:
+def _column(name: str, old: Property | None, new: Property | None) -> PairedColumn:
     shown = new or old
     assert shown is not None
     type_ = _wider(old.type, new.type) if old and new else shown.type
-    return Column(name, type_, old.name if old else None, new.name if new else None)
+    return PairedColumn(name, type_, old.name if old else None, new.name if new else None)
 
 
 def _wider(old: PropertyType, new: PropertyType) -> PropertyType:

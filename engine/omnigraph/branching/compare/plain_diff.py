@@ -17,7 +17,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.refs.moments import Moment
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import differing_rows, read_rows
 
 _VIEW = "view:"
@@ -58,7 +58,7 @@ def _state(moment: Moment, name: str) -> _State:
     )
 
 
-def _same(tables: Tables, old: _State, new: _State) -> bool:
+def _same(tables: TableStore, old: _State, new: _State) -> bool:
     if (old.declared, old.view) != (new.declared, new.view):
         return False
     if old.pointer is None or new.pointer is None:
@@ -69,7 +69,7 @@ def _same(tables: Tables, old: _State, new: _State) -> bool:
     return versions[0] == versions[1] or _same_rows(tables, *versions)
 
 
-def _same_rows(tables: Tables, before: TableVersion, after: TableVersion) -> bool:
+def _same_rows(tables: TableStore, before: TableVersion, after: TableVersion) -> bool:
     """Whether the rows that the versions do not share are equal, one after the other."""
     schema = tables.open(before).schema
     if not schema.equals(tables.open(after).schema):

@@ -24,7 +24,7 @@ SAMPLES = 128
 """Ids looked at per range to find out where to cut."""
 
 
-class Source(Protocol):
+class RangeInput(Protocol):
     """Rows that can be read twice: their ids alone, and all of them."""
 
     rows: int
@@ -35,7 +35,7 @@ class Source(Protocol):
 
 
 def by_ranges(
-    schema: pa.Schema, left: Source, right: Source
+    schema: pa.Schema, left: RangeInput, right: RangeInput
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     """The rows of both sources with ids in one range after the other; few make a single range."""
     rows, size = left.rows + right.rows, left.bytes + right.bytes
@@ -56,7 +56,7 @@ def _gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
     return pa.Table.from_batches(batches, schema=schema)
 
 
-def _bounds(sources: Iterable[Source], rows: int, ranges: int) -> list[str]:
+def _bounds(sources: Iterable[RangeInput], rows: int, ranges: int) -> list[str]:
     """Ids at which to cut, ascending, from an even sample of all ids."""
     step = max(rows // (ranges * SAMPLES), 1)
     only_id = pa.schema([pa.field("id", pa.utf8(), nullable=False)])
@@ -73,7 +73,9 @@ def _bounds(sources: Iterable[Source], rows: int, ranges: int) -> list[str]:
     return sorted(set(cuts), key=str.encode)
 
 
-def _spill(schema: pa.Schema, source: Source, bounds: list[str], folder: Path, side: str) -> None:
+def _spill(
+    schema: pa.Schema, source: RangeInput, bounds: list[str], folder: Path, side: str
+) -> None:
     with ExitStack() as files:
         writers = [
             files.enter_context(pa.ipc.new_stream(_path(folder, side, place), schema))

@@ -7,11 +7,10 @@ bits (so that -0.0 is not 0.0, and a NaN equals itself), Blobs by content.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Mask = npt.NDArray[np.bool_]
+from omnigraph.common.array_types import Mask
 
 _BITS = {pa.float16(): pa.uint16(), pa.float32(): pa.uint32(), pa.float64(): pa.uint64()}
 

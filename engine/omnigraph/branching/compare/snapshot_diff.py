@@ -19,7 +19,7 @@ from omnigraph.errors import NotFound, did_you_mean
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import Moment
 
-Image = dict[str, Any]
+PropertyValues = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class DiffEntry:
     op: str
     endpoints: dict[str, str] | None = None
     """`src` and `dst` of an edge, as they are after, or were before if it is gone."""
-    before: Image | None = None
-    after: Image | None = None
+    before: PropertyValues | None = None
+    after: PropertyValues | None = None
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {

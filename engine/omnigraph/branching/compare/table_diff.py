@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branching.compare.column_pairing import Layout, lay_out
+from omnigraph.branching.compare.column_pairing import PairedColumns, pair_columns
 from omnigraph.branching.compare.range_partition import by_ranges
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import (
     RowSet,
     all_rows,
@@ -29,12 +29,12 @@ from omnigraph.storage.tables.version_diff import (
 
 ADDRESS = pa.field("_rowaddr", pa.uint64())
 
-Candidates = tuple[RowSet | None, RowSet | None]
+CandidateRows = tuple[RowSet | None, RowSet | None]
 """The rows before and after that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableImage:
+class TableState:
     """A type as it was declared then, and the version of its table."""
 
     type: GraphType
@@ -45,7 +45,7 @@ class TableImage:
 class Changes:
     """Entities of one type that differ; all tables have the columns of the layout, sorted by id."""
 
-    layout: Layout
+    layout: PairedColumns
     inserted: pa.Table
     deleted: pa.Table
     updated_before: pa.Table
@@ -72,13 +72,13 @@ class Changes:
 
 
 def table_changes(
-    tables: Tables,
-    before: TableImage | None,
-    after: TableImage | None,
+    tables: TableStore,
+    before: TableState | None,
+    after: TableState | None,
     today: GraphType | None = None,
     *,
     addresses: bool = False,
-    candidates: Candidates | None = None,
+    candidates: CandidateRows | None = None,
 ) -> Iterator[Changes]:
     """The entities that differ between two versions of a table; none stands for no table.
 
@@ -89,7 +89,7 @@ def table_changes(
     """
     if before is None and after is None:
         return
-    layout = lay_out(before.type if before else None, after.type if after else None, today)
+    layout = pair_columns(before.type if before else None, after.type if after else None, today)
     old, new = candidates or _candidates(tables, layout, before, after)
     left = _side(tables, layout, old, after=False)
     right = _side(tables, layout, new, after=True)
@@ -100,7 +100,7 @@ def table_changes(
             yield changes
 
 
-def compared(layout: Layout, before: pa.Table, after: pa.Table) -> Changes:
+def compared(layout: PairedColumns, before: pa.Table, after: pa.Table) -> Changes:
     """What became of some entities, given their rows of both sides in the layout's columns.
 
     Other columns are carried along, and not compared.
@@ -129,15 +129,17 @@ def _by_id(rows: pa.Table) -> pa.Array:
     return pc.sort_indices(rows.column("id").combine_chunks())
 
 
-def touched_rows(tables: Tables, before: TableImage, after: TableImage) -> tuple[RowSet, RowSet]:
+def touched_rows(
+    tables: TableStore, before: TableState, after: TableState
+) -> tuple[RowSet, RowSet]:
     """The rows of two versions that can differ: those that were there, and those that came."""
-    old, new = _candidates(tables, lay_out(before.type, after.type), before, after)
+    old, new = _candidates(tables, pair_columns(before.type, after.type), before, after)
     assert old is not None and new is not None
     return old, new
 
 
 def _candidates(
-    tables: Tables, layout: Layout, before: TableImage | None, after: TableImage | None
+    tables: TableStore, layout: PairedColumns, before: TableState | None, after: TableState | None
 ) -> tuple[RowSet | None, RowSet | None]:
     """The rows that can differ: all of them unless both sides have the same properties."""
     if before is not None and after is not None and layout.same_properties:
@@ -148,7 +150,7 @@ def _candidates(
     )
 
 
-def _side(tables: Tables, layout: Layout, rows: RowSet | None, *, after: bool) -> _Side:
+def _side(tables: TableStore, layout: PairedColumns, rows: RowSet | None, *, after: bool) -> _Side:
     stored = layout.stored(after=after)
     if rows is not None:
         blobs = [stored[c.name] for c in layout.columns if c.type.is_blob and c.name in stored]
@@ -159,7 +161,7 @@ def _side(tables: Tables, layout: Layout, rows: RowSet | None, *, after: bool) -
 class _Side:
     """The candidate rows of one side, in the layout's columns."""
 
-    def __init__(self, tables: Tables, stored: dict[str, str], rows: RowSet | None) -> None:
+    def __init__(self, tables: TableStore, stored: dict[str, str], rows: RowSet | None) -> None:
         self._tables = tables
         self._stored = stored
         self._set = rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.branching.compare.table_diff import Changes, TableImage, table_changes
+from omnigraph.branching.compare.table_diff import Changes, TableState, table_changes
 from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import GraphType
@@ -16,7 +16,7 @@ from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TypeAtMoment:
     """A type at one moment."""
 
     moment: Moment
@@ -24,19 +24,19 @@ class Side:
     pointer: TablePointer
 
     @property
-    def image(self) -> TableImage:
+    def image(self) -> TableState:
         """What differences are found between."""
         if self.moment.version < self.moment.purged.get(str(self.pointer.identity), 0):
             raise reclaimed(self.moment.commit)
-        return TableImage(self.type, TableVersion(self.pointer.location, self.pointer.lance))
+        return TableState(self.type, TableVersion(self.pointer.location, self.pointer.lance))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One type at two moments; a side is none where the type did not exist."""
 
-    before: Side | None
-    after: Side | None
+    before: TypeAtMoment | None
+    after: TypeAtMoment | None
     today: GraphType | None
     """The type as the reader's schema has it, if it still does."""
 
@@ -98,10 +98,10 @@ def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
         raise
 
 
-def _sides(store: GraphStore, moment: Moment) -> dict[int, Side]:
+def _sides(store: GraphStore, moment: Moment) -> dict[int, TypeAtMoment]:
     catalog = store.catalog(moment.schema)
     return {
-        type_.identity: Side(moment, type_, moment.tables[type_.table_key])
+        type_.identity: TypeAtMoment(moment, type_, moment.tables[type_.table_key])
         for type_ in catalog.types()
         if type_.table_key in moment.tables
     }

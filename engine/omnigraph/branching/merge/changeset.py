@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.common.spilled_rows import HeldRows
+from omnigraph.common.spilled_rows import SpilledRows
 from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import RowSet, read_rows, whole_bytes
 
 READ_BYTES = 4096
@@ -28,10 +28,10 @@ _NO_IDS = pa.array([], pa.string())
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadRows:
     """Rows of the base that the source replaced or took out, and that the target left alone."""
 
-    tables: Tables
+    tables: TableStore
     rows: RowSet
     with_sources: bool
 
@@ -62,12 +62,12 @@ class Counts:
 
 
 @dataclass
-class Taken:
+class Changeset:
     """The rows that arrive in the target's table, and those that leave it."""
 
     type: GraphType
-    buffer: HeldRows
-    unread: Unread | None = None
+    buffer: SpilledRows
+    unread: UnreadRows | None = None
     arrived: int = 0
     """Rows that arrive and replace none that was read."""
     updated: int = 0
@@ -116,7 +116,7 @@ class Taken:
     # ------------------------------------------------------------------ what it comes to
 
     @property
-    def written(self) -> tuple[Taken, ...]:
+    def written(self) -> tuple[Changeset, ...]:
         return (self,)
 
     @property

@@ -32,7 +32,7 @@ _INTEGRITY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class MergeConflictDetail:
     """One thing on which source and target disagree, or that together they break."""
 
     entity_kind: str
@@ -58,14 +58,14 @@ class Conflicts:
     """All conflicts of one merge: counted, and the first of them kept."""
 
     def __init__(self) -> None:
-        self.shown: list[Conflict] = []
+        self.shown: list[MergeConflictDetail] = []
         self.counts: Counter[str] = Counter()
         self._seen: set[tuple[str, str, str]] = set()
 
     def __bool__(self) -> bool:
         return bool(self.counts)
 
-    def add(self, conflict: Conflict) -> None:
+    def add(self, conflict: MergeConflictDetail) -> None:
         """Note one; an edge that lost both of its ends is one orphan."""
         if conflict.entity_id is not None and len(self._seen) <= SHOWN:
             place = (conflict.kind, conflict.type_name, conflict.entity_id)
@@ -83,24 +83,26 @@ class Conflicts:
         self.counts[kind] += len(ids)
         for entity_id in ids.slice(0, SHOWN - len(self.shown)).to_pylist():
             message = f"{type_.kind} {type_.name} {entity_id!r} {_MESSAGES[kind]}"
-            self.shown.append(Conflict(type_.kind, type_.name, kind, message, entity_id))
+            self.shown.append(MergeConflictDetail(type_.kind, type_.name, kind, message, entity_id))
 
     def to_json(self) -> list[dict[str, Any]]:
         return [conflict.to_json() for conflict in self.shown]
 
 
-def of_schema(conflict: SchemaConflict) -> Conflict:
+def of_schema(conflict: SchemaConflict) -> MergeConflictDetail:
     """A declaration on which the schemas disagree."""
     name = conflict.entity.partition(":")[2].partition(".")[0] or conflict.entity
-    return Conflict("schema", name, "schema_conflict", conflict.message, facts=conflict.to_json())
+    return MergeConflictDetail(
+        "schema", name, "schema_conflict", conflict.message, facts=conflict.to_json()
+    )
 
 
-def of_whole(entity_kind: str, name: str, message: str) -> Conflict:
+def of_whole(entity_kind: str, name: str, message: str) -> MergeConflictDetail:
     """A plain table, view or stored query, which merges as a whole."""
-    return Conflict(entity_kind, name, "table_conflict", message)
+    return MergeConflictDetail(entity_kind, name, "table_conflict", message)
 
 
-def of_violation(type_: GraphType, problem: ConstraintViolation | LoadError) -> Conflict:
+def of_violation(type_: GraphType, problem: ConstraintViolation | LoadError) -> MergeConflictDetail:
     """A rule that the merged image breaks."""
     kind = problem.kind if isinstance(problem, ConstraintViolation) else "value"
     facts = problem.facts if isinstance(problem, ConstraintViolation) else {}
@@ -110,7 +112,7 @@ def of_violation(type_: GraphType, problem: ConstraintViolation | LoadError) -> 
     if kind == "unique":
         entity_id = facts["id"]
     mapped = _INTEGRITY.get(kind, "value_constraint_violation")
-    return Conflict(entity_kind, name, mapped, problem.message, entity_id)
+    return MergeConflictDetail(entity_kind, name, mapped, problem.message, entity_id)
 
 
 def next_step(counts: Mapping[str, int], source: str, target: str) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.branching.compare.table_diff import table_changes
 from omnigraph.branching.merge.project_rows import lifted_changes
-from omnigraph.branching.merge.three_way import Side, TypeSides, same_rows
+from omnigraph.branching.merge.three_way import MergeSide, ThreeWayType, same_rows
 from omnigraph.schema.evolution.merge_schemas import SchemaConflict
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 
-def dropped_and_changed(tables: Tables, sides: Collection[TypeSides]) -> Iterator[SchemaConflict]:
+def dropped_and_changed(
+    tables: TableStore, sides: Collection[ThreeWayType]
+) -> Iterator[SchemaConflict]:
     """Types whose entities, and properties whose values, one side dropped and the other changed."""
     for each in sides:
         found = _type(tables, each) if each.merged is None else None
@@ -26,7 +28,7 @@ def dropped_and_changed(tables: Tables, sides: Collection[TypeSides]) -> Iterato
                 yield from _properties(tables, each, kept, by, other)
 
 
-def _type(tables: Tables, sides: TypeSides) -> SchemaConflict | None:
+def _type(tables: TableStore, sides: ThreeWayType) -> SchemaConflict | None:
     other = sides.source or sides.target
     if sides.base is None or other is None:
         return None
@@ -40,7 +42,7 @@ def _type(tables: Tables, sides: TypeSides) -> SchemaConflict | None:
 
 
 def _properties(
-    tables: Tables, sides: TypeSides, kept: Side, by: str, dropper: str
+    tables: TableStore, sides: ThreeWayType, kept: MergeSide, by: str, dropper: str
 ) -> Iterator[SchemaConflict]:
     """New values of known entities; those of new entities go with the property."""
     if sides.merged is None or sides.base is None or same_rows(sides.base, kept):

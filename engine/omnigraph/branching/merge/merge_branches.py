@@ -13,11 +13,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
-from omnigraph.branching.merge.conflicts import Conflict, OnConflict, next_step
-from omnigraph.branching.merge.merge_rows import Decisions, Granularity
-from omnigraph.branching.merge.merged_constraints import Piece
-from omnigraph.branching.merge.plan_merge import Outcome, Prepared, find_base, prepare
-from omnigraph.branching.merge.stage_merge import Stage
+from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict, next_step
+from omnigraph.branching.merge.merge_rows import ConflictPolicy, Granularity
+from omnigraph.branching.merge.merged_constraints import TableMergePlan
+from omnigraph.branching.merge.plan_merge import MergePlan, Outcome, find_base, prepare
+from omnigraph.branching.merge.stage_merge import MergeStaging
 from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
 from omnigraph.storage.commit.publish_plan import (
     HeadMoved,
@@ -39,7 +39,7 @@ class MergeRequest:
 
     source: str
     into: str
-    decisions: Decisions
+    decisions: ConflictPolicy
     delete_source: bool = False
     actor: str | None = None
     message: str | None = None
@@ -78,7 +78,7 @@ class MergeResult:
     """The merge commit; none when there was nothing to do, and for a plan."""
     tables: Mapping[str, TableMerge] = field(default_factory=dict)
     """What changes in the target, by table key."""
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[MergeConflictDetail, ...] = ()
     """Only a plan has conflicts; a merge that meets them raises `MergeConflict`."""
     conflict_counts: Mapping[str, int] = field(default_factory=dict)
     branch_deleted: bool = False
@@ -121,7 +121,7 @@ def merge_request(
     return MergeRequest(
         branch_name(source),
         branch_name(into),
-        Decisions(on_conflict, granularity),
+        ConflictPolicy(on_conflict, granularity),
         delete_source,
         actor,
         message,
@@ -191,7 +191,7 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
         if prepared.conflicts:
             raise _refusal(request, prepared)
         failpoint(BEFORE_STAGE)
-        stage = Stage(store, commit, target, source, request.actor)
+        stage = MergeStaging(store, commit, target, source, request.actor)
         try:
             moved = stage.pointers(prepared.pieces.values())
             failpoint(AFTER_VALIDATION)
@@ -274,7 +274,7 @@ def _up_to_date(
     )
 
 
-def _refusal(request: MergeRequest, prepared: Prepared) -> MergeConflict:
+def _refusal(request: MergeRequest, prepared: MergePlan) -> MergeConflict:
     counts = prepared.conflicts.counts
     return MergeConflict(
         request.source,
@@ -285,20 +285,20 @@ def _refusal(request: MergeRequest, prepared: Prepared) -> MergeConflict:
     )
 
 
-def _tables(prepared: Prepared, *, counted: bool) -> Iterator[tuple[str, TableMerge]]:
+def _tables(prepared: MergePlan, *, counted: bool) -> Iterator[tuple[str, TableMerge]]:
     """What happens to each table that does not stay as the target has it."""
     for key in sorted(prepared.gone - prepared.pieces.keys()):
         yield key, TableMerge("dropped")
     for key, piece in prepared.pieces.items():
-        if piece.rows_taken is not None or (piece.way == "take" and counted):
+        if piece.rows_taken is not None or (piece.strategy == "take" and counted):
             yield key, _counted(piece)
-        elif piece.way == "take":
+        elif piece.strategy == "take":
             yield key, TableMerge("taken")
     for key, pointer in sorted(prepared.wholes.tables.items()):
         yield key, TableMerge("taken" if pointer else "dropped")
 
 
-def _counted(piece: Piece) -> TableMerge:
+def _counted(piece: TableMergePlan) -> TableMerge:
     way = "taken" if piece.rows_taken is None else "merged"
     change = piece.change
     counts = change.counts()

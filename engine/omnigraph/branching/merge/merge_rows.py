@@ -13,17 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branching.compare.row_equality import Mask, differing
-from omnigraph.branching.compare.table_diff import Candidates, touched_rows
-from omnigraph.branching.merge.changeset import Taken, Unread, counts_sources
+from omnigraph.branching.compare.row_equality import differing
+from omnigraph.branching.compare.table_diff import CandidateRows, touched_rows
+from omnigraph.branching.merge.changeset import Changeset, UnreadRows, counts_sources
 from omnigraph.branching.merge.conflicts import Conflicts, EntityConflict, OnConflict
-from omnigraph.branching.merge.project_rows import LiftedChanges, lifted_changes, rows_with_ids
-from omnigraph.branching.merge.three_way import TypeSides
-from omnigraph.common.spilled_rows import HeldRows
+from omnigraph.branching.merge.project_rows import ProjectedChanges, lifted_changes, rows_with_ids
+from omnigraph.branching.merge.three_way import ThreeWayType
+from omnigraph.common.array_types import Mask
+from omnigraph.common.spilled_rows import SpilledRows
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.tables.tables import Tables
-from omnigraph.storage.tables.version_diff import common_rows, parted, rows_at
+from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.tables.version_diff import common_rows, rows_at, split_by_overlap
 
 Granularity = Literal["entity", "property"]
 
@@ -34,17 +35,17 @@ _NO_IDS = pa.array([], pa.string())
 
 
 @dataclass(frozen=True)
-class Decisions:
+class ConflictPolicy:
     """How a caller wants conflicts decided."""
 
     on_conflict: OnConflict = "fail"
     granularity: Granularity = "entity"
 
 
-def changes_of_source(tables: Tables, sides: TypeSides) -> Taken:
+def changes_of_source(tables: TableStore, sides: ThreeWayType) -> Changeset:
     """Everything that the source changed, for a table that is taken as a whole."""
     assert sides.merged is not None and sides.source is not None
-    taken = Taken(sides.merged, HeldRows(_checked_columns(sides.merged)))
+    taken = Changeset(sides.merged, SpilledRows(_checked_columns(sides.merged)))
     before = sides.base.image if sides.base else None
     for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
         taken.insert(changes.inserted)
@@ -62,13 +63,13 @@ def _checked_columns(type_: GraphType) -> pa.Schema:
 
 
 def merge_entities(
-    tables: Tables,
-    sides: TypeSides,
-    decisions: Decisions,
+    tables: TableStore,
+    sides: ThreeWayType,
+    decisions: ConflictPolicy,
     conflicts: Conflicts,
     *,
     compared: bool = False,
-) -> Taken:
+) -> Changeset:
     """What the target takes over of a type whose rows both sides changed.
 
     Rows of the base that only the source touched leave by their place and are not read, unless
@@ -84,10 +85,10 @@ def merge_entities(
         old_of_target, new_of_target = touched_rows(tables, before, sides.target.image)
         met = common_rows(tables, old_of_target, old)
         merge = _Merge(tables, sides, decisions, conflicts, (met, new_of_target))
-        rest, alone = parted(tables, old, old_of_target)
+        rest, alone = split_by_overlap(tables, old, old_of_target)
         if len(alone) > FEW_ROWS and not compared:
             rows = rows_at(tables, before.version, alone)
-            merge.taken.unread = Unread(tables, rows, counts_sources(sides.merged))
+            merge.taken.unread = UnreadRows(tables, rows, counts_sources(sides.merged))
             old = rest
         parts = lifted_changes(tables, before, sides.source.image, sides.merged, (old, new))
     if sides.source_moved:
@@ -102,11 +103,11 @@ class _Merge:
 
     def __init__(
         self,
-        tables: Tables,
-        sides: TypeSides,
-        decisions: Decisions,
+        tables: TableStore,
+        sides: ThreeWayType,
+        decisions: ConflictPolicy,
         conflicts: Conflicts,
-        met: Candidates | None = None,
+        met: CandidateRows | None = None,
     ) -> None:
         """`met` are the rows of the base that both sides touched, and what the target wrote."""
         assert sides.merged is not None and sides.target is not None
@@ -115,11 +116,11 @@ class _Merge:
         self.tables = tables
         self.decisions = decisions
         self.conflicts = conflicts
-        self.taken = Taken(self.type, HeldRows(table_schema(self.type)))
+        self.taken = Changeset(self.type, SpilledRows(table_schema(self.type)))
         self.inserted, self.updated, self.deleted = self._changes_of_target(sides, met)
 
     def _changes_of_target(
-        self, sides: TypeSides, met: Candidates | None
+        self, sides: ThreeWayType, met: CandidateRows | None
     ) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Ids that the target inserted, updated and deleted since the base.
 
@@ -135,7 +136,7 @@ class _Merge:
         inserted, updated, deleted = (pa.concat_arrays([_NO_IDS, *ids]) for ids in found)
         return inserted, updated, deleted
 
-    def apply(self, changes: LiftedChanges) -> None:
+    def apply(self, changes: ProjectedChanges) -> None:
         """Decide one part of the source's changes."""
         new, met = _split(changes.inserted, self.inserted)
         self.taken.insert(new)

@@ -14,44 +14,42 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.branching.compare.table_diff import touched_rows
-from omnigraph.branching.merge.changeset import Taken
-from omnigraph.branching.merge.conflicts import Conflict, Conflicts, of_violation
+from omnigraph.branching.merge.changeset import Changeset
+from omnigraph.branching.merge.conflicts import Conflicts, MergeConflictDetail, of_violation
 from omnigraph.branching.merge.merge_rows import changes_of_source
-from omnigraph.branching.merge.projected_table import LiftedTable, Overlaid
-from omnigraph.branching.merge.three_way import Side, TypeSides, Way, same_rows
+from omnigraph.branching.merge.projected_table import ProjectedTable, TableAfterMerge
+from omnigraph.branching.merge.three_way import MergeSide, MergeStrategy, ThreeWayType, same_rows
 from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.cardinality import cardinality_violations
 from omnigraph.storage.constraints.endpoints import endpoint_violations, reference_violations
-from omnigraph.storage.constraints.final_state import FinalImage
+from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.table_view import TableView
 from omnigraph.storage.constraints.uniqueness import unique_everywhere, unique_rule_violations
-from omnigraph.storage.constraints.value_checks import value_problems
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.constraints.value_checks import Problems, value_problems
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import RowSet, read_rows
 
 _ID = pa.string()
 PROBED_WORTH = 32
 """Looking one id up in an index costs about what reading so many ids at known places does."""
 
-Problems = Iterator[ConstraintViolation | LoadError]
-
 
 @dataclass
-class Piece:
+class TableMergePlan:
     """What becomes of the table of one type of the merged schema."""
 
-    tables: Tables
-    sides: TypeSides
+    tables: TableStore
+    sides: ThreeWayType
     merged: GraphType
-    way: Way
-    rows_taken: Taken | None = None
+    strategy: MergeStrategy
+    rows_taken: Changeset | None = None
     """What the target's table takes over, where rows are merged."""
 
     @cached_property
-    def change(self) -> Taken:
+    def change(self) -> Changeset:
         """How the table will differ from the target's."""
         return self.rows_taken or changes_of_source(self.tables, self.sides)
 
@@ -60,27 +58,27 @@ class Piece:
         """Whether it shows the target's rows and no others."""
         if self.rows_taken is not None:
             return not self.rows_taken.anything
-        return self.way == "keep"
+        return self.strategy == "keep"
 
     @property
     def like_source(self) -> bool:
         """Whether it shows the source's rows and no others."""
-        return self.way == "take" or (
-            self.way == "keep" and same_rows(self.sides.source, self.sides.target)
+        return self.strategy == "take" or (
+            self.strategy == "keep" and same_rows(self.sides.source, self.sides.target)
         )
 
     @property
-    def side(self) -> Side:
+    def side(self) -> MergeSide:
         """The side whose table stays, or is built upon."""
-        found = self.sides.source if self.way == "take" else self.sides.target
+        found = self.sides.source if self.strategy == "take" else self.sides.target
         assert found is not None
         return found
 
     @cached_property
     def view(self) -> TableView:
         """The table as it will be."""
-        table = LiftedTable(self.tables, self.side, self.merged)
-        return Overlaid(table, self.rows_taken) if self.rows_taken is not None else table
+        table = ProjectedTable(self.tables, self.side, self.merged)
+        return TableAfterMerge(table, self.rows_taken) if self.rows_taken is not None else table
 
     @cached_property
     def touched_by_target(self) -> RowSet | None:
@@ -105,15 +103,15 @@ class Piece:
     def met(self) -> TableView:
         """What is taken over, beside what the target wrote since the base."""
         base, target = self.sides.base, self.sides.target
-        if base is None or target is None or self.way == "take":
+        if base is None or target is None or self.strategy == "take":
             return self.view
         _, new = touched_rows(self.tables, base.image, target.image)
-        table = LiftedTable(self.tables, target, self.merged, only=new)
-        return Overlaid(table, self.rows_taken) if self.rows_taken is not None else table
+        table = ProjectedTable(self.tables, target, self.merged, only=new)
+        return TableAfterMerge(table, self.rows_taken) if self.rows_taken is not None else table
 
 
 def check_integrity(
-    catalog: Catalog, pieces: Mapping[str, Piece], conflicts: Conflicts, *, trusted: bool
+    catalog: Catalog, pieces: Mapping[str, TableMergePlan], conflicts: Conflicts, *, trusted: bool
 ) -> None:
     """Note every rule that the merged image breaks.
 
@@ -121,7 +119,7 @@ def check_integrity(
     those checks, all that it changed is checked now.
     """
     # Changes are looked for piece by piece, where a rule needs them.
-    check = _Check(FinalImage(catalog, {}, lambda key: pieces[key].view), pieces, trusted)
+    check = _Check(FinalState(catalog, {}, lambda key: pieces[key].view), pieces, trusted)
     for piece in pieces.values():
         for conflict in check.values(piece):
             conflicts.add(conflict)
@@ -133,21 +131,21 @@ def check_integrity(
 
 @dataclass(frozen=True)
 class _Check:
-    image: FinalImage
-    pieces: Mapping[str, Piece]
+    image: FinalState
+    pieces: Mapping[str, TableMergePlan]
     trusted: bool
 
-    def _settled(self, pieces: Iterable[Piece]) -> bool:
+    def _settled(self, pieces: Iterable[TableMergePlan]) -> bool:
         """Whether one side showed all of these tables just so, and had checked them together."""
         several = list(pieces)
         if all(piece.like_target for piece in several):
             return True
         return self.trusted and all(piece.like_source for piece in several)
 
-    def _at(self, *keys: str) -> list[Piece]:
+    def _at(self, *keys: str) -> list[TableMergePlan]:
         return [self.pieces[key] for key in keys]
 
-    def values(self, piece: Piece) -> Iterator[Conflict]:
+    def values(self, piece: TableMergePlan) -> Iterator[MergeConflictDetail]:
         """Each broken rule once: no entity is named."""
         columns = table_schema(piece.merged).names
         if _value_rules(piece.merged) - _value_rules(piece.side.type):
@@ -156,14 +154,14 @@ class _Check:
             chunks = piece.rows_taken.buffer.scan(columns)
         else:
             return
-        found: dict[tuple[object, ...], Conflict] = {}
+        found: dict[tuple[object, ...], MergeConflictDetail] = {}
         for rows in chunks:
             for problem in value_problems(piece.merged, rows):
                 conflict = of_violation(piece.merged, problem)
                 found.setdefault((problem.code, *_place(problem)), conflict)
         yield from found.values()
 
-    def uniques(self, piece: Piece) -> Problems:
+    def uniques(self, piece: TableMergePlan) -> Problems:
         known = _unique_rules(piece.side.type)
         kept = _unique_rules(piece.sides.source.type) if piece.sides.source else set()
         taken = piece.rows_taken
@@ -177,7 +175,7 @@ class _Check:
                 image = replace(self.image, table=lambda _: piece.met) if alone else self.image
                 yield from unique_rule_violations(image, taken, rule.members)
 
-    def endpoints(self, piece: Piece) -> Problems:
+    def endpoints(self, piece: TableMergePlan) -> Problems:
         edge = piece.merged
         if isinstance(edge, EdgeType) and not piece.like_target:
             ends = self._at(f"node:{edge.src}", f"node:{edge.dst}")
@@ -188,7 +186,7 @@ class _Check:
             if not whole or any(self._may_miss(piece, end) for end in ends):
                 yield from endpoint_violations(self.image, piece.change)
 
-    def _may_miss(self, edges: Piece, end: Piece) -> bool:
+    def _may_miss(self, edges: TableMergePlan, end: TableMergePlan) -> bool:
         """Whether the target may have removed a node that edges of the source are at."""
         left = end.touched_by_target
         if left is None or left.rows > PROBED_WORTH * edges.change.buffer.rows:
@@ -201,7 +199,7 @@ class _Check:
             for name in ends
         )
 
-    def references(self, piece: Piece) -> Problems:
+    def references(self, piece: TableMergePlan) -> Problems:
         node = piece.merged
         if isinstance(node, NodeType) and not piece.like_target:
             edges = (e.table_key for e in self.image.catalog.edges_touching(node.name))
@@ -219,7 +217,7 @@ class _Check:
     def _edges_met(self, key: str) -> TableView:
         return self.pieces[key].met if key.startswith("edge:") else self.pieces[key].view
 
-    def cardinalities(self, piece: Piece) -> Problems:
+    def cardinalities(self, piece: TableMergePlan) -> Problems:
         edge = piece.merged
         if not isinstance(edge, EdgeType) or piece.like_target:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from omnigraph.branching.merge.conflicts import Conflict, OnConflict, of_whole
+from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict, of_whole
 from omnigraph.storage.core.model import DefinitionHashes, Pointers, TablePointer
 
 PLAIN = "table:"
@@ -13,14 +13,14 @@ PLAIN = "table:"
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class OpaqueObject:
     """What one side has under a name: a table, a view, or a text."""
 
     pointer: TablePointer | None = None
     texts: tuple[tuple[str, str], ...] = ()
     """Keys and hashes of definitions."""
 
-    def same(self, other: Whole) -> bool:
+    def same(self, other: OpaqueObject) -> bool:
         """Whether both are the same thing; a table's number on its branch does not matter."""
         return self.texts == other.texts and _address(self.pointer) == _address(other.pointer)
 
@@ -36,13 +36,15 @@ class WholeChanges:
     tables: Mapping[str, TablePointer | None]
     definitions: Mapping[str, str | None]
     """Hashes by key; none removes the definition."""
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[MergeConflictDetail, ...]
 
 
-Side = tuple[Pointers, DefinitionHashes]
+OpaqueSide = tuple[Pointers, DefinitionHashes]
 
 
-def merge_wholes(base: Side, source: Side, target: Side, on_conflict: OnConflict) -> WholeChanges:
+def merge_wholes(
+    base: OpaqueSide, source: OpaqueSide, target: OpaqueSide, on_conflict: OnConflict
+) -> WholeChanges:
     """Changed on one side, taken; changed alike on both, one; else a conflict, unless decided.
 
     A SQL schema that one side dropped stays while something of the other is in it.
@@ -52,7 +54,7 @@ def merge_wholes(base: Side, source: Side, target: Side, on_conflict: OnConflict
     definitions: dict[str, str | None] = {}
     conflicts = []
     for name in sorted({name for side in sides for name in side}):
-        old, theirs, ours = (side.get(name, Whole()) for side in sides)
+        old, theirs, ours = (side.get(name, OpaqueObject()) for side in sides)
         if theirs.same(old) or theirs.same(ours):
             continue
         if not ours.same(old) and on_conflict != "theirs":
@@ -72,8 +74,8 @@ def merge_wholes(base: Side, source: Side, target: Side, on_conflict: OnConflict
 def _schemas_in_use(
     definitions: dict[str, str | None],
     tables: Mapping[str, TablePointer | None],
-    source: Side,
-    target: Side,
+    source: OpaqueSide,
+    target: OpaqueSide,
 ) -> dict[str, str | None]:
     """The same changes, but for SQL schemas that one side dropped and the other has things in."""
     after = dict(target[1]) | definitions
@@ -89,18 +91,20 @@ def _schemas_in_use(
     return kept | back
 
 
-def _by_name(pointers: Pointers, definitions: DefinitionHashes) -> dict[tuple[str, str], Whole]:
+def _by_name(
+    pointers: Pointers, definitions: DefinitionHashes
+) -> dict[tuple[str, str], OpaqueObject]:
     """Tables and views share their names; a table goes with what was declared about it."""
-    found: dict[tuple[str, str], Whole] = {}
+    found: dict[tuple[str, str], OpaqueObject] = {}
     for key, text in sorted(definitions.items()):
         kind, _, name = key.partition(":")
         place = ("relation" if kind in ("table", "view") else kind, name)
-        known = found.get(place, Whole())
-        found[place] = Whole(None, (*known.texts, (key, text)))
+        known = found.get(place, OpaqueObject())
+        found[place] = OpaqueObject(None, (*known.texts, (key, text)))
     for key, pointer in pointers.items():
         if key.startswith(PLAIN):
             place = ("relation", key.removeprefix(PLAIN))
-            found[place] = Whole(pointer, found.get(place, Whole()).texts)
+            found[place] = OpaqueObject(pointer, found.get(place, OpaqueObject()).texts)
     return found
 
 
@@ -108,7 +112,9 @@ def _address(pointer: TablePointer | None) -> tuple[str, int] | None:
     return (pointer.location, pointer.lance) if pointer else None
 
 
-def _conflict(name: tuple[str, str], old: Whole, theirs: Whole, ours: Whole) -> Conflict:
+def _conflict(
+    name: tuple[str, str], old: OpaqueObject, theirs: OpaqueObject, ours: OpaqueObject
+) -> MergeConflictDetail:
     kind = next(_kinds(name, theirs, ours, old))
     if old.absent:
         what = "was created on both sides"
@@ -119,7 +125,7 @@ def _conflict(name: tuple[str, str], old: Whole, theirs: Whole, ours: Whole) -> 
     return of_whole(kind, name[1], f"{kind} {name[1]} {what}")
 
 
-def _kinds(name: tuple[str, str], *sides: Whole) -> Iterator[str]:
+def _kinds(name: tuple[str, str], *sides: OpaqueObject) -> Iterator[str]:
     """What to call it: as those who have it do."""
     for side in sides:
         if side.pointer is not None:

@@ -11,10 +11,10 @@ from typing import Literal
 
 from omnigraph.branching.merge.conflicts import Conflicts, of_schema
 from omnigraph.branching.merge.drop_conflicts import dropped_and_changed
-from omnigraph.branching.merge.merge_rows import Decisions, merge_entities
-from omnigraph.branching.merge.merged_constraints import Piece, check_integrity
+from omnigraph.branching.merge.merge_rows import ConflictPolicy, merge_entities
+from omnigraph.branching.merge.merged_constraints import TableMergePlan, check_integrity
 from omnigraph.branching.merge.opaque_objects import WholeChanges, merge_wholes
-from omnigraph.branching.merge.three_way import TypeSides, type_sides
+from omnigraph.branching.merge.three_way import ThreeWayType, type_sides
 from omnigraph.errors import Corruption
 from omnigraph.schema.evolution.merge_schemas import (
     MergedSchema,
@@ -32,7 +32,7 @@ Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class MergePlan:
     """A merge as decided on two heads."""
 
     outcome: Outcome
@@ -42,7 +42,7 @@ class Prepared:
     """The schema that the target gets; none when it keeps its own."""
     unified: Mapping[int, int]
     """Identities that are known to be one thing, from now on also on the target."""
-    pieces: Mapping[str, Piece]
+    pieces: Mapping[str, TableMergePlan]
     """What becomes of each type's table, by its key after the merge."""
     gone: frozenset[str]
     """Keys under which the target has a table and will have none, or another one."""
@@ -63,10 +63,10 @@ def prepare(
     base: str,
     source: Head,
     target: Head,
-    decisions: Decisions,
+    decisions: ConflictPolicy,
     *,
     compared: bool = False,
-) -> Prepared:
+) -> MergePlan:
     """Decide a merge of branches that parted at a commit; a valid source ahead is not read.
 
     With `compared`, it is found out exactly which entities change, at the cost of reading them.
@@ -86,7 +86,7 @@ def prepare(
         )
     )
     pieces = {
-        each.merged.table_key: Piece(store.tables, each, each.merged, each.way)
+        each.merged.table_key: TableMergePlan(store.tables, each, each.merged, each.strategy)
         for each in sides
         if each.merged is not None and not _disputed(each, schema.conflicts)
     }
@@ -102,14 +102,14 @@ def prepare(
     for whole in wholes.conflicts:
         conflicts.add(whole)
     for piece in pieces.values():
-        if piece.way == "rows":
+        if piece.strategy == "rows":
             piece.rows_taken = merge_entities(
                 store.tables, piece.sides, decisions, conflicts, compared=compared
             )
     trusted = not source.properties.get(DEFERRED_CHECKS)
     if not conflicts and not (forward and trusted):
         check_integrity(schema.merged.catalog, pieces, conflicts, trusted=trusted)
-    return Prepared(
+    return MergePlan(
         "fast_forward" if forward else "merged",
         source,
         target,
@@ -131,7 +131,7 @@ def _commit(store: GraphStore, commit: str) -> Commit:
     return found
 
 
-def _leaves(sides: TypeSides) -> bool:
+def _leaves(sides: ThreeWayType) -> bool:
     """Whether the target's table no longer has its key after the merge."""
     assert sides.target is not None
     return sides.merged is None or sides.merged.table_key != sides.target.type.table_key
@@ -169,7 +169,7 @@ def _new_schema(
     return None if record.hash == target.schema else record
 
 
-def _disputed(sides: TypeSides, conflicts: Collection[SchemaConflict]) -> bool:
+def _disputed(sides: ThreeWayType, conflicts: Collection[SchemaConflict]) -> bool:
     """Whether the schemas disagree about a type, so that its rows cannot be compared."""
     disputed = {conflict.entity.partition(".")[0] for conflict in conflicts}
     named = {s.type.table_key for s in (sides.base, sides.source, sides.target) if s}

@@ -15,21 +15,21 @@ import pyarrow as pa
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.branching.compare.table_diff import (
     ADDRESS,
-    Candidates,
+    CandidateRows,
     Changes,
-    TableImage,
+    TableState,
     table_changes,
 )
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.row_addresses import Addresses
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import RowSet, read_rows
 from omnigraph.storage.transaction.migrate_rows import evolved_column
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedChanges:
+class ProjectedChanges:
     """Entities that differ between two sides, in the columns of the merged type, by id."""
 
     inserted: pa.Table
@@ -42,12 +42,12 @@ class LiftedChanges:
 
 
 def lifted_changes(
-    tables: Tables,
-    before: TableImage | None,
-    after: TableImage,
+    tables: TableStore,
+    before: TableState | None,
+    after: TableState,
     merged: GraphType,
-    candidates: Candidates | None = None,
-) -> Iterator[LiftedChanges]:
+    candidates: CandidateRows | None = None,
+) -> Iterator[ProjectedChanges]:
     """What became of a type since the base, as the merged declaration sees it.
 
     With `candidates`, only what became of these rows of the base is told rightly.
@@ -58,14 +58,14 @@ def lifted_changes(
 
 def _lifted(
     changes: Changes, before: GraphType | None, after: GraphType, merged: GraphType
-) -> LiftedChanges:
+) -> ProjectedChanges:
     earlier = before or after
 
     def later(rows: pa.Table) -> pa.Table:
-        return lift(rows, after, after, merged)
+        return project(rows, after, after, merged)
 
     def sooner(rows: pa.Table) -> pa.Table:
-        return lift(rows, earlier, after, merged)
+        return project(rows, earlier, after, merged)
 
     old, new = sooner(changes.updated_before), later(changes.updated_after)
     at = _addresses(changes.updated_before)
@@ -73,7 +73,9 @@ def _lifted(
         changed = differing(old, new)
         old, new, at = old.filter(pa.array(changed)), new.filter(pa.array(changed)), at[changed]
     deleted_at = _addresses(changes.deleted)
-    return LiftedChanges(later(changes.inserted), sooner(changes.deleted), old, new, at, deleted_at)
+    return ProjectedChanges(
+        later(changes.inserted), sooner(changes.deleted), old, new, at, deleted_at
+    )
 
 
 def _addresses(rows: pa.Table) -> Addresses:
@@ -81,7 +83,7 @@ def _addresses(rows: pa.Table) -> Addresses:
     return found
 
 
-def lift(rows: pa.Table, declared: GraphType, named: GraphType, merged: GraphType) -> pa.Table:
+def project(rows: pa.Table, declared: GraphType, named: GraphType, merged: GraphType) -> pa.Table:
     """Rows of a side that declares the type one way, in columns named another way, as merged."""
     schema = table_schema(merged)
     columns = []
@@ -108,7 +110,7 @@ def stored_names(declared: GraphType, merged: GraphType, columns: Sequence[str])
 
 
 def rows_with_ids(
-    tables: Tables, image: TableImage, ids: pa.StringArray, merged: GraphType
+    tables: TableStore, image: TableState, ids: pa.StringArray, merged: GraphType
 ) -> pa.Table:
     """The rows of a side that hold some (distinct) ids, by id."""
     schema = table_schema(merged)
@@ -119,4 +121,4 @@ def rows_with_ids(
     stored = table_schema(image.type)
     batches = list(read_rows(tables, chosen, stored.names))
     rows = pa.Table.from_batches(batches) if batches else stored.empty_table()
-    return lift(rows, image.type, image.type, merged).sort_by("id")
+    return project(rows, image.type, image.type, merged).sort_by("id")

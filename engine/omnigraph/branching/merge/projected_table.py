@@ -9,23 +9,23 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branching.merge.changeset import Taken
+from omnigraph.branching.merge.changeset import Changeset
 from omnigraph.branching.merge.project_rows import stored_names
-from omnigraph.branching.merge.three_way import Side, version_of
+from omnigraph.branching.merge.three_way import MergeSide, version_of
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.table_view import Among, StoredTable
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import RowSet, read_rows
 from omnigraph.storage.transaction.migrate_rows import evolved_column
 
 
 @dataclass(frozen=True)
-class LiftedTable:
+class ProjectedTable:
     """A side's table in the columns of the merged type."""
 
-    tables: Tables
-    side: Side
+    tables: TableStore
+    side: MergeSide
     merged: GraphType
     only: RowSet | None = None
     """The rows that it shows; all of them unless given."""
@@ -55,16 +55,16 @@ class LiftedTable:
         batches = read_rows(self.tables, self.only, columns)
         return (pa.Table.from_batches([batch]) for batch in batches)
 
-    def held(self, ids: pa.StringArray) -> pa.Array:
-        return self._stored.held(ids)
+    def present_ids(self, ids: pa.StringArray) -> pa.Array:
+        return self._stored.present_ids(ids)
 
 
 @dataclass(frozen=True)
-class Overlaid:
+class TableAfterMerge:
     """The same with what a merge takes over: rows go, are replaced, and come."""
 
-    below: LiftedTable
-    taken: Taken
+    below: ProjectedTable
+    taken: Changeset
 
     @property
     def rows(self) -> int:
@@ -85,7 +85,7 @@ class Overlaid:
         for rows in self.taken.buffer.scan(columns):
             yield rows
 
-    def held(self, ids: pa.StringArray) -> pa.Array:
-        below = self.below.held(ids)
+    def present_ids(self, ids: pa.StringArray) -> pa.Array:
+        below = self.below.present_ids(ids)
         stays = below.filter(pc.invert(pc.is_in(below, self._covered)))
         return pa.concat_arrays([stays, ids.filter(pc.is_in(ids, self.taken.arriving))])

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.branching.merge.merged_constraints import Piece
+from omnigraph.branching.merge.merged_constraints import TableMergePlan
 from omnigraph.branching.merge.three_way import version_of
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.commit.registration import register, unregister
@@ -19,13 +19,13 @@ from omnigraph.storage.core.model import Head, TablePointer
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.tables.version_diff import still_there
+from omnigraph.storage.tables.version_diff import surviving_addresses
 from omnigraph.storage.tables.write_buffer import RowBuffer
-from omnigraph.storage.transaction.apply_changeset import Leaving, take_over
+from omnigraph.storage.transaction.apply_changeset import RowsToDelete, apply_changeset
 from omnigraph.storage.transaction.migrate_rows import evolved_version
 
 
-class Stage:
+class MergeStaging:
     """The tables of one attempt; collections spare them once one grew large."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Stage:
         self._lock = threading.Lock()
         self.registration: str | None = None
 
-    def pointers(self, pieces: Iterable[Piece]) -> dict[str, TablePointer]:
+    def pointers(self, pieces: Iterable[TableMergePlan]) -> dict[str, TablePointer]:
         """Where the pointers of tables go that are not as the target has them."""
         moved = {}
         several = list(pieces)
@@ -54,7 +54,7 @@ class Stage:
                 moved[piece.merged.table_key] = pointer
         return moved
 
-    def _pointer(self, piece: Piece) -> TablePointer:
+    def _pointer(self, piece: TableMergePlan) -> TablePointer:
         pointer = replace(piece.side.pointer, identity=piece.merged.identity)
         if piece.rows_taken is None:
             return pointer
@@ -71,17 +71,17 @@ class Stage:
         for rows in piece.rows_taken.buffer.scan(table_schema(type_).names):
             arriving.append(rows)
         gone = self._gone(piece, base)
-        version = take_over(tables, base, type_, arriving, gone)
+        version = apply_changeset(tables, base, type_, arriving, gone)
         return replace(pointer, lance=version.lance, rows=piece.view.rows)
 
-    def _gone(self, piece: Piece, version: TableVersion) -> Leaving:
+    def _gone(self, piece: TableMergePlan, version: TableVersion) -> RowsToDelete:
         """What leaves the target's table: found by address where it is as it was in the base."""
         taken, base = piece.rows_taken, piece.sides.base
         assert taken is not None
         if base is None:
             assert taken.unread is None
-            return Leaving(NO_ADDRESSES, pa.concat_arrays([taken.sought, taken.replaced_ids]))
-        places, known = still_there(
+            return RowsToDelete(NO_ADDRESSES, pa.concat_arrays([taken.sought, taken.replaced_ids]))
+        places, known = surviving_addresses(
             self._store.tables,
             version_of(base.pointer),
             version,
@@ -90,7 +90,7 @@ class Stage:
         read = len(taken.replaced_at)
         assert known[read:].all(), "a row that was not read is not where the base had it"
         others = taken.replaced_ids.filter(pa.array(~known[:read]))
-        return Leaving(places[known], pa.concat_arrays([taken.sought, others]))
+        return RowsToDelete(places[known], pa.concat_arrays([taken.sought, others]))
 
     def _register(self) -> None:
         with self._lock:

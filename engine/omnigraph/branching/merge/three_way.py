@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from omnigraph.branching.compare.table_diff import TableImage
+from omnigraph.branching.compare.table_diff import TableState
 from omnigraph.schema import Catalog
 from omnigraph.schema.evolution.merge_schemas import MergedSchema
 from omnigraph.schema.model.arrow_schema import table_schema
@@ -14,30 +14,30 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.model import Pointers, TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 
-Way = Literal["keep", "take", "rows"]
+MergeStrategy = Literal["keep", "take", "rows"]
 """Leave the target's table as it is, take the source's as a whole, or merge rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class MergeSide:
     """A type on one side."""
 
     type: GraphType
     pointer: TablePointer
 
     @property
-    def image(self) -> TableImage:
-        return TableImage(self.type, version_of(self.pointer))
+    def image(self) -> TableState:
+        return TableState(self.type, version_of(self.pointer))
 
 
 @dataclass(frozen=True, slots=True)
-class TypeSides:
+class ThreeWayType:
     """One type of the merged schema, or one that it no longer has."""
 
     merged: GraphType | None
-    base: Side | None
-    source: Side | None
-    target: Side | None
+    base: MergeSide | None
+    source: MergeSide | None
+    target: MergeSide | None
 
     @property
     def known(self) -> GraphType:
@@ -53,7 +53,7 @@ class TypeSides:
         return not same_rows(self.base, self.target)
 
     @property
-    def way(self) -> Way:
+    def strategy(self) -> MergeStrategy:
         """How the rows come together: by pointers wherever one side alone moved."""
         assert self.merged is not None
         if self.target is None:
@@ -72,7 +72,7 @@ def version_of(pointer: TablePointer) -> TableVersion:
     return TableVersion(pointer.location, pointer.lance)
 
 
-def same_rows(one: Side | None, other: Side | None) -> bool:
+def same_rows(one: MergeSide | None, other: MergeSide | None) -> bool:
     """Whether two sides show the very same version of a table."""
     if one is None or other is None:
         return one is other
@@ -88,7 +88,7 @@ def type_sides(
     base: Pointers,
     source: Pointers,
     target: tuple[Catalog, Pointers],
-) -> Iterator[TypeSides]:
+) -> Iterator[ThreeWayType]:
     """Every type that any side has: those of the merged schema, then those that are gone."""
     merged = schema.merged.catalog
     sides = (
@@ -97,14 +97,16 @@ def type_sides(
         _by_identity(*target),
     )
     for type_ in merged.types():
-        yield TypeSides(type_, *(side.get(type_.identity) for side in sides))
+        yield ThreeWayType(type_, *(side.get(type_.identity) for side in sides))
     kept = {type_.identity for type_ in merged.types()}
     for identity in sorted({i for side in sides for i in side} - kept):
-        yield TypeSides(None, *(side.get(identity) for side in sides))
+        yield ThreeWayType(None, *(side.get(identity) for side in sides))
 
 
-def _by_identity(catalog: Catalog, pointers: Pointers) -> dict[int, Side]:
+def _by_identity(catalog: Catalog, pointers: Pointers) -> dict[int, MergeSide]:
     return {
-        type_.identity: Side(type_, replace(pointers[type_.table_key], identity=type_.identity))
+        type_.identity: MergeSide(
+            type_, replace(pointers[type_.table_key], identity=type_.identity)
+        )
         for type_ in catalog.types()
     }

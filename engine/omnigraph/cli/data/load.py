@@ -19,7 +19,7 @@ from omnigraph.errors import LoadError
 if TYPE_CHECKING:
     from omnigraph.loading.load import LoadResult
 
-Source = str | Path | BinaryIO | ChainedFiles | dict[str, str]
+LoadInput = str | Path | BinaryIO | ChainedFiles | dict[str, str]
 
 
 @command(
@@ -95,7 +95,7 @@ def load(
         _show(result)
 
 
-def _source(files: Sequence[str], type_: str | None, typed_files: Sequence[str]) -> Source:
+def _source(files: Sequence[str], type_: str | None, typed_files: Sequence[str]) -> LoadInput:
     if typed_files:
         if files or type_:
             raise click.UsageError("--file stands alone: give every file as --file TYPE=FILE")
@@ -127,7 +127,7 @@ def _typed(typed_files: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _amount(source: Source, *, typed: bool) -> tuple[int | None, Unit]:
+def _amount(source: LoadInput, *, typed: bool) -> tuple[int | None, Unit]:
     """How much there is to read, where that is known, and in what it is counted."""
     if typed:
         return None, "rows"

@@ -23,7 +23,7 @@ from omnigraph.cli.query_text import (
 from omnigraph.cli.result_output import FORMATS, write_affected, write_result
 
 if TYPE_CHECKING:
-    from omnigraph.query.lint import Finding
+    from omnigraph.query.lint import LintFinding
 
 
 @command(
@@ -194,7 +194,7 @@ def lint(
         context.exit(BAD_INPUT)
 
 
-def _coded(found: Finding) -> str:
+def _coded(found: LintFinding) -> str:
     """The message with its code, which some messages begin with already."""
     has_it = found.code is None or found.message.startswith(f"{found.code}:")
     return found.message if has_it else f"{found.code}: {found.message}"

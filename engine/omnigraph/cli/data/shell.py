@@ -56,7 +56,7 @@ def shell(context: click.Context, invocation: Invocation, at: str) -> None:
     """
     graph = invocation.graph()
     graph.snapshot(at)
-    session = Session(graph, at, as_json=invocation.json)
+    session = ShellSession(graph, at, as_json=invocation.json)
     if sys.stdin.isatty() and sys.stdout.isatty():
         _converse(session)
         return
@@ -163,7 +163,7 @@ def is_whole(text: str) -> bool:
 # --------------------------------------------------------------------------- session
 
 
-class Session:
+class ShellSession:
     """What the prompt remembers: where it reads, the parameters, the last read, an exit code."""
 
     def __init__(self, graph: Graph, at: str, *, as_json: bool = False) -> None:
@@ -320,7 +320,7 @@ def _json(value: Any) -> str:  # noqa: ANN401
 # --------------------------------------------------------------------------- terminal
 
 
-def _converse(session: Session) -> None:
+def _converse(session: ShellSession) -> None:
     """Ask for statements until the end of input; Ctrl-C gives up what is being written or run."""
     prompt = _prompt(session)
     output.write_line(rf"{session.graph.uri} at {session.at}; \help says what there is.")
@@ -336,7 +336,7 @@ def _converse(session: Session) -> None:
             return
 
 
-def _prompt(session: Session) -> PromptSession[str]:
+def _prompt(session: ShellSession) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion, FuzzyWordCompleter
     from prompt_toolkit.document import Document

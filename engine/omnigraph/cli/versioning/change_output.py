@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from omnigraph.branching.compare.snapshot_diff import PropertyValues
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation
 
@@ -21,7 +22,6 @@ LINES_AT_ONCE = 512
 _SHOWN_TEXT = 60
 
 Options = Callable[[Callable[..., None]], Callable[..., None]]
-Image = Mapping[str, Any]
 
 
 def filter_options(*kinds: str) -> Options:
@@ -62,7 +62,9 @@ def write_lines(lines: Iterable[str]) -> None:
         click.echo("\n".join(part).encode("utf-8", "backslashreplace"))
 
 
-def write_changes(changes: Iterator[tuple[str, str, str, Image | None, Image | None]]) -> None:
+def write_changes(
+    changes: Iterator[tuple[str, str, str, PropertyValues | None, PropertyValues | None]],
+) -> None:
     """A table of operations, types, ids and images, as much as a terminal takes."""
     rows = [
         (op, type_name, id_, described(before, after))
@@ -95,7 +97,7 @@ def write_stats(invocation: Invocation, stats: Stats, facts: Mapping[str, Any]) 
     )
 
 
-def described(before: Image | None, after: Image | None) -> str | None:
+def described(before: PropertyValues | None, after: PropertyValues | None) -> str | None:
     """An image in one line, or what of it changed."""
     if before is None or after is None:
         image = _values(after or before or {})
@@ -107,7 +109,7 @@ def described(before: Image | None, after: Image | None) -> str | None:
     return ", ".join(f"{n} {_short(old.get(n))} → {_short(new.get(n))}" for n in changed) or None
 
 
-def _values(image: Image) -> dict[str, Any]:
+def _values(image: PropertyValues) -> dict[str, Any]:
     return {**image.get("endpoints", {}), **image.get("properties", {})}
 
 

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.common.array_types import Ints, Mask
+
 Handles: TypeAlias = npt.NDArray[np.integer[Any]]
 """Dense ids of nodes, or positions of edges: what a variable is bound to, row by row."""
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
 AnyArray: TypeAlias = npt.NDArray[Any]
 
 NONE: Handles = np.empty(0, np.int32)
@@ -24,7 +23,7 @@ def index_dtype(limit: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if limit <= _INT32 else np.int64
 
 
-def spread(starts: AnyArray, counts: AnyArray) -> Ints:
+def index_ranges(starts: AnyArray, counts: AnyArray) -> Ints:
     """For each row the numbers start, start+1, … (count of them), all rows one after the other."""
     total = int(counts.sum())
     ends = np.cumsum(counts, dtype=np.int64)

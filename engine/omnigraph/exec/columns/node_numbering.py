@@ -9,7 +9,7 @@ from omnigraph.exec.columns.column_cache import LoadedTable
 from omnigraph.exec.columns.id_dictionary import IdDictionary
 
 
-class NodeSpace:
+class NodeNumbering:
     """The nodes of one table version. `size` is above every dense id in it."""
 
     def __init__(

@@ -12,12 +12,10 @@ import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.schema.model.arrow_schema import arrow_type
-from omnigraph.schema.model.catalog import EdgeType, NodeType
+from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph.storage.tables.fragment_scan import TableSource
-
-GraphType = NodeType | EdgeType
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.exec.columns.arrays import AnyArray, Mask, truth
+from omnigraph.common.array_types import Mask
+from omnigraph.exec.columns.arrays import AnyArray, truth
 from omnigraph.query.syntax.tree import Comparison
 
 OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.array_types import Mask
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.columns.arrays import Handles, Mask, constant, truth
+from omnigraph.exec.columns.arrays import Handles, constant, truth
 from omnigraph.exec.evaluate.comparison import MIRRORED, compare_arrays, compare_constant, is_number
 from omnigraph.exec.evaluate.step_costs import Trace
-from omnigraph.exec.graph.bindings import Rows
-from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.bindings import Bindings
+from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.query.logical.expressions import (
     Bm25,
     Compare,
@@ -52,7 +53,7 @@ class ScoreColumns(Protocol):
 class Evaluator:
     """Evaluates over one view with the parameters and the instant of one run."""
 
-    def __init__(self, view: View, params: Mapping[str, Any], now: datetime) -> None:
+    def __init__(self, view: GraphView, params: Mapping[str, Any], now: datetime) -> None:
         self.view = view
         self.params = params
         self.now = now
@@ -80,7 +81,7 @@ class Evaluator:
             case _:
                 return self.now
 
-    def column(self, expr: Expr, rows: Rows) -> pa.Array:
+    def column(self, expr: Expr, rows: Bindings) -> pa.Array:
         """The value of an expression in every row."""
         match expr:
             case PropertyRef():
@@ -100,14 +101,14 @@ class Evaluator:
 
     # ------------------------------------------------------------------ conditions
 
-    def test_all(self, conditions: Sequence[Condition], rows: Rows) -> Mask:
+    def test_all(self, conditions: Sequence[Condition], rows: Bindings) -> Mask:
         """Where every condition holds."""
         found = self.test(conditions[0], rows)
         for condition in conditions[1:]:
             found = found & self.test(condition, rows)
         return found
 
-    def test(self, condition: Condition, rows: Rows) -> Mask:
+    def test(self, condition: Condition, rows: Bindings) -> Mask:
         """Where a condition holds."""
         match condition:
             case Compare():
@@ -125,7 +126,7 @@ class Evaluator:
             case TextMatch():
                 return self._text_match(condition, rows)
 
-    def _compare(self, condition: Compare, rows: Rows) -> Mask:
+    def _compare(self, condition: Compare, rows: Bindings) -> Mask:
         left, right, op = condition.left, condition.right, condition.operator
         if is_constant(left) and not is_constant(right):
             left, right, op = right, left, MIRRORED[op]
@@ -146,7 +147,7 @@ class Evaluator:
         self,
         text: Expr,
         part: Expr,
-        rows: Rows,
+        rows: Bindings,
         kernel: Callable[..., Any],
         each: Callable[[str, str], bool],
     ) -> Mask:
@@ -169,7 +170,7 @@ class Evaluator:
             [t is not None and p is not None and each(t, p) for t, p in pairs], np.bool_
         )
 
-    def _membership(self, condition: Membership, rows: Rows) -> Mask:
+    def _membership(self, condition: Membership, rows: Bindings) -> Mask:
         if is_constant(condition.list):
             return self._in_constant(condition, rows)
         lists = self.column(condition.list, rows)
@@ -188,7 +189,7 @@ class Evaluator:
         found[owners[hits]] = True
         return found
 
-    def _in_constant(self, condition: Membership, rows: Rows) -> Mask:
+    def _in_constant(self, condition: Membership, rows: Bindings) -> Mask:
         values = [v for v in self.constant(condition.list) or () if v is not None]
         if is_constant(condition.item):
             item = self.constant(condition.item)
@@ -197,7 +198,7 @@ class Evaluator:
         known = pa.array(exact_values(values, items.type), items.type)
         return truth(pc.is_in(items, value_set=known, skip_nulls=True))
 
-    def _text_match(self, condition: TextMatch, rows: Rows) -> Mask:
+    def _text_match(self, condition: TextMatch, rows: Bindings) -> Mask:
         entities = self.view.loaded(self.variables[condition.field.variable])
         positions = entities.positions(rows[condition.field.variable])
         if is_constant(condition.query):
@@ -226,7 +227,7 @@ class Evaluator:
         return known
 
 
-def text_index(view: View, info: VariableInfo, name: str) -> Any:  # noqa: ANN401
+def text_index(view: GraphView, info: VariableInfo, name: str) -> Any:  # noqa: ANN401
     """The analysed form of a text property, made once per table version."""
     try:
         from omnigraph.exec.search.inverted_index import TextIndex

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.common.array_types import Floats, Mask
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.columns.arrays import AnyArray, Floats, Handles, Mask, distinct
+from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator, text_index
 from omnigraph.exec.evaluate.sort_keys import id_ranks
 from omnigraph.exec.graph.graph_view import Entities
@@ -17,7 +18,7 @@ from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ran
 from omnigraph.query.logical.logical_plan import VariableInfo
 
 
-class Scores:
+class RankingScores:
     """Scores of the ranking calls of one block, by handle; NaN where an entity has none."""
 
     def __init__(self, evaluator: Evaluator) -> None:
@@ -174,5 +175,5 @@ class Scores:
 def scoped(evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> Evaluator:
     """An evaluator for a block with these variables, and with scores of its own."""
     inner = evaluator.within(variables)
-    inner.scores = Scores(inner)
+    inner.scores = RankingScores(inner)
     return inner

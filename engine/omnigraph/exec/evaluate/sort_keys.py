@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.exec.columns.arrays import AnyArray, Handles
-from omnigraph.exec.graph.bindings import CHUNK, Rows, concat
+from omnigraph.exec.graph.bindings import CHUNK, Bindings, concat
 from omnigraph.exec.graph.graph_view import EntitySet
 
 _LOWEST = np.int64(-(2**63))
@@ -20,7 +20,7 @@ _LOWEST = np.int64(-(2**63))
 class SortKey:
     """A column to sort by, computed for any rows of a match."""
 
-    column: Callable[[Rows], pa.Array]
+    column: Callable[[Bindings], pa.Array]
     descending: bool
 
 
@@ -159,11 +159,11 @@ class Sorter:
         self._keys = keys
         self._ties = ties
         self._limit = limit
-        self._parts: list[Rows] = []
+        self._parts: list[Bindings] = []
         self._held = 0
         self._worst: np.int64 | None = None
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Bindings) -> None:
         if self._limit is None:
             self._parts.append(rows)
             return
@@ -177,7 +177,7 @@ class Sorter:
             self._parts = [self._sorted()]
             self._held = self._parts[0].count
 
-    def _promising(self, rows: Rows) -> Rows:
+    def _promising(self, rows: Bindings) -> Bindings:
         """Without the rows that many others beat on the first key alone."""
         assert self._limit is not None
         if not self._keys or (self._worst is None and rows.count <= 4 * self._limit):
@@ -195,11 +195,11 @@ class Sorter:
                 self._worst = worst
         return rows if self._worst is None else rows.take(codes <= self._worst)
 
-    def finish(self) -> Rows:
+    def finish(self) -> Bindings:
         """The rows in order."""
         return self._sorted()
 
-    def _sorted(self) -> Rows:
+    def _sorted(self) -> Bindings:
         rows = concat(self._parts)
         if not rows.count:
             return rows

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.bindings import Bindings
 
 
 def rows_shown(count: int) -> str:
@@ -31,8 +31,8 @@ class Trace:
     before: dict[int, int | None] = field(default_factory=dict)
 
     def watch(
-        self, step: object, previous: object | None, chunks: Iterator[Rows]
-    ) -> Iterator[Rows]:
+        self, step: object, previous: object | None, chunks: Iterator[Bindings]
+    ) -> Iterator[Bindings]:
         """The same chunks, counted and timed."""
         cost = self.costs.setdefault(id(step), StepCost())
         cost.ran = True

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Ints
+from omnigraph.common.array_types import Ints
+from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.evaluate.comparison import is_number
 from omnigraph.exec.graph.graph_view import Entities, EntitySet
 

@@ -8,12 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, index_dtype
+from omnigraph.common.array_types import Mask
+from omnigraph.exec.columns.arrays import AnyArray, Handles, index_dtype
 from omnigraph.exec.graph import csr
 from omnigraph.exec.graph.csr import Csr
 from omnigraph.storage.tables.fragment_scan import Fragment
 
-Way = Literal["forward", "reverse", "undirected"]
+EdgeDirection = Literal["forward", "reverse", "undirected"]
 
 
 class Adjacency:
@@ -25,8 +26,8 @@ class Adjacency:
     def __init__(self, fragments: tuple[Fragment, ...], out: Csr, into: Csr) -> None:
         self.fragments = fragments
         self._lock = threading.RLock()
-        self._bags: dict[Way, Csr] = {"forward": out, "reverse": into}
-        self._sets: dict[Way, Csr] = {}
+        self._bags: dict[EdgeDirection, Csr] = {"forward": out, "reverse": into}
+        self._sets: dict[EdgeDirection, Csr] = {}
 
     @property
     def edges(self) -> int:
@@ -36,15 +37,21 @@ class Adjacency:
     def nbytes(self) -> int:
         return sum(form.nbytes for form in (*self._bags.values(), *self._sets.values()))
 
-    def bag(self, way: Way, rows: int) -> Csr:
+    def bag(self, way: EdgeDirection, rows: int) -> Csr:
         """One entry per edge, at least `rows` rows."""
         return self._form(self._bags, way, rows, self._both_bag)
 
-    def set(self, way: Way, rows: int) -> Csr:
+    def set(self, way: EdgeDirection, rows: int) -> Csr:
         """One entry per neighbour, at least `rows` rows."""
         return self._form(self._sets, way, rows, lambda: self._set(way, rows))
 
-    def _form(self, forms: dict[Way, Csr], way: Way, rows: int, make: Callable[[], Csr]) -> Csr:
+    def _form(
+        self,
+        forms: dict[EdgeDirection, Csr],
+        way: EdgeDirection,
+        rows: int,
+        make: Callable[[], Csr],
+    ) -> Csr:
         found = forms.get(way)
         if found is None or found.rows < rows:
             with self._lock:
@@ -52,7 +59,7 @@ class Adjacency:
                 forms[way] = found
         return found
 
-    def _set(self, way: Way, rows: int) -> Csr:
+    def _set(self, way: EdgeDirection, rows: int) -> Csr:
         if way != "undirected":
             return self.bag(way, rows).without_parallel()
         out, into = self.set("forward", rows), self.set("reverse", rows)

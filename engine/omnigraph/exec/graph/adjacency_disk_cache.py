@@ -55,7 +55,7 @@ def default_cache_dir() -> Path:
     return base / "omnigraph"
 
 
-class Kept:
+class AdjacencyDiskCache:
     """What one graph keeps in a directory. Failing to write is not an error: it is a cache."""
 
     def __init__(self, directory: Path, root: str) -> None:

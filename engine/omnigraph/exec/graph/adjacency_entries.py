@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask
+from omnigraph.common.array_types import Mask
+from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.graph.csr import Csr
 
 MOST = 0.8

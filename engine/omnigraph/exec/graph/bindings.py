@@ -13,7 +13,7 @@ CHUNK = 1 << 18
 """About how many rows travel together; results of any size need memory for a few such chunks."""
 
 
-class Rows:
+class Bindings:
     """Bindings of some variables, row by row. Columns are never changed in place."""
 
     __slots__ = ("columns", "count")
@@ -25,26 +25,26 @@ class Rows:
     def __getitem__(self, name: str) -> Handles:
         return self.columns[name]
 
-    def take(self, places: AnyArray) -> Rows:
+    def take(self, places: AnyArray) -> Bindings:
         """The rows at places, or those where a mask is true."""
         columns = {name: column[places] for name, column in self.columns.items()}
         count = int(np.count_nonzero(places)) if places.dtype == np.bool_ else len(places)
-        return Rows(columns, count)
+        return Bindings(columns, count)
 
-    def slice(self, start: int, stop: int) -> Rows:
+    def slice(self, start: int, stop: int) -> Bindings:
         columns = {name: column[start:stop] for name, column in self.columns.items()}
-        return Rows(columns, min(stop, self.count) - start)
+        return Bindings(columns, min(stop, self.count) - start)
 
-    def keep(self, names: Iterable[str]) -> Rows:
+    def keep(self, names: Iterable[str]) -> Bindings:
         """Only some variables; there are as many rows as before."""
         wanted = set(names)
         columns = {name: column for name, column in self.columns.items() if name in wanted}
-        return Rows(columns, self.count)
+        return Bindings(columns, self.count)
 
-    def add(self, **columns: Handles) -> Rows:
-        return Rows({**self.columns, **columns}, self.count)
+    def add(self, **columns: Handles) -> Bindings:
+        return Bindings({**self.columns, **columns}, self.count)
 
-    def chunks(self, size: int = CHUNK) -> Iterator[Rows]:
+    def chunks(self, size: int = CHUNK) -> Iterator[Bindings]:
         if self.count <= size:
             yield self
             return
@@ -52,12 +52,12 @@ class Rows:
             yield self.slice(start, start + size)
 
 
-def concat(parts: list[Rows]) -> Rows:
+def concat(parts: list[Bindings]) -> Bindings:
     """Rows one after the other; all have the same variables."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        return Rows({}, 0)
+        return Bindings({}, 0)
     names = parts[0].columns
     columns: dict[str, Any] = {n: np.concatenate([p.columns[n] for p in parts]) for n in names}
-    return Rows(columns, sum(part.count for part in parts))
+    return Bindings(columns, sum(part.count for part in parts))

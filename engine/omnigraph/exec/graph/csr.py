@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, ascending, index_dtype, spread
+from omnigraph.common.array_types import Mask
+from omnigraph.exec.columns.arrays import AnyArray, Handles, ascending, index_dtype, index_ranges
 
 FEW = 64
 """Up to this many pairs are looked up one by one, without numbering every edge."""
@@ -102,7 +103,7 @@ class Csr:
             start, stop = self.starts[handles[0]], self.starts[handles[0] + 1]
             return np.arange(start, stop), np.array([stop - start])
         counts = self.degrees[handles]
-        return spread(self.starts[handles], counts), counts
+        return index_ranges(self.starts[handles], counts), counts
 
     def expand(self, handles: Handles) -> tuple[Handles, AnyArray]:
         """The neighbours of nodes, one node after the other, and how many each has."""

@@ -20,14 +20,14 @@ from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.columns.column_cache import ColumnCache, LoadedTable
 from omnigraph.exec.columns.id_dictionary import IdDictionary
 from omnigraph.exec.columns.live_rows import LiveRows
-from omnigraph.exec.columns.node_numbering import NodeSpace
+from omnigraph.exec.columns.node_numbering import NodeNumbering
 from omnigraph.exec.graph.adjacency import (
     Adjacency,
     build_adjacency,
     extend_adjacency,
     shared_rows,
 )
-from omnigraph.exec.graph.adjacency_disk_cache import Kept, default_cache_dir
+from omnigraph.exec.graph.adjacency_disk_cache import AdjacencyDiskCache, default_cache_dir
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.model.catalog import Catalog
 from omnigraph.storage.core.table_version import TableVersion
@@ -76,7 +76,7 @@ class ExecContext:
         self._live = LiveRows()
         self.columns = ColumnCache(self.column_bytes, self._live)
         self._tables: BoundedCache[Hashable, LoadedTable] = BoundedCache(256)
-        self._spaces: BoundedCache[Hashable, NodeSpace] = BoundedCache(self.column_bytes)
+        self._spaces: BoundedCache[Hashable, NodeNumbering] = BoundedCache(self.column_bytes)
         self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
         self._last: BoundedCache[Hashable, tuple[Fragment, Handles]] = BoundedCache(
             self.column_bytes
@@ -87,7 +87,9 @@ class ExecContext:
         self._dictionaries: dict[int, IdDictionary] = {}
         self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
         self._plans: BoundedCache[Hashable, tuple[object, Any]] = BoundedCache(COMPILED_QUERIES)
-        self._kept = None if self.cache_dir is None else Kept(self.cache_dir, self.root)
+        self._kept = (
+            None if self.cache_dir is None else AdjacencyDiskCache(self.cache_dir, self.root)
+        )
         self._lock = threading.Lock()
         self._building: defaultdict[Hashable, threading.RLock] = defaultdict(threading.RLock)
 
@@ -154,7 +156,7 @@ class ExecContext:
                 self._dictionaries[identity] = found
             return found
 
-    def space(self, source: TableSource) -> NodeSpace:
+    def space(self, source: TableSource) -> NodeNumbering:
         """The nodes of a table version."""
         found = self._spaces.get(source.version)
         if found is None:
@@ -165,7 +167,7 @@ class ExecContext:
                     self._spaces.put(source.version, found, 4 * found.size + 64)
         return found
 
-    def _space(self, source: TableSource) -> NodeSpace:
+    def _space(self, source: TableSource) -> NodeNumbering:
         table = self.table(source)
         dictionary = self.dictionary(source.identity)
         missing = [
@@ -182,7 +184,7 @@ class ExecContext:
         parts = [self._dense.get((source.identity, f.key)) for f in table.fragments]
         if any(part is None for part in parts):
             parts = [dictionary.add(table.column("id"))]
-        return NodeSpace(dictionary, table, parts)
+        return NodeNumbering(dictionary, table, parts)
 
     def _opened(
         self, source: TableSource, dictionary: IdDictionary, place: int, fragment: Fragment
@@ -307,7 +309,11 @@ class ExecContext:
             self._kept.save_adjacency(version.location, version.lance, made, sources, targets)
 
     def _endpoints(
-        self, edge: TableSource, places: tuple[int, ...], sources: NodeSpace, targets: NodeSpace
+        self,
+        edge: TableSource,
+        places: tuple[int, ...],
+        sources: NodeNumbering,
+        targets: NodeNumbering,
     ) -> tuple[Handles, Handles]:
         fragments = self.table(edge).fragments
         rows = [fragments[place].rows for place in places]

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.array_types import Mask
 from omnigraph.errors import StorageError
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, truth
+from omnigraph.exec.columns.arrays import AnyArray, Handles, truth
 from omnigraph.exec.columns.column_cache import LoadedTable
-from omnigraph.exec.columns.node_numbering import NodeSpace
+from omnigraph.exec.columns.node_numbering import NodeNumbering
 from omnigraph.exec.columns.type_source import TypeSource, type_source
-from omnigraph.exec.graph.adjacency import Adjacency, Way
+from omnigraph.exec.graph.adjacency import Adjacency, EdgeDirection
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.storage.core.table_version import PROBE_LIMIT
@@ -207,7 +208,7 @@ class Entities(EntitySet):
 
 
 class Nodes(Entities):
-    def __init__(self, source: TypeSource, space: NodeSpace) -> None:
+    def __init__(self, source: TypeSource, space: NodeNumbering) -> None:
         super().__init__(source, space.table)
         self.space = space
 
@@ -243,7 +244,7 @@ class Nodes(Entities):
         return self.space.present(self.space.dictionary.find_each(wanted))
 
 
-class Unnumbered(Entities):
+class PositionedNodes(Entities):
     """Nodes of a read that follows no edges: positions will do as handles, and no ids are read."""
 
     def find(self, ids: Iterable[str]) -> Handles:
@@ -257,7 +258,7 @@ class Unnumbered(Entities):
             raise self.source.explained(error) from error
 
 
-class View:
+class GraphView:
     """The types of one snapshot, opened when first asked for. Lives for one run."""
 
     numbered = True
@@ -298,7 +299,7 @@ class View:
                 if self.numbered or not self.context.spares_ids(source.table):
                     found = Nodes(source, self.context.space(source.table))
                 else:
-                    found = Unnumbered(source, self.context.table(source.table))
+                    found = PositionedNodes(source, self.context.table(source.table))
             except StorageError as error:
                 raise source.explained(error) from error
             self._entities["node", type_name] = found
@@ -321,7 +322,7 @@ class View:
         assert isinstance(found, Entities)
         return found
 
-    def neighbours(self, type_name: str, way: Way, *, bag: bool) -> Neighbours:
+    def neighbours(self, type_name: str, way: EdgeDirection, *, bag: bool) -> Neighbours:
         """Adjacency of an edge type, by the dense ids of its endpoint types."""
         adjacency = self._adjacency.get(type_name)
         edge = self.snapshot.catalog.edges[type_name]

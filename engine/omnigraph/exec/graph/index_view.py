@@ -13,39 +13,40 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.common.array_types import Mask
 from omnigraph.errors import StorageError
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, spread
+from omnigraph.exec.columns.arrays import AnyArray, Handles, index_ranges
 from omnigraph.exec.columns.type_source import TypeSource
-from omnigraph.exec.graph.adjacency import Way
+from omnigraph.exec.graph.adjacency import EdgeDirection
 from omnigraph.exec.graph.exec_context import ExecContext
-from omnigraph.exec.graph.graph_view import EntitySet, Neighbours, View
+from omnigraph.exec.graph.graph_view import EntitySet, GraphView, Neighbours
 from omnigraph.schema.model.catalog import EdgeType
 from omnigraph.storage.core.lance_filter import in_condition
 from omnigraph.storage.core.table_version import PROBE_LIMIT
 from omnigraph.storage.refs.snapshot import Snapshot
 
 
-class TooWide(Exception):  # noqa: N818
+class LookupBudgetExceeded(Exception):  # noqa: N818
     """The query touches more than look-ups are good for."""
 
 
-class ProbedView(View):
+class IndexedView(GraphView):
     """A view that loads nothing. `limit` is how many rows it may look up, if there is one."""
 
     def __init__(self, snapshot: Snapshot, context: ExecContext, limit: int | None) -> None:
         super().__init__(snapshot, context)
         self._limit = limit
         self._read = 0
-        self._probed: dict[tuple[str, str], Probed] = {}
-        self._found: dict[tuple[str, Way, bool], ProbedNeighbours] = {}
+        self._probed: dict[tuple[str, str], IndexedEntities] = {}
+        self._found: dict[tuple[str, EdgeDirection, bool], ProbedNeighbours] = {}
 
-    def nodes(self, type_name: str) -> Probed:
+    def nodes(self, type_name: str) -> IndexedEntities:
         return self._of("node", type_name)
 
-    def edges(self, type_name: str) -> Probed:
+    def edges(self, type_name: str) -> IndexedEntities:
         return self._of("edge", type_name)
 
-    def neighbours(self, type_name: str, way: Way, *, bag: bool) -> Neighbours:
+    def neighbours(self, type_name: str, way: EdgeDirection, *, bag: bool) -> Neighbours:
         key = (type_name, way, bag)
         found = self._found.get(key)
         if found is None:
@@ -62,7 +63,7 @@ class ProbedView(View):
 
     def everything(self, source: TypeSource, columns: Sequence[str]) -> Iterable[dict[str, Any]]:
         if self._limit is not None:
-            raise TooWide
+            raise LookupBudgetExceeded
         return self.select(source, None, columns)
 
     def select(
@@ -76,22 +77,22 @@ class ProbedView(View):
             raise source.explained(error) from error
         self._read += table.num_rows
         if self._limit is not None and self._read > self._limit:
-            raise TooWide
+            raise LookupBudgetExceeded
         found: list[dict[str, Any]] = table.to_pylist()
         return found
 
-    def _of(self, kind: str, type_name: str) -> Probed:
+    def _of(self, kind: str, type_name: str) -> IndexedEntities:
         found = self._probed.get((kind, type_name))
         if found is None:
             source = self.source(kind, type_name)
-            found = self._probed[kind, type_name] = Probed(self, source)
+            found = self._probed[kind, type_name] = IndexedEntities(self, source)
         return found
 
 
-class Probed(EntitySet):
+class IndexedEntities(EntitySet):
     """Entities of one type, as far as the run has met them."""
 
-    def __init__(self, view: ProbedView, source: TypeSource) -> None:
+    def __init__(self, view: IndexedView, source: TypeSource) -> None:
         self._view = view
         self.source = source
         self._ids: list[str] = []
@@ -164,7 +165,7 @@ class Probed(EntitySet):
 class ProbedNeighbours:
     """Neighbours of the nodes asked about so far, each node's in ascending order."""
 
-    def __init__(self, view: ProbedView, type_name: str, way: Way, bag: bool) -> None:
+    def __init__(self, view: IndexedView, type_name: str, way: EdgeDirection, bag: bool) -> None:
         edge = view.snapshot.catalog.edges[type_name]
         self._view = view
         self._type: EdgeType = edge
@@ -186,7 +187,7 @@ class ProbedNeighbours:
 
     def entries(self, handles: Handles) -> tuple[AnyArray, AnyArray]:
         counts = self.degree(handles)
-        return spread(self._starts[handles], counts), counts
+        return index_ranges(self._starts[handles], counts), counts
 
     def expand(self, handles: Handles) -> tuple[Handles, AnyArray]:
         entries, counts = self.entries(handles)

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.columns.arrays import AnyArray
-from omnigraph.exec.graph.adjacency import Way
+from omnigraph.exec.graph.adjacency import EdgeDirection
 from omnigraph.exec.graph.bindings import CHUNK
-from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.graph.traversal import Pairs
 from omnigraph.schema.model.catalog import EdgeType
 
-Direction = Literal["out", "in", "both"]
+ReachDirection = Literal["out", "in", "both"]
 
 REACHED = pa.schema(
     [
@@ -29,13 +29,13 @@ SEEDS_AT_ONCE = 4096
 
 
 def reach(
-    view: View,
+    view: GraphView,
     edge_name: str,
     node_name: str,
     seeds: Sequence[str] | None,
     low: int,
     high: int,
-    direction: Direction | None = None,
+    direction: ReachDirection | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Rows (seed, id, depth) of the nodes whose distance from a seed lies in [low, high].
 
@@ -78,7 +78,7 @@ def reach(
             owner, node = owner[once], node[once]
 
 
-def _way(edge: EdgeType, start: str, direction: Direction | None, high: int) -> Way:
+def _way(edge: EdgeType, start: str, direction: ReachDirection | None, high: int) -> EdgeDirection:
     """How edges are followed: as asked for, else from the side that the type is on."""
     if edge.src == edge.dst == start:
         match direction or "out":

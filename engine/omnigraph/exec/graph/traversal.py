@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Ints
+from omnigraph.common.array_types import Ints
+from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.graph.graph_view import Neighbours
 
 BLOCK = 1 << 22

@@ -7,35 +7,35 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.exec.mutate.statement_values import StatementValues
 from omnigraph.query.logical.logical_plan import InsertNode, MutationPlan
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import NodeType, Property
 
 _Wanted = tuple[int, NodeType, Property, str]
 Vector = list[float]
-Vectors = Mapping[int, Mapping[str, Vector]]
+VectorsByRow = Mapping[int, Mapping[str, Vector]]
 """Per statement number: property to vector."""
 
 
-class Embedder(Protocol):
+class TextEmbedder(Protocol):
     """Turns texts into vectors; may have a `model`, the name of the space they lie in."""
 
     def embed(self, texts: Sequence[str]) -> Iterable[Iterable[float]]: ...
 
 
-EmbedderFor = Callable[[int], Embedder | None]
+EmbedderFor = Callable[[int], TextEmbedder | None]
 """The embedder for vectors of a dimension, none where none is configured."""
 
 
-def no_embedder(dimension: int) -> Embedder | None:
+def no_embedder(dimension: int) -> TextEmbedder | None:
     """What there is where nothing is configured."""
     return None
 
 
 def embed_missing(
-    catalog: Catalog, plan: MutationPlan, values: Values, embedder_for: EmbedderFor
-) -> Vectors:
+    catalog: Catalog, plan: MutationPlan, values: StatementValues, embedder_for: EmbedderFor
+) -> VectorsByRow:
     """All vectors the plan lacks, from one call of the embedder for each dimension."""
     wanted: dict[int, list[_Wanted]] = {}
     for number, statement in enumerate(plan.statements):
@@ -74,7 +74,7 @@ def _missing(node: NodeType, prop: Property, text: str | None) -> InvalidInput:
     )
 
 
-def _check_model(node: NodeType, prop: Property, embedder: Embedder) -> None:
+def _check_model(node: NodeType, prop: Property, embedder: TextEmbedder) -> None:
     recorded = prop.embed.model if prop.embed else None
     model = getattr(embedder, "model", None)
     if recorded is not None and model is not None and recorded != model:

@@ -17,8 +17,13 @@ import pyarrow as pa
 
 from omnigraph.common.ulid import new_ulids
 from omnigraph.errors import InvalidInput, NotFound, ReadSetConflict, ResourceLimit
-from omnigraph.exec.mutate.embed_missing import EmbedderFor, Vectors, embed_missing, no_embedder
-from omnigraph.exec.mutate.statement_values import Values, stored_column
+from omnigraph.exec.mutate.embed_missing import (
+    EmbedderFor,
+    VectorsByRow,
+    embed_missing,
+    no_embedder,
+)
+from omnigraph.exec.mutate.statement_values import StatementValues, stored_column
 from omnigraph.exec.mutate.where_filter import where_condition
 from omnigraph.loading.typed_batch import ids_for
 from omnigraph.query import CompiledQuery, coerce_params
@@ -29,7 +34,7 @@ from omnigraph.query.logical.logical_plan import (
     InsertEdge,
     InsertNode,
     MutationPlan,
-    Statement,
+    MutationStatement,
     UpdateNodes,
 )
 from omnigraph.schema import EdgeType, NodeType
@@ -90,7 +95,7 @@ def run_mutation(
         raise InvalidInput(f"{query.name} is a read and changes nothing", hint="Run it as a read.")
     target = require_branch(branch)
     _check_token(if_commit)
-    values = Values.at_once(coerce_params(query, params))
+    values = StatementValues.at_once(coerce_params(query, params))
     txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
     try:
         _require_same_schema(txn, plan)
@@ -104,7 +109,9 @@ def run_mutation(
     return MutationResult(query.name, target, affected.nodes, affected.edges, commit)
 
 
-def _apply(txn: WriteTxn, plan: MutationPlan, values: Values, vectors: Vectors) -> _Affected:
+def _apply(
+    txn: WriteTxn, plan: MutationPlan, values: StatementValues, vectors: VectorsByRow
+) -> _Affected:
     """Put every statement into the transaction; the plan holds deletes only, or none (rule D2)."""
     if any(isinstance(s, DeleteNodes | DeleteEdges) for s in plan.statements):
         return _delete(txn, plan, values)
@@ -171,7 +178,7 @@ def _check_ceiling(affected: _Affected, most: int | None) -> None:
         raise ResourceLimit("affected entities", most, total)
 
 
-def _type(txn: WriteTxn, statement: Statement) -> NodeType | EdgeType:
+def _type(txn: WriteTxn, statement: MutationStatement) -> NodeType | EdgeType:
     if statement.entity == "edge":
         return txn.catalog.edge(statement.type_name)
     return txn.catalog.node(statement.type_name)
@@ -181,7 +188,7 @@ def _type(txn: WriteTxn, statement: Statement) -> NodeType | EdgeType:
 
 
 def _insert_node(
-    txn: WriteTxn, statement: InsertNode, values: Values, vectors: Mapping[str, Any]
+    txn: WriteTxn, statement: InsertNode, values: StatementValues, vectors: Mapping[str, Any]
 ) -> None:
     """Upsert by key, replacing the whole node; without a key, a fresh one."""
     node = txn.catalog.node(statement.type_name)
@@ -192,7 +199,7 @@ def _insert_node(
     txn.write(node, rows, "insert" if fresh else "upsert", fresh_ids=fresh)
 
 
-def _insert_edge(txn: WriteTxn, statement: InsertEdge, values: Values) -> None:
+def _insert_edge(txn: WriteTxn, statement: InsertEdge, values: StatementValues) -> None:
     edge = txn.catalog.edge(statement.type_name)
     given = {a.property: values.of(a.value) for a in statement.assignments}
     columns = {p.name: stored_column(given.get(p.name), edge, p) for p in edge.properties}
@@ -207,7 +214,7 @@ def _insert_edge(txn: WriteTxn, statement: InsertEdge, values: Values) -> None:
 # --------------------------------------------------------------------------- update
 
 
-def _update(txn: WriteTxn, statement: UpdateNodes, values: Values) -> int:
+def _update(txn: WriteTxn, statement: UpdateNodes, values: StatementValues) -> int:
     """Put matched rows back with new values, by id; the rest of the table is left alone."""
     node = txn.catalog.node(statement.type_name)
     new = {
@@ -235,7 +242,7 @@ def _update(txn: WriteTxn, statement: UpdateNodes, values: Values) -> int:
 # --------------------------------------------------------------------------- delete
 
 
-def _delete(txn: WriteTxn, plan: MutationPlan, values: Values) -> _Affected:
+def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affected:
     """Find what every statement matches, then take it all out.
 
     Deletes do not change what other deletes match, so all of them can look at the same image; a

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from omnigraph.errors import LoadError
 from omnigraph.loading.json_columns import json_column
-from omnigraph.loading.json_property import Wrong, check_value
-from omnigraph.query.logical.expressions import Literal, Now, Param, Value
+from omnigraph.loading.json_property import ValueProblem, check_value
+from omnigraph.query.logical.expressions import Literal, Now, Param, ValueExpr
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.catalog import EdgeType, NodeType, Property
 from omnigraph.storage.core.model import now
@@ -21,17 +21,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class StatementValues:
     """What parameters and `now()` stand for, the same for every statement."""
 
     params: Mapping[str, Any]
     now: datetime
 
     @classmethod
-    def at_once(cls, params: Mapping[str, Any]) -> Values:
+    def at_once(cls, params: Mapping[str, Any]) -> StatementValues:
         return cls(params, now())
 
-    def of(self, value: Value) -> Any:  # noqa: ANN401
+    def of(self, value: ValueExpr) -> Any:  # noqa: ANN401
         """A Python value; none for null."""
         match value:
             case Literal():
@@ -52,7 +52,7 @@ def stored_column(value: Any, owner: NodeType | EdgeType, prop: Property) -> pa.
     plain = _plain(value)
     try:
         check_value(plain, prop.type)
-    except Wrong as wrong:
+    except ValueProblem as wrong:
         raise LoadError(
             wrong.code,
             f"{owner.name}.{prop.name} is a {prop.type}: {wrong.reason}",

@@ -16,16 +16,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.exec.mutate.statement_values import Values
+from omnigraph.exec.mutate.statement_values import StatementValues
 from omnigraph.loading.json_property import INTEGER_RANGES
 from omnigraph.query.logical.logical_plan import Where
 from omnigraph.query.syntax.tree import Comparison
 from omnigraph.schema.model.catalog import EdgeType, NodeType
 from omnigraph.schema.model.property_types import PropertyType, Scalar
-from omnigraph.storage.core.lance_filter import in_condition
+from omnigraph.storage.core.lance_filter import SMALLEST_WRITTEN, in_condition
 
-SMALLEST_WRITTEN = -(2**63) + 1
-"""The filter language reads a minus sign and then a number, which must fit 63 bits."""
 _OPERATORS: dict[Comparison, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -36,7 +34,9 @@ _OPERATORS: dict[Comparison, Callable[[Any, Any], bool]] = {
 }
 
 
-def where_condition(type_: NodeType | EdgeType, where: Where, values: Values) -> str | None:
+def where_condition(
+    type_: NodeType | EdgeType, where: Where, values: StatementValues
+) -> str | None:
     """The filter, or none when no row can match. Null never matches anything."""
     value = values.of(where.value)
     if value is None:
@@ -76,9 +76,6 @@ def _any(column: str) -> str:
     return f"{column} IS NOT NULL"
 
 
-# --------------------------------------------------------------------------- whole numbers
-
-
 def _integer(column: str, scalar: Scalar, op: Comparison, value: int | float) -> str | None:
     low, high = INTEGER_RANGES[scalar]
     if isinstance(value, float) and not value.is_integer():
@@ -104,9 +101,6 @@ def _up_to(column: str, wanted: bool, last: int, low: int, high: int) -> str | N
     if last < SMALLEST_WRITTEN:
         return f"{column} {'<' if wanted else '>='} {last + 1}"
     return f"{column} {'<=' if wanted else '>'} {last}"
-
-
-# --------------------------------------------------------------------------- floats
 
 
 def _float(column: str, scalar: Scalar, op: Comparison, value: int | float) -> str | None:

@@ -1,4 +1,4 @@
-"""Which way a read takes: adjacency in memory, or look-ups through the indexes of a cold graph."""
+"""The access path of a read: adjacency in memory, or look-ups by the indexes of a cold graph."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.exec.columns.type_source import TypeSource
-from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.plan.match_plan import Close, Hop, MatchPlan, Negate, Start
+from omnigraph.exec.graph.graph_view import GraphView
+from omnigraph.exec.plan.match_plan import (
+    AntiJoinStep,
+    ExpandIntoStep,
+    ExpandStep,
+    MatchPlan,
+    ScanStep,
+)
 from omnigraph.query.logical.expression_walk import equated, key_values, searches
 from omnigraph.query.logical.expressions import Condition
 from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
@@ -29,40 +35,40 @@ HASTE = 2
 
 
 @dataclass(frozen=True)
-class Route:
+class AccessPath:
     """How a read runs, and why. `limit` is how many rows it may look up before it is given up."""
 
-    way: Literal["csr", "indexed"]
+    strategy: Literal["csr", "indexed"]
     why: str
     limit: int | None = None
 
 
-def choose_route(view: View, plan: ReadPlan, match: MatchPlan) -> Route:
+def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> AccessPath:
     """The cheaper way for one read, unless somebody insists on one."""
     context = view.context
     mode = context.traversal_mode
     if context.planned(plan, "searches", lambda: _searches(plan)):
-        return Route("csr", "search reads whole columns")
+        return AccessPath("csr", "search reads whole columns")
     if mode != "auto":
-        return Route(mode, f"the traversal mode is {mode}")
+        return AccessPath(mode, f"the traversal mode is {mode}")
     tables = probed_tables(view, match)
     if all(context.in_memory(table) for table in tables):
-        return Route("csr", "what it needs is in memory")
+        return AccessPath("csr", "what it needs is in memory")
     largest = max((rows for rows in _table_rows(view, match)), default=0)
     if largest < LARGE:
-        return Route("csr", "the tables are small")
+        return AccessPath("csr", "the tables are small")
     if not _keyed(view, match) or match.touched > PROBE_ROWS:
-        return Route("csr", f"about {match.touched:,.0f} rows are touched")
+        return AccessPath("csr", f"about {match.touched:,.0f} rows are touched")
     for table in tables:
         patience = PATIENCE if all(map(table.has_index, table.keys)) else HASTE
         if context.probed_reads(table.version) >= patience:
-            return Route("csr", f"looked up {patience} times already")
-    return Route(
+            return AccessPath("csr", f"looked up {patience} times already")
+    return AccessPath(
         "indexed", f"about {match.touched:,.0f} rows of a cold graph", int(GIVE_UP * PROBE_ROWS)
     )
 
 
-def probed_tables(view: View, match: MatchPlan) -> list[TableSource]:
+def probed_tables(view: GraphView, match: MatchPlan) -> list[TableSource]:
     """The tables that look-ups go to: edges, or nodes where nothing is traversed."""
     edges = set(_edge_types(match))
     if edges:
@@ -89,25 +95,25 @@ def _conditions(pattern: Pattern) -> Iterator[Condition]:
 
 def _edge_types(match: MatchPlan) -> Iterator[str]:
     for step in match.steps:
-        if isinstance(step, Hop | Close):
+        if isinstance(step, ExpandStep | ExpandIntoStep):
             yield step.expand.edge_type
-        elif isinstance(step, Negate):
+        elif isinstance(step, AntiJoinStep):
             yield from _edge_types(step.plan)
 
 
-def _table_rows(view: View, match: MatchPlan) -> Iterator[int]:
+def _table_rows(view: GraphView, match: MatchPlan) -> Iterator[int]:
     for info in match.variables.values():
         yield view.count(info.kind, info.type_name)
     for name in _edge_types(match):
         yield view.count("edge", name)
 
 
-def _keyed(view: View, match: MatchPlan) -> bool:
+def _keyed(view: GraphView, match: MatchPlan) -> bool:
     """Whether every place the match starts from is found by an index, inner ones included."""
     for step in match.steps:
-        if isinstance(step, Negate) and not _keyed(view, step.plan):
+        if isinstance(step, AntiJoinStep) and not _keyed(view, step.plan):
             return False
-        if isinstance(step, Start):
+        if isinstance(step, ScanStep):
             type_ = view.snapshot.catalog.node(match.variables[step.variable].type_name)
             tests = match.tests.get(step.variable, ())
             table = view.source("node", type_.name)

@@ -15,7 +15,6 @@ import pyarrow as pa
 from omnigraph.exec.columns.type_source import TypeSource
 from omnigraph.exec.evaluate.comparison import MIRRORED
 from omnigraph.exec.evaluate.evaluator import exact_values
-from omnigraph.exec.mutate.where_filter import SMALLEST_WRITTEN
 from omnigraph.query.logical.expressions import (
     Compare,
     Condition,
@@ -25,10 +24,11 @@ from omnigraph.query.logical.expressions import (
     PropertyRef,
 )
 from omnigraph.query.syntax.tree import Comparison
+from omnigraph.storage.core.lance_filter import SMALLEST_WRITTEN
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushedFilter:
     """Some of several conditions as one of the table."""
 
     sql: str
@@ -40,7 +40,7 @@ class Pushed:
 
 def pushed(
     source: TypeSource, conditions: Sequence[Condition], constant: Callable[[Expr], Any]
-) -> Pushed | None:
+) -> PushedFilter | None:
     """What of the conditions a table can evaluate; none if nothing."""
     parts, columns, rest = [], [], []
     for condition in conditions:
@@ -51,7 +51,7 @@ def pushed(
         else:
             parts.append(part)
             columns.append(column)
-    return Pushed(" AND ".join(parts), tuple(columns), tuple(rest)) if parts else None
+    return PushedFilter(" AND ".join(parts), tuple(columns), tuple(rest)) if parts else None
 
 
 def pushable(source: TypeSource, condition: Condition) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from omnigraph.exec.graph.adjacency import Way
-from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.adjacency import EdgeDirection
+from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.graph.traversal import DEEP
 from omnigraph.query.logical.expression_walk import equated, key_values, variables_of
 from omnigraph.query.logical.expressions import (
@@ -20,7 +20,7 @@ from omnigraph.query.logical.logical_plan import AntiJoin, Expand, Pattern, Vari
 ROW = "#row"
 """The column that says which row of an enclosing match an inner row belongs to."""
 _SELECTIVITY = {"=": 0.05, "!=": 0.9, "<": 0.3, "<=": 0.3, ">": 0.3, ">=": 0.3}
-BACK: dict[Way, Way] = {
+BACK: dict[EdgeDirection, EdgeDirection] = {
     "forward": "reverse",
     "reverse": "forward",
     "undirected": "undirected",
@@ -28,7 +28,7 @@ BACK: dict[Way, Way] = {
 
 
 @dataclass(frozen=True)
-class Start:
+class ScanStep:
     """Bind a variable to every entity that passes its tests, for each row so far.
 
     With `equal`, only to those whose property, the first, equals one of the row, the second.
@@ -41,31 +41,31 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Hop:
+class ExpandStep:
     """Bind a variable by following an edge from one that is bound."""
 
     expand: Expand
     origin: str
     variable: str
-    way: Way
+    way: EdgeDirection
     estimate: float
     keep: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class Close:
+class ExpandIntoStep:
     """Keep rows whose two bound variables are joined; with an edge variable, one row per edge."""
 
     expand: Expand
     origin: str
     variable: str
-    way: Way
+    way: EdgeDirection
     estimate: float
     keep: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class Check:
+class FilterStep:
     """Keep rows for which conditions hold."""
 
     conditions: tuple[Condition, ...]
@@ -73,7 +73,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Negate:
+class AntiJoinStep:
     """Drop rows for which the inner pattern has a match."""
 
     correlated: tuple[str, ...]
@@ -81,7 +81,7 @@ class Negate:
     keep: frozenset[str] = frozenset()
 
 
-Step = Start | Hop | Close | Check | Negate
+MatchStep = ScanStep | ExpandStep | ExpandIntoStep | FilterStep | AntiJoinStep
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class MatchPlan:
     """Steps in order. `tests` are the conditions on one variable alone, applied as it is bound."""
 
     variables: dict[str, VariableInfo]
-    steps: tuple[Step, ...]
+    steps: tuple[MatchStep, ...]
     tests: dict[str, tuple[Condition, ...]]
     rows: float
     """About how many rows there are where there are most."""
@@ -98,19 +98,19 @@ class MatchPlan:
 
 
 def plan_match(
-    view: View, pattern: Pattern, needed: frozenset[str], given: frozenset[str] = frozenset()
+    view: GraphView, pattern: Pattern, needed: frozenset[str], given: frozenset[str] = frozenset()
 ) -> MatchPlan:
     """A plan that binds `needed`, starting from rows in which `given` are bound."""
     return _Planner(view, pattern, given).plan(needed)
 
 
 class _Planner:
-    def __init__(self, view: View, pattern: Pattern, given: frozenset[str]) -> None:
+    def __init__(self, view: GraphView, pattern: Pattern, given: frozenset[str]) -> None:
         self.view = view
         self.pattern = pattern
         self.bound = set(given)
         self.variables = dict(pattern.variables)
-        self.steps: list[Step] = []
+        self.steps: list[MatchStep] = []
         self.rows = 1.0
         self.tests: dict[str, tuple[Condition, ...]] = {}
         self.checks: list[Condition] = []
@@ -141,8 +141,8 @@ class _Planner:
             else:
                 waiting.discard(self._start(waiting))
             self._settle()
-        sizes = [s.estimate for s in self.steps if isinstance(s, Start | Hop)]
-        inner = sum(s.plan.touched for s in self.steps if isinstance(s, Negate))
+        sizes = [s.estimate for s in self.steps if isinstance(s, ScanStep | ExpandStep)]
+        inner = sum(s.plan.touched for s in self.steps if isinstance(s, AntiJoinStep))
         steps = self._kept(needed)
         touched = sum(sizes) + inner * max([1.0, *sizes])
         return MatchPlan(self.variables, steps, self.tests, max([1.0, *sizes]), touched)
@@ -160,10 +160,10 @@ class _Planner:
             done, equal = by_value[name]
             self.checks = [c for c in self.checks if c is not done]
             self.rows = max(self.rows, estimate)
-            self.steps.append(Start(name, self.rows, equal))
+            self.steps.append(ScanStep(name, self.rows, equal))
         else:
             self.rows *= estimate
-            self.steps.append(Start(name, self.rows))
+            self.steps.append(ScanStep(name, self.rows))
         self.bound.add(name)
         return name
 
@@ -173,7 +173,7 @@ class _Planner:
             ready = tuple(c for c in self.checks if variables_of(c) <= self.bound)
             if ready:
                 self.checks = [c for c in self.checks if c not in ready]
-                self.steps.append(Check(ready))
+                self.steps.append(FilterStep(ready))
                 self.rows *= 0.3
             closing = self._closing()
             if closing is not None:
@@ -185,42 +185,44 @@ class _Planner:
                 self.negations.remove(negation)
                 self.steps.append(self._negate(negation))
 
-    def _negate(self, negation: AntiJoin) -> Negate:
+    def _negate(self, negation: AntiJoin) -> AntiJoinStep:
         outer = {name: self.variables[name] for name in negation.correlated}
         pattern = replace(negation.pattern, variables={**outer, **negation.pattern.variables})
         given = frozenset(negation.correlated)
         inner = plan_match(self.view, pattern, frozenset({ROW}), given)
-        return Negate(negation.correlated, inner)
+        return AntiJoinStep(negation.correlated, inner)
 
-    def _closing(self) -> Close | None:
+    def _closing(self) -> ExpandIntoStep | None:
         for expand in self.expands:
             if {expand.left, expand.right} <= self.bound:
                 self.rows = max(self.rows * 0.1, 0.001)
-                return Close(expand, expand.left, expand.right, expand.direction, self.rows)
+                return ExpandIntoStep(
+                    expand, expand.left, expand.right, expand.direction, self.rows
+                )
         return None
 
-    def _best_hop(self) -> Hop | None:
+    def _best_hop(self) -> ExpandStep | None:
         hops = [hop for expand in self.expands for hop in self._hops(expand)]
         if not hops:
             return None
         return min(hops, key=lambda hop: hop.estimate)
 
-    def _hops(self, expand: Expand) -> Iterator[Hop]:
+    def _hops(self, expand: Expand) -> Iterator[ExpandStep]:
         left, right = expand.left in self.bound, expand.right in self.bound
         if left and not right:
             yield self._hop(expand, expand.left, expand.right, expand.direction)
         elif right and not left:
             yield self._hop(expand, expand.right, expand.left, BACK[expand.direction])
 
-    def _hop(self, expand: Expand, origin: str, variable: str, way: Way) -> Hop:
+    def _hop(self, expand: Expand, origin: str, variable: str, way: EdgeDirection) -> ExpandStep:
         edges = self.view.count("edge", expand.edge_type)
         fan = edges / max(self._rows_of(origin), 1) * (2 if way == "undirected" else 1)
         hops = min(max(expand.max_hops, 1), DEEP)
         reached = min(fan**hops, self._rows_of(variable) or 1)
         share = self._estimate(variable) / max(self._rows_of(variable), 1)
-        return Hop(expand, origin, variable, way, self.rows * reached * share)
+        return ExpandStep(expand, origin, variable, way, self.rows * reached * share)
 
-    def _take(self, step: Hop | Close) -> None:
+    def _take(self, step: ExpandStep | ExpandIntoStep) -> None:
         self.steps.append(step)
         self.expands.remove(step.expand)
         self.rows = max(step.estimate, 0.001)
@@ -230,7 +232,7 @@ class _Planner:
             # An edge is tested as soon as it is known.
             tests = self.tests.pop(step.expand.edge, ())
             if tests:
-                self.steps.append(Check(tests))
+                self.steps.append(FilterStep(tests))
 
     def _rows_of(self, name: str) -> int:
         info = self.variables[name]
@@ -249,22 +251,22 @@ class _Planner:
             rows *= 0.1 * _share(condition) if indexed else _share(condition)
         return rows
 
-    def _kept(self, needed: frozenset[str]) -> tuple[Step, ...]:
+    def _kept(self, needed: frozenset[str]) -> tuple[MatchStep, ...]:
         """Each step keeps only what a later one, or the result, still needs."""
         alive = set(needed)
-        kept: list[Step] = []
+        kept: list[MatchStep] = []
         for step in reversed(self.steps):
             kept.append(replace(step, keep=frozenset(alive)))
             match step:
-                case Hop():
+                case ExpandStep():
                     alive.add(step.origin)
-                case Close():
+                case ExpandIntoStep():
                     alive |= {step.origin, step.variable}
-                case Check():
+                case FilterStep():
                     alive = alive.union(*(variables_of(c) for c in step.conditions))
-                case Negate():
+                case AntiJoinStep():
                     alive |= set(step.correlated)
-                case Start():
+                case ScanStep():
                     alive |= {step.equal[1].variable} if step.equal is not None else set()
         return tuple(reversed(kept))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from omnigraph.exec.graph.adjacency import Way
-from omnigraph.exec.graph.graph_view import View
+from omnigraph.exec.graph.adjacency import EdgeDirection
+from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.plan.match_plan import BACK
 from omnigraph.query.logical.expression_walk import variables_of
 from omnigraph.query.logical.expressions import Aggregate, Condition, NodeRef, PropertyRef
@@ -19,7 +19,7 @@ class Link:
 
     expand: Expand
     other: str
-    way: Way
+    way: EdgeDirection
     edges: int
 
 
@@ -47,7 +47,7 @@ class PatternTree:
         )
 
 
-def tree_of(view: View, plan: ReadPlan) -> PatternTree | None:
+def tree_of(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The pattern of an aggregated read as a tree, if it is one and can be summed up along it."""
     pattern = plan.pattern
     nodes = [scan.variable for scan in pattern.scans]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.plan.match_plan import MatchPlan, Start, plan_match
+from omnigraph.exec.graph.graph_view import GraphView
+from omnigraph.exec.plan.match_plan import MatchPlan, ScanStep, plan_match
 from omnigraph.exec.plan.pattern_tree import PatternTree, tree_of
 from omnigraph.query.logical.expression_walk import variables_of
 from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, ranked_variable
@@ -22,7 +22,7 @@ def follows_edges(pattern: Pattern) -> bool:
     return bool(pattern.expands) or any(map(follows_edges, inner))
 
 
-def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
+def match_plan(view: GraphView, plan: ReadPlan) -> MatchPlan:
     """How the pattern is matched; made once for a state of the graph."""
 
     def make() -> MatchPlan:
@@ -32,7 +32,7 @@ def match_plan(view: View, plan: ReadPlan) -> MatchPlan:
     return found
 
 
-def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
+def pattern_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The pattern as a tree, where matches need not be made one by one."""
     found: PatternTree | None = view.context.planned(
         plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
@@ -40,12 +40,12 @@ def pattern_tree(view: View, plan: ReadPlan) -> PatternTree | None:
     return found
 
 
-def sums_along(view: View, plan: ReadPlan) -> PatternTree | None:
+def sums_along(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The same, if there are so many matches that making none of them pays."""
     match = match_plan(view, plan)
     many = MANY_ROWS
     start = match.steps[0] if len(match.steps) == 2 else None
-    if isinstance(start, Start) and match.tests.get(start.variable):
+    if isinstance(start, ScanStep) and match.tests.get(start.variable):
         many *= ONE_HOP  # from few nodes: there is nothing to sum up along the way
     return pattern_tree(view, plan) if match.rows > many else None
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.exec.columns.arrays import AnyArray
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, PropertyRef
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.schema.model.arrow_schema import arrow_type
@@ -48,7 +48,7 @@ class Grouper:
         self._partials: list[Partial] = []
         self._held = 0
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Bindings) -> None:
         """Take in some rows of the match."""
         groups, keys = grouped(self.codes(rows), rows.count)
         count = len(keys[0]) if keys else 1
@@ -79,11 +79,11 @@ class Grouper:
 
     # ------------------------------------------------------------------ group keys
 
-    def codes(self, rows: Rows) -> list[AnyArray]:
+    def codes(self, rows: Bindings) -> list[AnyArray]:
         """The group key of each row, one array of codes per member."""
         return [self._codes(column.expr, rows) for column in self._group]
 
-    def _codes(self, expr: Expr, rows: Rows) -> AnyArray:
+    def _codes(self, expr: Expr, rows: Bindings) -> AnyArray:
         handles = rows[_variable(expr)]
         if isinstance(expr, NodeRef):
             return handles
@@ -101,7 +101,7 @@ class Grouper:
     # ------------------------------------------------------------------ states
 
     def _state(
-        self, agg: Aggregate, rows: Rows, groups: AnyArray | None, count: int
+        self, agg: Aggregate, rows: Bindings, groups: AnyArray | None, count: int
     ) -> tuple[AnyArray, Any]:
         if isinstance(agg.argument, NodeRef):
             return _counts(groups, rows.count, count), None

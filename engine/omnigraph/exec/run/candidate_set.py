@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.exec.columns.arrays import Handles, Mask
+from omnigraph.common.array_types import Mask
+from omnigraph.exec.columns.arrays import Handles
 from omnigraph.exec.evaluate.evaluator import Evaluator, exact_values
-from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.graph_view import Entities, EntitySet
 from omnigraph.exec.plan.filter_pushdown import pushed
 from omnigraph.query.logical.expression_walk import key_values
@@ -78,7 +79,7 @@ class Candidates:
         return handles[self._test_rows(handles, tests)] if tests and len(handles) else handles
 
     def _test_rows(self, handles: Handles, tests: Sequence[Condition]) -> Mask:
-        return self.evaluator.test_all(tests, Rows({self.name: handles}, len(handles)))
+        return self.evaluator.test_all(tests, Bindings({self.name: handles}, len(handles)))
 
     def _by_key(self, nodes: EntitySet, rest: list[Condition]) -> Handles | None:
         """Nodes found through their key, and `rest` without the condition that gave it."""

@@ -12,12 +12,20 @@ from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator, is_constant
 from omnigraph.exec.evaluate.step_costs import Trace, rows_shown
 from omnigraph.exec.graph.exec_context import ExecContext
-from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.graph.index_view import ProbedView
+from omnigraph.exec.graph.graph_view import GraphView
+from omnigraph.exec.graph.index_view import IndexedView
 from omnigraph.exec.plan import plan_read
-from omnigraph.exec.plan.access_path import Route, choose_route
+from omnigraph.exec.plan.access_path import AccessPath, choose_access_path
 from omnigraph.exec.plan.filter_pushdown import pushable
-from omnigraph.exec.plan.match_plan import Check, Close, Hop, MatchPlan, Negate, Start, Step
+from omnigraph.exec.plan.match_plan import (
+    AntiJoinStep,
+    ExpandIntoStep,
+    ExpandStep,
+    FilterStep,
+    MatchPlan,
+    MatchStep,
+    ScanStep,
+)
 from omnigraph.exec.run import run_read
 from omnigraph.query.compile import CompiledQuery
 from omnigraph.query.logical.expression_walk import key_values
@@ -59,45 +67,45 @@ def explain(
     plan = query.ir
     if not isinstance(plan, ReadPlan):
         raise InvalidInput(f"{query.name} changes the graph; only reads are explained")
-    view = View(snapshot, context or ExecContext())
+    view = GraphView(snapshot, context or ExecContext())
     steps = plan_read.match_plan(view, plan)
-    route = choose_route(view, plan, steps)
+    route = choose_access_path(view, plan, steps)
     pushes = dict(_pushes(view, route, steps))
     trace = Trace() if analyze else None
     footer: list[str] = []
     if trace is not None:
         footer = [_analyzed(view, route, plan, coerce_params(query, params), trace)]
-    head = f"read {query.name}: {route.way} ({route.why})"
+    head = f"read {query.name}: {route.strategy} ({route.why})"
     body = _match(view, steps, pushes, trace, 1)
     return "\n".join([head, *_result(view, route, plan), *body, *footer])
 
 
 def _pushes(
-    view: View, route: Route, plan: MatchPlan
+    view: GraphView, route: AccessPath, plan: MatchPlan
 ) -> Iterator[tuple[str, tuple[Condition, ...]]]:
     """The conditions that tables will evaluate, by the variable they are about."""
     for step in plan.steps:
-        if isinstance(step, Negate):
+        if isinstance(step, AntiJoinStep):
             yield from _pushes(view, route, step.plan)
-        if not isinstance(step, Start) or _keyed(view, plan, step):
+        if not isinstance(step, ScanStep) or _keyed(view, plan, step):
             continue
         source = view.source("node", plan.variables[step.variable].type_name)
         table, columns = view.context.table(source.table), view.context.columns
         found = {c: pushable(source, c) for c in plan.tests.get(step.variable, ())}
         pushed = {condition: name for condition, name in found.items() if name is not None}
-        if route.way == "indexed" or all(columns.spares(table, n) for n in pushed.values()):
+        if route.strategy == "indexed" or all(columns.spares(table, n) for n in pushed.values()):
             yield step.variable, tuple(pushed)
 
 
-def _keyed(view: View, plan: MatchPlan, step: Start) -> bool:
+def _keyed(view: GraphView, plan: MatchPlan, step: ScanStep) -> bool:
     type_ = view.snapshot.catalog.node(plan.variables[step.variable].type_name)
     return any(key_values(test, type_) is not None for test in plan.tests.get(step.variable, ()))
 
 
 def _analyzed(
-    view: View, route: Route, plan: ReadPlan, values: Mapping[str, Any], trace: Trace
+    view: GraphView, route: AccessPath, plan: ReadPlan, values: Mapping[str, Any], trace: Trace
 ) -> str:
-    source = view if route.way == "csr" else ProbedView(view.snapshot, view.context, None)
+    source = view if route.strategy == "csr" else IndexedView(view.snapshot, view.context, None)
     evaluator = Evaluator(source, values, datetime.now(UTC))
     evaluator.trace = trace
     probes = view.context.counters.probes
@@ -111,7 +119,7 @@ def _analyzed(
     return f"{rows_shown(rows)} in {took:.2f} ms{lookups}"
 
 
-def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
+def _result(view: GraphView, route: AccessPath, plan: ReadPlan) -> Iterator[str]:
     columns = ", ".join(f"{shown(c.expr)} as {c.name}" for c in plan.columns)
     yield f"  return {columns}"
     if plan.limit is not None:
@@ -124,14 +132,14 @@ def _result(view: View, route: Route, plan: ReadPlan) -> Iterator[str]:
     if plan.group_by is not None:
         keys = ", ".join(plan.columns[i].name for i in plan.group_by) or "nothing"
         how = "a row per match"
-        if plan_read.sums_along(view, plan) and route.way == "csr":
+        if plan_read.sums_along(view, plan) and route.strategy == "csr":
             how = "summed along the pattern, without a row per match"
         yield f"  group by {keys}: {how}"
     yield "  match"
 
 
 def _match(
-    view: View,
+    view: GraphView,
     plan: MatchPlan,
     pushes: Mapping[str, tuple[Condition, ...]],
     trace: Trace | None,
@@ -140,34 +148,34 @@ def _match(
     for step in plan.steps:
         cost = f"  [{trace.of(step)}]" if trace is not None else ""
         yield "  " * (depth + 1) + _step(view, plan, step) + cost
-        if isinstance(step, Start) and pushes.get(step.variable):
+        if isinstance(step, ScanStep) and pushes.get(step.variable):
             pushed = " and ".join(shown(c) for c in pushes[step.variable])
             yield "  " * (depth + 2) + f"pushed into the table: {pushed}"
-        if isinstance(step, Negate):
+        if isinstance(step, AntiJoinStep):
             yield from _match(view, step.plan, pushes, trace, depth + 1)
 
 
-def _step(view: View, plan: MatchPlan, step: Step) -> str:
+def _step(view: GraphView, plan: MatchPlan, step: MatchStep) -> str:
     match step:
-        case Start():
+        case ScanStep():
             info = plan.variables[step.variable]
             tests = plan.tests.get(step.variable, ())
             how = "look up by key" if _keyed(view, plan, step) else "scan"
             on = "" if step.equal is None else f" on {' = '.join(map(shown, step.equal))}"
             return f"{how} ${step.variable}: {info.type_name}{on}{_where(tests)}{_about(step)}"
-        case Hop():
+        case ExpandStep():
             tests = plan.tests.get(step.variable, ())
             return f"expand {_path(step)}{_where(tests)}{_about(step)}"
-        case Close():
+        case ExpandIntoStep():
             return f"join {_path(step)}{_about(step)}"
-        case Check():
+        case FilterStep():
             return f"keep{_where(step.conditions)}"
-        case Negate():
+        case AntiJoinStep():
             names = ", ".join(f"${name}" for name in step.correlated)
             return f"drop what matches, for each distinct {names}"
 
 
-def _path(step: Hop | Close) -> str:
+def _path(step: ExpandStep | ExpandIntoStep) -> str:
     expand = step.expand
     bounds = "" if expand.is_single_hop else f"{{{expand.min_hops},{expand.max_hops}}}"
     name = f"${expand.edge}:" if expand.edge else ""
@@ -175,7 +183,7 @@ def _path(step: Hop | Close) -> str:
     return f"${step.origin} {arrow} ${step.variable}"
 
 
-def _about(step: Start | Hop | Close) -> str:
+def _about(step: ScanStep | ExpandStep | ExpandIntoStep) -> str:
     return f"  ~{rows_shown(round(max(step.estimate, 1)))}"
 
 

@@ -17,7 +17,7 @@ import pyarrow.dataset as pads
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, sortable
-from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.graph_view import EntitySet
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ Tie = tuple[str, EntitySet]
 
 
 def in_order(
-    parts: Iterator[Rows], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
-) -> Iterator[Rows]:
+    parts: Iterator[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
+) -> Iterator[Bindings]:
     """The rows in order, as many as the limit lets through."""
     if limit is not None and limit <= SORTED_IN_MEMORY:
         return _in_memory(parts, keys, ties, limit)
-    first: list[Rows] = []
+    first: list[Bindings] = []
     held = 0
     for part in parts:
         first.append(part)
@@ -50,7 +50,7 @@ def in_order(
     return first_rows(_by_datafusion(chain(first, parts), keys, ties), limit)
 
 
-def first_rows(rows: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
+def first_rows(rows: Iterator[Bindings], limit: int | None) -> Iterator[Bindings]:
     """Rows up to a limit; no more are made than that takes."""
     left = limit
     while left is None or left > 0:
@@ -62,15 +62,15 @@ def first_rows(rows: Iterator[Rows], limit: int | None) -> Iterator[Rows]:
 
 
 def _in_memory(
-    parts: Iterable[Rows], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
-) -> Iterator[Rows]:
+    parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
+) -> Iterator[Bindings]:
     sorter = Sorter(keys, ties, limit)
     for part in parts:
         sorter.add(part)
     return sorter.finish().chunks()
 
 
-def _has_lists(parts: Sequence[Rows], keys: Sequence[SortKey]) -> bool:
+def _has_lists(parts: Sequence[Bindings], keys: Sequence[SortKey]) -> bool:
     """Whether a key has no codes that compare across batches."""
     one = next(part for part in parts if part.count).slice(0, 1)
     return any(pa.types.is_nested(key.column(one).type) for key in keys)
@@ -80,8 +80,8 @@ def _has_lists(parts: Sequence[Rows], keys: Sequence[SortKey]) -> bool:
 
 
 def _by_datafusion(
-    parts: Iterable[Rows], keys: Sequence[SortKey], ties: Sequence[Tie]
-) -> Iterator[Rows]:
+    parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie]
+) -> Iterator[Bindings]:
     batches = _batches(parts, keys, ties)
     head = next(batches)
     source = _Stream(head.schema, chain([head], batches))
@@ -89,7 +89,9 @@ def _by_datafusion(
     try:
         stream = _sorted(source, keys, ties).select(*(f'"{name}"' for name in names))
         for table in chunks((batch.to_pyarrow() for batch in stream.execute_stream()), BATCH):
-            yield Rows({name[1:]: table.column(name).to_numpy() for name in names}, table.num_rows)
+            yield Bindings(
+                {name[1:]: table.column(name).to_numpy() for name in names}, table.num_rows
+            )
     except OmniGraphError:
         raise
     except Exception as error:
@@ -119,7 +121,7 @@ def _sorted(source: _Stream, keys: Sequence[SortKey], ties: Sequence[Tie]) -> Da
 
 
 def _batches(
-    parts: Iterable[Rows], keys: Sequence[SortKey], ties: Sequence[Tie]
+    parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie]
 ) -> Iterator[pa.RecordBatch]:
     for part in parts:
         for rows in part.chunks(BATCH):
@@ -128,7 +130,7 @@ def _batches(
 
 
 def _small_batches(
-    rows: Rows, keys: Sequence[SortKey], ties: Sequence[Tie]
+    rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]
 ) -> Iterator[pa.RecordBatch]:
     batch = _batch(rows, keys, ties)
     if batch.nbytes <= SORT_BYTES // 16 or rows.count == 1:
@@ -139,7 +141,7 @@ def _small_batches(
         yield from _small_batches(part, keys, ties)
 
 
-def _batch(rows: Rows, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:
+def _batch(rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:
     columns: dict[str, pa.Array] = {
         f"key{place}": _comparable(key.column(rows)) for place, key in enumerate(keys)
     }

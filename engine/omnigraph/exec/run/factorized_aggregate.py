@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.common.array_types import Mask
 from omnigraph.errors import ResourceLimit
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, distinct
+from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.graph.adjacency_entries import Entries, all_entries
-from omnigraph.exec.graph.bindings import Rows
+from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.csr import Csr
 from omnigraph.exec.graph.graph_view import Entities
-from omnigraph.exec.plan.match_plan import MatchPlan, Negate, Start
+from omnigraph.exec.plan.match_plan import AntiJoinStep, MatchPlan, ScanStep
 from omnigraph.exec.plan.pattern_tree import Link, PatternTree
 from omnigraph.exec.run.aggregate import Grouper, Partial, best_of, grouped
 from omnigraph.exec.run.candidate_set import Candidates
@@ -43,7 +44,7 @@ class Tally:
     values: dict[int, tuple[AnyArray | None, AnyArray | None]] = field(default_factory=dict)
 
 
-class Walks:
+class FactorizedAggregate:
     """Computes one aggregated read over a pattern that is a tree."""
 
     def __init__(
@@ -60,9 +61,9 @@ class Walks:
         self.inner = [
             (step.correlated[0], Matcher(scoped(evaluator, step.plan.variables), step.plan))
             for step in match.steps
-            if isinstance(step, Negate)
+            if isinstance(step, AntiJoinStep)
         ]
-        self.first = next(step.variable for step in match.steps if isinstance(step, Start))
+        self.first = next(step.variable for step in match.steps if isinstance(step, ScanStep))
         self.aggregates = [
             column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
         ]
@@ -125,7 +126,7 @@ class Walks:
         """Those that no negated block removes."""
         for variable, inner in self.inner:
             if variable == name and len(handles):
-                handles = handles[~inner.exists(Rows({name: handles}, len(handles)))]
+                handles = handles[~inner.exists(Bindings({name: handles}, len(handles)))]
         return handles
 
     def _free(self, link: Link) -> bool:
@@ -293,7 +294,7 @@ class Walks:
             handles, rows = handles[kept], rows[kept]
         if not len(handles):
             return None
-        codes = grouper.codes(Rows({root: handles}, len(handles)))
+        codes = grouper.codes(Bindings({root: handles}, len(handles)))
         groups, keys = grouped(codes, len(handles))
         count = len(keys[0]) if keys else 1
         ones = np.ones(len(handles), np.int64) if rows is None else rows

@@ -6,23 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles, Mask, index_dtype, spread
+from omnigraph.common.array_types import Mask
+from omnigraph.exec.columns.arrays import AnyArray, Handles, index_dtype, index_ranges
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.evaluate.value_join import ValueIndex
-from omnigraph.exec.graph.bindings import CHUNK, Rows
+from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.graph_view import EntitySet, Neighbours
 from omnigraph.exec.graph.traversal import Reached, reachable
 from omnigraph.exec.plan.match_plan import (
     BACK,
     ROW,
-    Check,
-    Close,
-    Hop,
+    AntiJoinStep,
+    ExpandIntoStep,
+    ExpandStep,
+    FilterStep,
     MatchPlan,
-    Negate,
-    Start,
-    Step,
+    MatchStep,
+    ScanStep,
 )
 from omnigraph.exec.run.candidate_set import Candidates
 from omnigraph.query.logical.expressions import PropertyRef
@@ -46,9 +47,9 @@ class Matcher:
         self._by_value: dict[PropertyRef, ValueIndex] = {}
         self._joined: dict[PropertyRef, Handles] = {}
 
-    def run(self, given: Rows | None = None) -> Iterator[Rows]:
+    def run(self, given: Bindings | None = None) -> Iterator[Bindings]:
         """Every match, or every match of given rows."""
-        chunks: Iterator[Rows] = iter([given if given is not None else Rows({}, 1)])
+        chunks: Iterator[Bindings] = iter([given if given is not None else Bindings({}, 1)])
         trace, previous = self.evaluator.trace, None
         for step in self.plan.steps:
             chunks = self._apply(step, chunks)
@@ -57,7 +58,7 @@ class Matcher:
             previous = step
         return chunks
 
-    def exists(self, given: Rows) -> Mask:
+    def exists(self, given: Bindings) -> Mask:
         """Which of the given rows have at least one match."""
         numbered = given.add(**{ROW: np.arange(given.count, dtype=np.int64)})
         found = np.zeros(given.count, np.bool_)
@@ -67,31 +68,31 @@ class Matcher:
 
     # ------------------------------------------------------------------ steps
 
-    def _apply(self, step: Step, chunks: Iterator[Rows]) -> Iterator[Rows]:
+    def _apply(self, step: MatchStep, chunks: Iterator[Bindings]) -> Iterator[Bindings]:
         for rows in chunks:
             if not rows.count:
                 continue
             match step:
-                case Start():
+                case ScanStep():
                     yield from self._start(step, rows)
-                case Hop():
+                case ExpandStep():
                     yield from self._hop(step, rows)
-                case Close():
+                case ExpandIntoStep():
                     yield from self._close(step, rows)
-                case Check():
+                case FilterStep():
                     held = self.evaluator.test_all(step.conditions, rows)
                     yield rows.take(held).keep(step.keep)
-                case Negate():
+                case AntiJoinStep():
                     yield rows.take(~self._matched(step, rows)).keep(step.keep)
 
-    def _start(self, step: Start, rows: Rows) -> Iterator[Rows]:
+    def _start(self, step: ScanStep, rows: Bindings) -> Iterator[Bindings]:
         if step.equal is not None:
             yield from self._start_equal(step, step.equal, rows)
             return
         found = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
             columns = {step.variable: found} if step.variable in step.keep else {}
-            yield from Rows(columns, len(found)).chunks()
+            yield from Bindings(columns, len(found)).chunks()
             return
         block = max(1, CHUNK // max(len(found), 1))
         for part in rows.keep(step.keep).chunks(block):
@@ -103,8 +104,8 @@ class Matcher:
                 yield crossed
 
     def _start_equal(
-        self, step: Start, equal: tuple[PropertyRef, PropertyRef], rows: Rows
-    ) -> Iterator[Rows]:
+        self, step: ScanStep, equal: tuple[PropertyRef, PropertyRef], rows: Bindings
+    ) -> Iterator[Bindings]:
         own, other = equal
         first = own not in self._joined
         if first:
@@ -117,7 +118,7 @@ class Matcher:
             starts, counts = found.find(self._entities(own), own.property, handles)
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
-                part = kept.take(found.places[spread(starts[start:stop], some)])
+                part = kept.take(found.places[index_ranges(starts[start:stop], some)])
                 yield self._started(step, part, np.repeat(handles[start:stop], some))
             return
         if index is None:
@@ -126,18 +127,18 @@ class Matcher:
         starts, counts = index.find(self._entities(other), other.property, given)
         for start, stop in split_by_sum(counts, CHUNK):
             some = counts[start:stop]
-            entries = index.places[spread(starts[start:stop], some)]
+            entries = index.places[index_ranges(starts[start:stop], some)]
             part = kept.slice(start, stop).take(repeated(some))
             yield self._started(step, part, handles[entries])
 
-    def _started(self, step: Start, part: Rows, handles: Handles) -> Rows:
+    def _started(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
         columns = {step.variable: handles} if step.variable in step.keep else {}
-        return Rows({**part.columns, **columns}, len(handles))
+        return Bindings({**part.columns, **columns}, len(handles))
 
     def _entities(self, ref: PropertyRef) -> EntitySet:
         return self.view.entities(self.evaluator.variables[ref.variable])
 
-    def _hop(self, step: Hop, rows: Rows) -> Iterator[Rows]:
+    def _hop(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         if expand.min_hops > expand.max_hops:
             return
@@ -155,7 +156,9 @@ class Matcher:
                 kept.slice(start, stop) if stop - start < rows.count else kept,
             )
 
-    def _one_hop(self, step: Hop, csr: Neighbours, origins: Handles, kept: Rows) -> Iterator[Rows]:
+    def _one_hop(
+        self, step: ExpandStep, csr: Neighbours, origins: Handles, kept: Bindings
+    ) -> Iterator[Bindings]:
         edge = step.expand.edge
         new: dict[str, Handles] = {}
         found = self.candidates[step.variable]
@@ -163,7 +166,7 @@ class Matcher:
             # Nobody asks where the edges lead, only how many there are.
             counts = csr.degree(origins)
             columns = kept.take(repeated(counts)).columns if kept.columns else {}
-            yield Rows(columns, int(counts.sum()))
+            yield Bindings(columns, int(counts.sum()))
             return
         if edge is not None and edge in step.keep:
             entries, counts = csr.entries(origins)
@@ -182,9 +185,9 @@ class Matcher:
             new[step.variable] = targets
         columns = {} if owners is None else kept.take(owners).columns
         if len(targets):
-            yield Rows({**columns, **new}, len(targets))
+            yield Bindings({**columns, **new}, len(targets))
 
-    def _search(self, step: Hop, rows: Rows) -> Iterator[Rows]:
+    def _search(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         kept = rows.keep(step.keep)
         sources, which = np.unique(rows[step.origin], return_inverse=True)
         order = np.argsort(which, kind="stable")
@@ -194,8 +197,8 @@ class Matcher:
             yield from self._search_rows(step, kept.take(some), which[some], reached)
 
     def _search_rows(
-        self, step: Hop, part: Rows, which: AnyArray, reached: Reached
-    ) -> Iterator[Rows]:
+        self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
+    ) -> Iterator[Bindings]:
         owners, nodes = reached.owners - reached.start, reached.nodes
         found = self.candidates[step.variable]
         if found.tests:
@@ -207,13 +210,13 @@ class Matcher:
         which = which - reached.start
         for start, stop in split_by_sum(counts[which], CHUNK):
             some = which[start:stop]
-            entries = spread(starts[some], counts[some])
+            entries = index_ranges(starts[some], counts[some])
             if not len(entries):
                 continue
             columns = part.slice(start, stop).take(repeated(counts[some])).columns
             if step.variable in step.keep:
                 columns = {**columns, step.variable: nodes[entries]}
-            yield Rows(columns, len(entries))
+            yield Bindings(columns, len(entries))
 
     def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
         back = origin != expand.left
@@ -223,7 +226,7 @@ class Matcher:
         csr = self.view.neighbours(expand.edge_type, way, bag=False)
         return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
 
-    def _close(self, step: Close, rows: Rows) -> Iterator[Rows]:
+    def _close(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         left, right = rows[step.origin], rows[step.variable]
         kept = rows.keep(step.keep)
@@ -245,13 +248,13 @@ class Matcher:
         counts = stops - starts
         for start, stop in split_by_sum(counts, CHUNK):
             some = counts[start:stop]
-            entries = spread(starts[start:stop], some)
+            entries = index_ranges(starts[start:stop], some)
             if not len(entries):
                 continue
             columns = kept.slice(start, stop).take(repeated(some)).columns
             if expand.edge in step.keep:
                 columns = {**columns, expand.edge: csr.edges[entries]}
-            yield Rows(columns, len(entries))
+            yield Bindings(columns, len(entries))
 
     def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
         sources, which = np.unique(left, return_inverse=True)
@@ -264,7 +267,7 @@ class Matcher:
             held[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
         return held
 
-    def _matched(self, step: Negate, rows: Rows) -> Mask:
+    def _matched(self, step: AntiJoinStep, rows: Bindings) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
             inner = self._inner[id(step)] = Matcher(
@@ -274,11 +277,11 @@ class Matcher:
         if len(given.columns) == 1:
             ((name, column),) = given.columns.items()
             distinct, which = np.unique(column, return_inverse=True)
-            given = Rows({name: distinct}, len(distinct))
+            given = Bindings({name: distinct}, len(distinct))
         else:
             stacked = np.stack([c.astype(np.int64) for c in given.columns.values()], axis=1)
             tuples, which = np.unique(stacked, axis=0, return_inverse=True)
-            given = Rows({n: tuples[:, i] for i, n in enumerate(given.columns)}, len(tuples))
+            given = Bindings({n: tuples[:, i] for i, n in enumerate(given.columns)}, len(tuples))
         return inner.exists(given)[which.reshape(-1)]
 
 

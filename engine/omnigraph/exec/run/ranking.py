@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.exec.columns.arrays import AnyArray, Floats, Handles, distinct
+from omnigraph.common.array_types import Floats
+from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import Scores
+from omnigraph.exec.evaluate.ranking_scores import RankingScores
 from omnigraph.exec.evaluate.sort_keys import SortKey, id_ranks, sorted_places
-from omnigraph.exec.graph.bindings import Rows, concat
+from omnigraph.exec.graph.bindings import Bindings, concat
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
 from omnigraph.query.logical.logical_plan import ReadPlan
 
@@ -20,7 +21,7 @@ class Ranker:
     """Collects the rows of a match and gives them back ranked, the best `limit` of them."""
 
     def __init__(
-        self, evaluator: Evaluator, plan: ReadPlan, keys: list[SortKey], scores: Scores
+        self, evaluator: Evaluator, plan: ReadPlan, keys: list[SortKey], scores: RankingScores
     ) -> None:
         assert plan.rank is not None
         self._evaluator = evaluator
@@ -30,10 +31,10 @@ class Ranker:
         self._rank: Ranking = plan.rank
         self._variable = ranked_variable(plan.rank)
         self._entities = evaluator.view.entities(plan.pattern.variables[self._variable])
-        self._parts: list[Rows] = []
+        self._parts: list[Bindings] = []
         self._worst: float | None = None
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: Bindings) -> None:
         """Take in some rows of the match."""
         if self._plan.limit == 0:
             return
@@ -47,7 +48,7 @@ class Ranker:
         if rows.count:
             self._parts.append(rows)
 
-    def finish(self) -> Rows:
+    def finish(self) -> Bindings:
         """The rows in order."""
         rows = concat(self._parts)
         if not rows.count:
@@ -56,7 +57,7 @@ class Ranker:
             rows = self._fused(rows, self._rank)
         return self._ordered(rows)
 
-    def _promising(self, rows: Rows, costs: Floats) -> Rows:
+    def _promising(self, rows: Bindings, costs: Floats) -> Bindings:
         kept = ~np.isnan(costs)
         limit = self._plan.limit
         if limit is not None:
@@ -73,12 +74,12 @@ class Ranker:
         found = self._scores.of(self._rank, handles)
         return -found if isinstance(self._rank, Bm25 | Rrf) else found
 
-    def _fused(self, rows: Rows, rank: Rrf) -> Rows:
+    def _fused(self, rows: Bindings, rank: Rrf) -> Bindings:
         handles = distinct(rows[self._variable], self._entities.size)
         self._scores.fuse(rank, handles, self._plan.limit)
         return rows.take(~np.isnan(self._scores.of(rank, rows[self._variable])))
 
-    def _ordered(self, rows: Rows) -> Rows:
+    def _ordered(self, rows: Bindings) -> Bindings:
         entity = rows[self._variable]
         if isinstance(self._rank, Rrf):
             # Ties of a fused score keep the order of the arms, which `fuse` has settled.
@@ -91,7 +92,7 @@ class Ranker:
         places = sorted_places(columns, ties, rows.count)
         return rows.take(_adjacent(entity[places], places)[: self._plan.limit])
 
-    def _tie(self, rows: Rows, name: str) -> Any:  # noqa: ANN401
+    def _tie(self, rows: Bindings, name: str) -> Any:  # noqa: ANN401
         entities = self._evaluator.view.entities(self._plan.pattern.variables[name])
         return lambda places: id_ranks(entities, rows[name][places])
 

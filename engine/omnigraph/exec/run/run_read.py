@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import Scores, scoped
+from omnigraph.exec.evaluate.ranking_scores import RankingScores, scoped
 from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_places
-from omnigraph.exec.graph.bindings import CHUNK, Rows
+from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.exec_context import ExecContext
-from omnigraph.exec.graph.graph_view import View
-from omnigraph.exec.graph.index_view import ProbedView, TooWide
-from omnigraph.exec.plan.access_path import choose_route, probed_tables
+from omnigraph.exec.graph.graph_view import GraphView
+from omnigraph.exec.graph.index_view import IndexedView, LookupBudgetExceeded
+from omnigraph.exec.plan.access_path import choose_access_path, probed_tables
 from omnigraph.exec.plan.plan_read import follows_edges, match_plan, sums_along
 from omnigraph.exec.run.aggregate import Grouper
 from omnigraph.exec.run.external_sort import first_rows, in_order
-from omnigraph.exec.run.factorized_aggregate import Walks
+from omnigraph.exec.run.factorized_aggregate import FactorizedAggregate
 from omnigraph.exec.run.matcher import Matcher
 from omnigraph.exec.run.query_result import QueryResult
 from omnigraph.exec.run.ranking import Ranker
@@ -54,25 +54,25 @@ def run_read(
     now = datetime.now(UTC)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        return _routed(View(snapshot, context), plan, values, now, schema)
+        return _routed(GraphView(snapshot, context), plan, values, now, schema)
 
     return QueryResult(schema, snapshot.commit, query.name, snapshot.branch, batches)
 
 
 def _routed(
-    view: View, plan: ReadPlan, values: Mapping[str, Any], now: datetime, schema: pa.Schema
+    view: GraphView, plan: ReadPlan, values: Mapping[str, Any], now: datetime, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     steps = match_plan(view, plan)
-    route = choose_route(view, plan, steps)
-    if route.way == "csr":
+    route = choose_access_path(view, plan, steps)
+    if route.strategy == "csr":
         return batches_of(Evaluator(view, values, now), plan, schema)
-    probed = ProbedView(view.snapshot, view.context, route.limit)
+    probed = IndexedView(view.snapshot, view.context, route.limit)
     found = batches_of(Evaluator(probed, values, now), plan, schema)
     if route.limit is None:
         return found
     try:
         whole = list(found)
-    except TooWide:
+    except LookupBudgetExceeded:
         return batches_of(Evaluator(view, values, now), plan, schema)
     for table in probed_tables(view, steps):
         view.context.count_probed_read(table.version)
@@ -88,7 +88,7 @@ def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Itera
     return _projected(evaluator, plan, schema, _ordered(evaluator, plan))
 
 
-def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
+def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
     rows = Matcher(evaluator, match_plan(evaluator.view, plan)).run()
     if not plan.order and plan.rank is None:
         return rows if plan.limit is None else first_rows(rows, plan.limit)
@@ -97,7 +97,7 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Rows]:
         expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
         keys.append(SortKey(_column_of(evaluator, expr), key.descending))
     if plan.rank is not None:
-        assert isinstance(evaluator.scores, Scores)
+        assert isinstance(evaluator.scores, RankingScores)
         ranker = Ranker(evaluator, plan, keys, evaluator.scores)
         for part in rows:
             ranker.add(part)
@@ -113,7 +113,7 @@ def _column_of(evaluator: Evaluator, expr: Expr) -> Any:  # noqa: ANN401
 
 
 def _projected(
-    evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema, rows: Iterator[Rows]
+    evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema, rows: Iterator[Bindings]
 ) -> Iterator[pa.RecordBatch]:
     for part in rows:
         if part.count:
@@ -144,8 +144,8 @@ def _aggregated(
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
     steps, tree = match_plan(evaluator.view, plan), sums_along(evaluator.view, plan)
-    if tree is not None and not isinstance(evaluator.view, ProbedView):
-        return Walks(evaluator, plan, tree, steps).columns()
+    if tree is not None and not isinstance(evaluator.view, IndexedView):
+        return FactorizedAggregate(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
     for rows in Matcher(evaluator, steps).run():
         if rows.count:

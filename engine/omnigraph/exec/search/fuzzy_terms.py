@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from omnigraph.common.array_types import Ints
+
 Points = npt.NDArray[np.uint32]
 
 BATCH = 1 << 16
@@ -35,7 +36,7 @@ class Vocabulary:
         arrays = (self._points, self._lengths, self._starts, self._characters)
         return sum(array.nbytes for array in arrays)
 
-    def within(self, term: str, distance: int) -> Integers:
+    def within(self, term: str, distance: int) -> Ints:
         """The places of the terms at most `distance` insertions, deletions or changes away."""
         points = _code_points(term)
         candidates = self._candidates(points, distance)
@@ -45,7 +46,7 @@ class Vocabulary:
         ]
         return np.concatenate(near) if near else candidates
 
-    def _candidates(self, points: Points, distance: int) -> Integers:
+    def _candidates(self, points: Points, distance: int) -> Ints:
         mine = np.bitwise_or.reduce(np.uint64(1) << (points & np.uint32(63)).astype(np.uint64))
         return np.flatnonzero(
             (np.abs(self._lengths - len(points)) <= distance)
@@ -53,7 +54,7 @@ class Vocabulary:
             & (np.bitwise_count(~self._characters & mine) <= distance)
         )
 
-    def _distances(self, points: Points, places: Integers) -> Integers:
+    def _distances(self, points: Points, places: Ints) -> Ints:
         """Levenshtein's table for all places at once, one row per character of the query.
 
         Within a row a value may come from its left neighbour plus one; taking the column's number

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.common.array_types import Ints, Mask
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.search.fuzzy_terms import Vocabulary
 from omnigraph.exec.search.text_analysis import Tokens, analyse, analyse_query
 
-Kind = Literal["search", "match_text", "fuzzy"]
-Flags = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
-Scores = npt.NDArray[np.float64]
+SearchKind = Literal["search", "match_text", "fuzzy"]
+TextScores = npt.NDArray[np.float64]
 
 K1, B = 1.2, 0.75
 FUZZY_DISTANCE = 2
@@ -54,7 +53,7 @@ class TextIndex:
         fuzzy = sum(24 + 4 * len(term) for term in self._terms)
         return sum(array.nbytes for array in arrays) + fuzzy + _TERM_BYTES * len(self._terms)
 
-    def matches(self, query: str, kind: Kind, distance: int | None = None) -> Flags:
+    def matches(self, query: str, kind: SearchKind, distance: int | None = None) -> Mask:
         """For each position, whether its text holds a term of the query, or one near to it."""
         codes = self._near(query, distance) if kind == "fuzzy" else self._held(query)
         found = np.zeros(self._size, np.bool_)
@@ -67,7 +66,7 @@ class TextIndex:
             found[self._positions[self._starts[code] : self._starts[code + 1]]] = True
         return found
 
-    def bm25(self, query: str) -> tuple[Integers, Scores]:
+    def bm25(self, query: str) -> tuple[Ints, TextScores]:
         """The ascending positions that hold a term of the query, and how well they match it."""
         parts = [self._scores(code) for code in self._held(query)]
         if not parts:
@@ -110,7 +109,7 @@ class TextIndex:
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(tuple(self._terms))
 
-    def _scores(self, code: int) -> tuple[npt.NDArray[np.int32], Scores]:
+    def _scores(self, code: int) -> tuple[npt.NDArray[np.int32], TextScores]:
         held = slice(self._starts[code], self._starts[code + 1])
         positions, counts = self._positions[held], self._counts[held]
         rarity = np.log(1 + (self._documents - len(positions) + 0.5) / (len(positions) + 0.5))
@@ -119,7 +118,7 @@ class TextIndex:
 
 def _postings(
     tokens: Tokens, size: int
-) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Where each term's postings begin, their positions, and the term's count at each."""
     positions = np.repeat(np.arange(size), np.diff(tokens.offsets))
     keys = np.sort(tokens.codes * np.int64(size) + positions)

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.common.array_types import Floats, Ints
 from omnigraph.errors import InvalidInput
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
 BLOCK_BYTES = 1 << 20
@@ -56,7 +55,7 @@ class VectorColumn:
         arrays = (self.matrix, self._absent, self._squares, self._lengths)
         return sum(array.nbytes for array in arrays)
 
-    def distances(self, query: npt.ArrayLike, positions: Integers | None = None) -> Floats:
+    def distances(self, query: npt.ArrayLike, positions: Ints | None = None) -> Floats:
         """The distance of each vector, or of those at the positions; NaN for a null."""
         target = self._target(query)
         if positions is None:
@@ -67,7 +66,7 @@ class VectorColumn:
         found[self._absent[positions]] = np.nan
         return found
 
-    def _steps(self, positions: Integers) -> list[Integers]:
+    def _steps(self, positions: Ints) -> list[Ints]:
         step = _rows(self.dimension)
         return [positions[i : i + step] for i in range(0, len(positions), step)]
 
@@ -75,10 +74,10 @@ class VectorColumn:
         self,
         query: npt.ArrayLike,
         k: int,
-        positions: Integers | None = None,
+        positions: Ints | None = None,
         *,
         ties: bool = False,
-    ) -> tuple[Integers, Floats]:
+    ) -> tuple[Ints, Floats]:
         """The k nearest and their distances, nearest first; equal ones by ascending position.
 
         With `ties`, those as far as the last one come too, for a caller that orders them otherwise.
@@ -96,7 +95,7 @@ class VectorColumn:
             kept = int(np.searchsorted(found[order], found[order[kept - 1]], "right"))
         return candidates[order[:kept]], found[order[:kept]]
 
-    def _candidates(self, target: Floats, k: int, positions: Integers | None) -> Integers:
+    def _candidates(self, target: Floats, k: int, positions: Ints | None) -> Ints:
         """Positions that hold every one of the k nearest, and few others."""
         count = len(self) if positions is None else len(positions)
         chosen = slice(None) if positions is None else positions
@@ -106,9 +105,7 @@ class VectorColumn:
             places = self._near(target, k, positions, chosen)
         return places if positions is None else positions[places]
 
-    def _near(
-        self, target: Floats, k: int, positions: Integers | None, chosen: slice | Integers
-    ) -> Integers:
+    def _near(self, target: Floats, k: int, positions: Ints | None, chosen: slice | Ints) -> Ints:
         """Places in what was chosen that the fast pass cannot rule out.
 
         Works in three arrays, because fresh memory costs more here than arithmetic.
@@ -141,7 +138,7 @@ class VectorColumn:
         slack += 8 * n * _DOUBLE * length**2 + 4 * n * _SMALLEST_SINGLE
         return slack
 
-    def _products(self, target: Singles, positions: Integers | None) -> Singles:
+    def _products(self, target: Singles, positions: Ints | None) -> Singles:
         few = positions is not None and len(positions) * GATHER < len(self)
         products: Singles = (self.matrix[positions] if few else self.matrix) @ target
         return products if few or positions is None else products[positions]
@@ -163,7 +160,7 @@ class VectorColumn:
 def distances(
     column: pa.Array | pa.ChunkedArray | VectorColumn,
     query: npt.ArrayLike,
-    positions: Integers | None = None,
+    positions: Ints | None = None,
 ) -> Floats:
     """Exact L2 distances in double precision; NaN where the vector is null."""
     return _vectors(column).distances(query, positions)
@@ -173,8 +170,8 @@ def top(
     column: pa.Array | pa.ChunkedArray | VectorColumn,
     query: npt.ArrayLike,
     k: int,
-    positions: Integers | None = None,
-) -> tuple[Integers, Floats]:
+    positions: Ints | None = None,
+) -> tuple[Ints, Floats]:
     """The positions and distances of the k nearest vectors, nulls left out, ties by position."""
     return _vectors(column).top(query, k, positions)
 

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import Stemmer  # type: ignore[import-not-found]  # compiled, without types
 
+from omnigraph.common.array_types import Ints, Mask
 from omnigraph.exec.search.ascii_folding import alphanumeric, folded
 
-Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 _STOP_WORDS = (
@@ -48,7 +47,7 @@ class Tokens:
     case of ASCII letters) and `word_codes` the code of each one's term, -1 for a dropped word.
     """
 
-    offsets: Integers
+    offsets: Ints
     codes: Codes
     terms: tuple[str, ...]
     words: tuple[str, ...]
@@ -108,7 +107,7 @@ def _vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
 # --------------------------------------------------------------------------- text to words
 
 
-def _blocks(texts: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Integers, Bytes]]:
+def _blocks(texts: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Ints, Bytes]]:
     """The column in pieces: where each text begins, and the bytes of all of them."""
     for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
         strings = chunk.cast(pa.large_string())
@@ -125,7 +124,7 @@ def _blocks(texts: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Integers, Bytes
             yield ends[low : high + 1] - ends[low], content[ends[low] : ends[high]]
 
 
-def _split(offsets: Integers, data: Bytes) -> tuple[Integers, pa.LargeStringArray]:
+def _split(offsets: Ints, data: Bytes) -> tuple[Ints, pa.LargeStringArray]:
     """The words of one block, and the number of the first word of each text."""
     lowered = np.frombuffer(data.tobytes().translate(_LOWER_ASCII), np.uint8)
     inside = _inside_words(lowered)
@@ -143,7 +142,7 @@ def _split(offsets: Integers, data: Bytes) -> tuple[Integers, pa.LargeStringArra
     return np.searchsorted(starts, offsets).astype(np.int64), words
 
 
-def _inside_words(data: Bytes) -> Flags:
+def _inside_words(data: Bytes) -> Mask:
     """For every byte, whether its character is a letter or digit."""
     table = alphanumeric()
     if not (data & 0x80).any():

@@ -8,7 +8,7 @@ from omnigraph.errors import QueryTypeError, did_you_mean
 from omnigraph.query.check.check_search import check_bm25, check_nearest, check_rrf, check_text
 from omnigraph.query.check.check_values import is_empty_list, literal
 from omnigraph.query.check.type_compatibility import bare, compatible, element, same_kind
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import (
     F64,
     I64,
@@ -36,7 +36,7 @@ from omnigraph.query.syntax.tree import (
     LiteralTree,
     NearestTree,
     NowTree,
-    PropertyTree,
+    PropertyAccess,
     RrfTree,
     TextTree,
     VariableTree,
@@ -45,10 +45,10 @@ from omnigraph.schema.model.catalog import EdgeType, NodeType
 from omnigraph.schema.model.property_types import PropertyType
 
 # A filter and the arguments of a call take values; items, keys and aggregates read what is bound.
-Place = OneOf["value", "read"]
+ClausePosition = OneOf["value", "read"]
 
 
-def check_expr(scope: Scope, tree: ExprTree, place: Place) -> Expr:
+def check_expr(scope: VariableScope, tree: ExprTree, place: ClausePosition) -> Expr:
     """The expression with its type."""
     match tree:
         case LiteralTree() | ListTree():
@@ -57,7 +57,7 @@ def check_expr(scope: Scope, tree: ExprTree, place: Place) -> Expr:
             return Now()
         case VariableTree():
             return check_variable(scope, tree, place)
-        case PropertyTree():
+        case PropertyAccess():
             return check_property(scope, tree)
         case TextTree():
             return check_text(scope, tree, check_argument)
@@ -73,7 +73,7 @@ def check_expr(scope: Scope, tree: ExprTree, place: Place) -> Expr:
             raise _no_value(scope, tree, place)
 
 
-def _no_value(scope: Scope, tree: IdentTree, place: Place) -> QueryTypeError:
+def _no_value(scope: VariableScope, tree: IdentTree, place: ClausePosition) -> QueryTypeError:
     problem = f"`{tree.name}` is neither a variable nor a literal; write `${tree.name}` or "
     problem += f'`"{tree.name}"`'
     if tree.name == "null":
@@ -81,7 +81,7 @@ def _no_value(scope: Scope, tree: IdentTree, place: Place) -> QueryTypeError:
     return scope.error("T7" if place == "value" else None, problem, tree.span)
 
 
-def check_argument(scope: Scope, tree: ExprTree) -> Expr:
+def check_argument(scope: VariableScope, tree: ExprTree) -> Expr:
     return check_expr(scope, tree, "value")
 
 
@@ -93,7 +93,9 @@ def value_type(expr: Expr) -> PropertyType | None:
 # --------------------------------------------------------------------------- variables
 
 
-def check_variable(scope: Scope, tree: VariableTree, place: Place) -> Param | NodeRef:
+def check_variable(
+    scope: VariableScope, tree: VariableTree, place: ClausePosition
+) -> Param | NodeRef:
     if tree.name in scope.params:
         return Param(tree.name, scope.params[tree.name])
     info = scope.find(tree.name)
@@ -114,7 +116,7 @@ def check_variable(scope: Scope, tree: VariableTree, place: Place) -> Param | No
     return NodeRef(tree.name, info.type_name)
 
 
-def check_property(scope: Scope, tree: PropertyTree) -> PropertyRef:
+def check_property(scope: VariableScope, tree: PropertyAccess) -> PropertyRef:
     variable = tree.variable.name
     info = scope.find(variable)
     if info is None:
@@ -135,7 +137,7 @@ def check_property(scope: Scope, tree: PropertyTree) -> PropertyRef:
     return PropertyRef(variable, prop.name, prop.type)
 
 
-def _no_property(owner: NodeType | EdgeType, tree: PropertyTree) -> str:
+def _no_property(owner: NodeType | EdgeType, tree: PropertyAccess) -> str:
     name = tree.property.text
     if name == "id" and isinstance(owner, NodeType):
         return f"the id of a node is not a property; return `${tree.variable.name}` to get it"
@@ -145,7 +147,7 @@ def _no_property(owner: NodeType | EdgeType, tree: PropertyTree) -> str:
 # --------------------------------------------------------------------------- aggregates
 
 
-def check_aggregate(scope: Scope, tree: AggregateTree) -> Aggregate:
+def check_aggregate(scope: VariableScope, tree: AggregateTree) -> Aggregate:
     argument = check_expr(scope, tree.argument, "read")
     refuse_blob(scope, argument, tree.argument)
     type_ = value_type(argument)
@@ -169,7 +171,7 @@ def check_aggregate(scope: Scope, tree: AggregateTree) -> Aggregate:
     return Aggregate(tree.function, argument, type_.with_nullable(True))
 
 
-def refuse_blob(scope: Scope, expr: Expr, tree: ExprTree) -> None:
+def refuse_blob(scope: VariableScope, expr: Expr, tree: ExprTree) -> None:
     """A Blob can be given to a mutation, but not come out of a read."""
     if isinstance(expr, Param) and expr.type.is_blob:
         raise scope.error("T24", f"Blob parameter `${expr.name}` cannot be read", tree.span)
@@ -185,7 +187,7 @@ def described(expr: Expr) -> str:
 # --------------------------------------------------------------------------- filters
 
 
-def check_filter(scope: Scope, tree: FilterTree) -> Condition:
+def check_filter(scope: VariableScope, tree: FilterTree) -> Condition:
     left = check_expr(scope, tree.left, "value")
     right = check_expr(scope, tree.right, "value")
     left_type, right_type = value_type(left), value_type(right)
@@ -217,11 +219,11 @@ def check_filter(scope: Scope, tree: FilterTree) -> Condition:
     return Compare(tree.operator, left, right)
 
 
-def check_text_clause(scope: Scope, tree: TextTree) -> TextMatch:
+def check_text_clause(scope: VariableScope, tree: TextTree) -> TextMatch:
     return check_text(scope, tree, check_argument)
 
 
-def _contains(scope: Scope, tree: FilterTree, left: Expr, right: Expr) -> Condition:
+def _contains(scope: VariableScope, tree: FilterTree, left: Expr, right: Expr) -> Condition:
     if left.type.is_text:
         _need_texts(scope, tree, left.type, right.type)
         return Contains(left, right)
@@ -239,7 +241,9 @@ def _contains(scope: Scope, tree: FilterTree, left: Expr, right: Expr) -> Condit
     return Membership(left, right)
 
 
-def _need_texts(scope: Scope, tree: FilterTree, left: PropertyType, right: PropertyType) -> None:
+def _need_texts(
+    scope: VariableScope, tree: FilterTree, left: PropertyType, right: PropertyType
+) -> None:
     for type_ in (left, right):
         if not type_.is_text:
             raise scope.error(

@@ -8,7 +8,7 @@ from omnigraph.errors import NotFound, QueryTypeError, did_you_mean
 from omnigraph.query.check.check_expressions import check_filter, check_text_clause
 from omnigraph.query.check.check_values import binding_predicate
 from omnigraph.query.check.checked_query import CheckedMatch, CheckedTraversal
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import Condition
 from omnigraph.query.logical.logical_plan import Direction
 from omnigraph.query.syntax.tree import (
@@ -34,7 +34,7 @@ class _Parts:
     negations: list[CheckedMatch] = field(default_factory=list)
 
 
-def check_match(scope: Scope, clauses: tuple[ClauseTree, ...]) -> CheckedMatch:
+def check_match(scope: VariableScope, clauses: tuple[ClauseTree, ...]) -> CheckedMatch:
     """Check a block of clauses; afterwards the scope knows every variable the block binds."""
     parts = _Parts()
     for clause in clauses:
@@ -62,7 +62,7 @@ def check_match(scope: Scope, clauses: tuple[ClauseTree, ...]) -> CheckedMatch:
 # --------------------------------------------------------------------------- bindings
 
 
-def _binding(scope: Scope, tree: BindingTree) -> list[tuple[str, Condition]]:
+def _binding(scope: VariableScope, tree: BindingTree) -> list[tuple[str, Condition]]:
     node = scope.catalog.nodes.get(tree.type.text)
     if node is None:
         raise _unknown_node(scope, tree)
@@ -81,7 +81,7 @@ def _binding(scope: Scope, tree: BindingTree) -> list[tuple[str, Condition]]:
     ]
 
 
-def _bound(scope: Scope, variable: VariableTree, type_name: str) -> str:
+def _bound(scope: VariableScope, variable: VariableTree, type_name: str) -> str:
     info = None if variable.name == ANONYMOUS else scope.find(variable.name)
     if info is None:
         return scope.bind_node(variable, type_name)
@@ -96,7 +96,7 @@ def _bound(scope: Scope, variable: VariableTree, type_name: str) -> str:
     return variable.name
 
 
-def _unknown_node(scope: Scope, tree: BindingTree) -> QueryTypeError:
+def _unknown_node(scope: VariableScope, tree: BindingTree) -> QueryTypeError:
     name, catalog = tree.type.text, scope.catalog
     if name in catalog.interfaces:
         problem = f"{name} is an interface; bind one of the node types that implement it"
@@ -108,7 +108,7 @@ def _unknown_node(scope: Scope, tree: BindingTree) -> QueryTypeError:
 # --------------------------------------------------------------------------- traversals
 
 
-def _traversal(scope: Scope, tree: TraversalTree) -> CheckedTraversal:
+def _traversal(scope: VariableScope, tree: TraversalTree) -> CheckedTraversal:
     edge = _edge(scope, tree)
     low, high = _hops(scope, tree)
     if tree.undirected and edge.src != edge.dst:
@@ -129,7 +129,7 @@ def _traversal(scope: Scope, tree: TraversalTree) -> CheckedTraversal:
     return CheckedTraversal(left, edge, direction, low, high, right, name)
 
 
-def _edge(scope: Scope, tree: TraversalTree) -> EdgeType:
+def _edge(scope: VariableScope, tree: TraversalTree) -> EdgeType:
     try:
         return scope.catalog.edge(tree.edge.text)
     except NotFound:
@@ -138,7 +138,7 @@ def _edge(scope: Scope, tree: TraversalTree) -> EdgeType:
         raise scope.error("T4", f"unknown edge {tree.edge.text!r}{close}", tree.edge.span) from None
 
 
-def _hops(scope: Scope, tree: TraversalTree) -> tuple[int, int]:
+def _hops(scope: VariableScope, tree: TraversalTree) -> tuple[int, int]:
     bounds = tree.bounds
     if bounds is None:
         return 1, 1
@@ -151,7 +151,7 @@ def _hops(scope: Scope, tree: TraversalTree) -> tuple[int, int]:
     return bounds.low, bounds.high
 
 
-def _edge_binding(scope: Scope, tree: TraversalTree) -> VariableTree | None:
+def _edge_binding(scope: VariableScope, tree: TraversalTree) -> VariableTree | None:
     binding = tree.binding
     if binding is None or binding.name == ANONYMOUS:
         return None
@@ -169,7 +169,7 @@ def _edge_binding(scope: Scope, tree: TraversalTree) -> VariableTree | None:
     return binding
 
 
-def _direction(scope: Scope, tree: TraversalTree, edge: EdgeType) -> Direction:
+def _direction(scope: VariableScope, tree: TraversalTree, edge: EdgeType) -> Direction:
     """Which way the edge runs, from what is known of the left variable, else of the right."""
     if tree.undirected:
         return "undirected"
@@ -181,7 +181,7 @@ def _direction(scope: Scope, tree: TraversalTree, edge: EdgeType) -> Direction:
     return "forward"
 
 
-def _node_type(scope: Scope, variable: VariableTree) -> str | None:
+def _node_type(scope: VariableScope, variable: VariableTree) -> str | None:
     info = None if variable.name == ANONYMOUS else scope.find(variable.name)
     if info is not None and info.kind == "edge":
         raise scope.error(
@@ -192,7 +192,7 @@ def _node_type(scope: Scope, variable: VariableTree) -> str | None:
     return None if info is None else info.type_name
 
 
-def _endpoint(scope: Scope, variable: VariableTree, type_name: str, edge: EdgeType) -> str:
+def _endpoint(scope: VariableScope, variable: VariableTree, type_name: str, edge: EdgeType) -> str:
     known = _node_type(scope, variable)
     if known is None:
         return scope.bind_node(variable, type_name)
@@ -209,7 +209,7 @@ def _endpoint(scope: Scope, variable: VariableTree, type_name: str, edge: EdgeTy
 # --------------------------------------------------------------------------- negations
 
 
-def _negation(scope: Scope, tree: NegationTree) -> CheckedMatch:
+def _negation(scope: VariableScope, tree: NegationTree) -> CheckedMatch:
     inner = scope.inner()
     block = check_match(inner, tree.clauses)
     if not any(name in inner.outer for name in inner.mentioned):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from omnigraph.errors import InvalidInput, NotFound, QueryTypeError, did_you_mean
 from omnigraph.query.check.check_values import assigned, where_value
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import STRING
 from omnigraph.query.logical.logical_plan import (
     Assignment,
@@ -17,7 +17,7 @@ from omnigraph.query.logical.logical_plan import (
     InsertEdge,
     InsertNode,
     MutationPlan,
-    Statement,
+    MutationStatement,
     UpdateNodes,
     Where,
 )
@@ -25,7 +25,7 @@ from omnigraph.query.syntax.tree import (
     DeleteTree,
     InsertTree,
     MutationTree,
-    Name,
+    NameNode,
     PairTree,
     PredicateTree,
     StatementTree,
@@ -36,7 +36,7 @@ from omnigraph.schema.model.catalog import EdgeType, NodeType
 _ENDS: dict[str, End] = {"from": "src", "to": "dst"}
 
 
-def check_mutation(scope: Scope, tree: MutationTree) -> MutationPlan:
+def check_mutation(scope: VariableScope, tree: MutationTree) -> MutationPlan:
     statements = tuple(_statement(scope, statement) for statement in tree.statements)
     deletes = [isinstance(s, DeleteNodes | DeleteEdges) for s in statements]
     if any(deletes) and not all(deletes):
@@ -47,7 +47,7 @@ def check_mutation(scope: Scope, tree: MutationTree) -> MutationPlan:
     return MutationPlan(statements)
 
 
-def _statement(scope: Scope, tree: StatementTree) -> Statement:
+def _statement(scope: VariableScope, tree: StatementTree) -> MutationStatement:
     match tree:
         case InsertTree():
             return _insert(scope, tree)
@@ -60,7 +60,7 @@ def _statement(scope: Scope, tree: StatementTree) -> Statement:
 # --------------------------------------------------------------------------- statements
 
 
-def _insert(scope: Scope, tree: InsertTree) -> InsertNode | InsertEdge:
+def _insert(scope: VariableScope, tree: InsertTree) -> InsertNode | InsertEdge:
     target = _target(scope, tree.type, [pair.property.text for pair in tree.sets])
     _check_names(scope, tree.type, tree.sets)
     if isinstance(target, EdgeType):
@@ -78,7 +78,7 @@ def _insert(scope: Scope, tree: InsertTree) -> InsertNode | InsertEdge:
     return InsertNode(target.name, assignments, embeds)
 
 
-def _update(scope: Scope, tree: UpdateTree) -> UpdateNodes:
+def _update(scope: VariableScope, tree: UpdateTree) -> UpdateNodes:
     node = scope.catalog.nodes.get(tree.type.text)
     if node is None:
         edge = _target(scope, tree.type, [])
@@ -100,7 +100,7 @@ def _update(scope: Scope, tree: UpdateTree) -> UpdateNodes:
     return UpdateNodes(node.name, assignments, where)
 
 
-def _delete(scope: Scope, tree: DeleteTree) -> DeleteNodes | DeleteEdges:
+def _delete(scope: VariableScope, tree: DeleteTree) -> DeleteNodes | DeleteEdges:
     target = _target(scope, tree.type, [tree.where.property.text])
     where = _where(scope, target, tree.where)
     if isinstance(target, EdgeType):
@@ -111,7 +111,7 @@ def _delete(scope: Scope, tree: DeleteTree) -> DeleteNodes | DeleteEdges:
 # --------------------------------------------------------------------------- targets
 
 
-def _target(scope: Scope, name: Name, used: list[str]) -> NodeType | EdgeType:
+def _target(scope: VariableScope, name: NameNode, used: list[str]) -> NodeType | EdgeType:
     """The type a statement changes.
 
     A node and an edge may share a name; the node is meant unless the statement speaks of ends that
@@ -132,7 +132,7 @@ def _target(scope: Scope, name: Name, used: list[str]) -> NodeType | EdgeType:
     return found
 
 
-def _edge(scope: Scope, name: Name) -> EdgeType | None:
+def _edge(scope: VariableScope, name: NameNode) -> EdgeType | None:
     try:
         return scope.catalog.edge(name.text)
     except NotFound:
@@ -142,7 +142,7 @@ def _edge(scope: Scope, name: Name) -> EdgeType | None:
 # --------------------------------------------------------------------------- assignments
 
 
-def _check_names(scope: Scope, type_: Name, sets: tuple[PairTree, ...]) -> None:
+def _check_names(scope: VariableScope, type_: NameNode, sets: tuple[PairTree, ...]) -> None:
     if not sets:
         raise scope.error("T10", "at least one property must be given", type_.span)
     seen: set[str] = set()
@@ -155,7 +155,7 @@ def _check_names(scope: Scope, type_: Name, sets: tuple[PairTree, ...]) -> None:
 
 
 def _assignments(
-    scope: Scope, owner: NodeType | EdgeType, sets: tuple[PairTree, ...]
+    scope: VariableScope, owner: NodeType | EdgeType, sets: tuple[PairTree, ...]
 ) -> tuple[Assignment, ...]:
     assignments = []
     for pair in sets:
@@ -168,7 +168,7 @@ def _assignments(
 
 
 def _check_required(
-    scope: Scope, tree: InsertTree, owner: NodeType | EdgeType, given: set[str]
+    scope: VariableScope, tree: InsertTree, owner: NodeType | EdgeType, given: set[str]
 ) -> tuple[str, ...]:
     """Refuse a missing value; return the vectors that are left to an embedder."""
     if isinstance(owner, EdgeType):
@@ -190,7 +190,7 @@ def _check_required(
 # --------------------------------------------------------------------------- where
 
 
-def _where(scope: Scope, owner: NodeType | EdgeType, tree: PredicateTree) -> Where:
+def _where(scope: VariableScope, owner: NodeType | EdgeType, tree: PredicateTree) -> Where:
     name = tree.property.text
     if isinstance(owner, EdgeType) and name in _ENDS:
         value = where_value(scope, tree, STRING)
@@ -201,7 +201,9 @@ def _where(scope: Scope, owner: NodeType | EdgeType, tree: PredicateTree) -> Whe
     return Where(name, prop.type, tree.operator, where_value(scope, tree, prop.type))
 
 
-def _unknown_property(scope: Scope, owner: NodeType | EdgeType, name: Name) -> QueryTypeError:
+def _unknown_property(
+    scope: VariableScope, owner: NodeType | EdgeType, name: NameNode
+) -> QueryTypeError:
     ends = tuple(_ENDS) if isinstance(owner, EdgeType) else ()
     close = did_you_mean(name.text, (*owner.by_name, *ends))
     return scope.error("T11", f"{owner.name} has no property {name.text!r}{close}", name.span)

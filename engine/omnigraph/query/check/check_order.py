@@ -7,7 +7,7 @@ from omnigraph.query.check.check_expressions import check_expr, refuse_blob
 from omnigraph.query.check.check_return import is_aggregated
 from omnigraph.query.check.checked_query import CheckedItem
 from omnigraph.query.check.type_compatibility import bare
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import Bm25, Expr, Nearest, PropertyRef, Ranking, Rrf
 from omnigraph.query.logical.logical_plan import OrderKey
 from omnigraph.query.syntax.tree import IdentTree, KeyTree, ReadTree
@@ -16,7 +16,7 @@ _Items = tuple[CheckedItem, ...]
 
 
 def check_order(
-    scope: Scope, tree: ReadTree, items: _Items
+    scope: VariableScope, tree: ReadTree, items: _Items
 ) -> tuple[Ranking | None, tuple[OrderKey, ...]]:
     """The ranking call that leads the order, if any, and the other keys.
 
@@ -37,7 +37,7 @@ def check_order(
     return rank, tuple(keys)
 
 
-def _expr(scope: Scope, key: KeyTree, items: _Items) -> tuple[Expr, int | None]:
+def _expr(scope: VariableScope, key: KeyTree, items: _Items) -> tuple[Expr, int | None]:
     """What a key sorts by, and the column it names when it is an alias."""
     if not isinstance(key.expr, IdentTree):
         expr = check_expr(scope, key.expr, "read")
@@ -53,7 +53,7 @@ def _expr(scope: Scope, key: KeyTree, items: _Items) -> tuple[Expr, int | None]:
     return items[named[0]].expr, named[0]
 
 
-def _check_limit(scope: Scope, tree: ReadTree, exprs: list[Expr]) -> None:
+def _check_limit(scope: VariableScope, tree: ReadTree, exprs: list[Expr]) -> None:
     for key, expr in zip(tree.keys, exprs, strict=True):
         if isinstance(expr, Rrf) and tree.limit is None:
             raise scope.error("T21", "an order by rrf needs a `limit`", key.expr.span)
@@ -67,7 +67,7 @@ def _check_limit(scope: Scope, tree: ReadTree, exprs: list[Expr]) -> None:
                 )
 
 
-def _check_ranking_key(scope: Scope, key: KeyTree, place: int, expr: Ranking) -> None:
+def _check_ranking_key(scope: VariableScope, key: KeyTree, place: int, expr: Ranking) -> None:
     if place > 0:
         raise scope.error(None, "a ranking call can only be the first key", key.expr.span)
     if isinstance(expr, Nearest) and key.descending:
@@ -75,7 +75,7 @@ def _check_ranking_key(scope: Scope, key: KeyTree, place: int, expr: Ranking) ->
 
 
 def _output_key(
-    scope: Scope, key: KeyTree, expr: Expr, column: int | None, items: _Items
+    scope: VariableScope, key: KeyTree, expr: Expr, column: int | None, items: _Items
 ) -> OrderKey:
     if column is None and isinstance(expr, PropertyRef):
         returned = (n for n, item in enumerate(items) if item.expr == expr and item.alias is None)
@@ -91,13 +91,13 @@ def _output_key(
     return OrderKey(column, key.descending)
 
 
-def _key(scope: Scope, key: KeyTree, expr: Expr, column: int | None) -> OrderKey:
+def _key(scope: VariableScope, key: KeyTree, expr: Expr, column: int | None) -> OrderKey:
     if column is None and not isinstance(expr, PropertyRef):
         raise scope.error(None, "a key is a property, an alias or a ranking call", key.expr.span)
     _check_sortable(scope, key, expr)
     return OrderKey(expr, key.descending)
 
 
-def _check_sortable(scope: Scope, key: KeyTree, expr: Expr) -> None:
+def _check_sortable(scope: VariableScope, key: KeyTree, expr: Expr) -> None:
     if expr.type.is_list or expr.type.is_vector:
         raise scope.error("T7", f"a {bare(expr.type)} cannot be sorted by", key.expr.span)

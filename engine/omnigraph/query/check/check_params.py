@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from omnigraph.common.lexical import Span
 from omnigraph.errors import QueryTypeError
-from omnigraph.query.syntax.tree import ParamTree, QueryFile, QueryTree, Span, TypeTree
+from omnigraph.query.syntax.tree import ParamTree, QueryFile, QueryTree, TypeTree
 from omnigraph.schema.model.property_types import (
     MAX_DIMENSION,
     PropertyType,

@@ -9,7 +9,7 @@ from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_params import check_params
 from omnigraph.query.check.check_return import check_return
 from omnigraph.query.check.checked_query import CheckedQuery, CheckedRead
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.syntax.tree import QueryFile, QueryTree, ReadTree
 from omnigraph.schema.model.catalog import Catalog
 
@@ -17,7 +17,7 @@ from omnigraph.schema.model.catalog import Catalog
 def check(file: QueryFile, query: QueryTree, catalog: Catalog) -> CheckedQuery:
     """Check one query of a file."""
     params = check_params(file, query)
-    scope = Scope(file, catalog, params)
+    scope = VariableScope(file, catalog, params)
     if isinstance(query.body, ReadTree):
         return CheckedQuery(query, params, _check_read(scope, query.body))
     return CheckedQuery(query, params, check_mutation(scope, query.body))
@@ -36,7 +36,7 @@ def check_distinct(file: QueryFile, query: QueryTree) -> None:
         )
 
 
-def _check_read(scope: Scope, tree: ReadTree) -> CheckedRead:
+def _check_read(scope: VariableScope, tree: ReadTree) -> CheckedRead:
     match = check_match(scope, tree.clauses)
     items = check_return(scope, tree.items)
     rank, keys = check_order(scope, tree, items)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from omnigraph.query.check.check_values import vector_literal
 from omnigraph.query.check.type_compatibility import bare
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import (
     DEFAULT_FUZZY_DISTANCE,
     DEFAULT_RRF_K,
@@ -31,15 +31,15 @@ from omnigraph.query.syntax.tree import (
     ExprTree,
     ListTree,
     NearestTree,
-    PropertyTree,
+    PropertyAccess,
     RrfTree,
     TextTree,
 )
 
-CheckExpr = Callable[[Scope, ExprTree], Expr]
+CheckExpr = Callable[[VariableScope, ExprTree], Expr]
 
 
-def check_text(scope: Scope, tree: TextTree, check: CheckExpr) -> TextMatch:
+def check_text(scope: VariableScope, tree: TextTree, check: CheckExpr) -> TextMatch:
     code = "T20" if tree.kind == "match_text" else "T19"
     field = _text_field(scope, tree.field, tree.kind, code, check)
     query = _text_query(scope, tree.query, tree.kind, code, check)
@@ -55,7 +55,7 @@ def check_text(scope: Scope, tree: TextTree, check: CheckExpr) -> TextMatch:
     return TextMatch("fuzzy", field, query, distance)
 
 
-def check_bm25(scope: Scope, tree: Bm25Tree, check: CheckExpr) -> Bm25:
+def check_bm25(scope: VariableScope, tree: Bm25Tree, check: CheckExpr) -> Bm25:
     field = _text_field(scope, tree.field, "bm25", "T20", check)
     query = _text_query(scope, tree.query, "bm25", "T20", check)
     if not isinstance(query, Literal | Param):
@@ -65,7 +65,7 @@ def check_bm25(scope: Scope, tree: Bm25Tree, check: CheckExpr) -> Bm25:
     return Bm25(field, query)
 
 
-def check_nearest(scope: Scope, tree: NearestTree, check: CheckExpr) -> Nearest:
+def check_nearest(scope: VariableScope, tree: NearestTree, check: CheckExpr) -> Nearest:
     _refuse_edge(scope, tree.field, "nearest")
     field = check(scope, tree.field)
     if not isinstance(field, PropertyRef) or not field.type.is_vector:
@@ -77,7 +77,7 @@ def check_nearest(scope: Scope, tree: NearestTree, check: CheckExpr) -> Nearest:
     return Nearest(field, query, F64.with_nullable(nullable))
 
 
-def check_rrf(scope: Scope, tree: RrfTree, check: CheckExpr) -> Rrf:
+def check_rrf(scope: VariableScope, tree: RrfTree, check: CheckExpr) -> Rrf:
     def arm(part: ExprTree) -> Nearest | Bm25:
         if isinstance(part, NearestTree):
             return check_nearest(scope, part, check)
@@ -96,7 +96,9 @@ def check_rrf(scope: Scope, tree: RrfTree, check: CheckExpr) -> Rrf:
     return Rrf(first, second, _fusion_constant(scope, tree.k, check))
 
 
-def _fusion_constant(scope: Scope, tree: ExprTree | None, check: CheckExpr) -> Literal | Param:
+def _fusion_constant(
+    scope: VariableScope, tree: ExprTree | None, check: CheckExpr
+) -> Literal | Param:
     if tree is None:
         return Literal(DEFAULT_RRF_K, I64)
     k = check(scope, tree)
@@ -107,14 +109,18 @@ def _fusion_constant(scope: Scope, tree: ExprTree | None, check: CheckExpr) -> L
     return k
 
 
-def _vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, check: CheckExpr) -> Expr:
+def _vector_query(
+    scope: VariableScope, tree: ExprTree, field: PropertyRef, check: CheckExpr
+) -> Expr:
     query = vector_literal(scope, tree) if isinstance(tree, ListTree) else None
     if query is None:
         return _checked_vector_query(scope, tree, field, check(scope, tree))
     return _checked_vector_query(scope, tree, field, query)
 
 
-def _checked_vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, query: Expr) -> Expr:
+def _checked_vector_query(
+    scope: VariableScope, tree: ExprTree, field: PropertyRef, query: Expr
+) -> Expr:
     # A ranking is one order of entities: what it measures from cannot differ from row to row.
     fits = isinstance(query, Literal | Param) and (query.type.is_vector or query.type.is_text)
     if not fits:
@@ -133,7 +139,7 @@ def _checked_vector_query(scope: Scope, tree: ExprTree, field: PropertyRef, quer
 
 
 def _text_field(
-    scope: Scope, tree: ExprTree, call: str, code: str, check: CheckExpr
+    scope: VariableScope, tree: ExprTree, call: str, code: str, check: CheckExpr
 ) -> PropertyRef:
     _refuse_edge(scope, tree, call)
     field = check(scope, tree)
@@ -142,15 +148,17 @@ def _text_field(
     return field
 
 
-def _text_query(scope: Scope, tree: ExprTree, call: str, code: str, check: CheckExpr) -> Expr:
+def _text_query(
+    scope: VariableScope, tree: ExprTree, call: str, code: str, check: CheckExpr
+) -> Expr:
     query = check(scope, tree)
     if not _is_value(query) or not query.type.is_text:
         raise scope.error(code, f"{call} searches for a String", tree.span)
     return query
 
 
-def _refuse_edge(scope: Scope, tree: ExprTree, call: str) -> None:
-    if not isinstance(tree, PropertyTree):
+def _refuse_edge(scope: VariableScope, tree: ExprTree, call: str) -> None:
+    if not isinstance(tree, PropertyAccess):
         return
     info = scope.find(tree.variable.name)
     if info is not None and info.kind == "edge":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.errors import did_you_mean
 from omnigraph.query.check.type_compatibility import bare, compatible, element, same_kind
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import (
     Compare,
     Condition,
@@ -13,12 +13,12 @@ from omnigraph.query.logical.expressions import (
     Now,
     Param,
     PropertyRef,
-    Value,
+    ValueExpr,
 )
 from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
-    Name,
+    NameNode,
     NowTree,
     PairTree,
     PredicateTree,
@@ -38,7 +38,7 @@ from omnigraph.schema.model.property_types import (
 # --------------------------------------------------------------------------- values by themselves
 
 
-def literal(scope: Scope, tree: LiteralTree | ListTree) -> Literal:
+def literal(scope: VariableScope, tree: LiteralTree | ListTree) -> Literal:
     """A literal with the type it has by nature: I64, F64, a list of the widest element, …"""
     if isinstance(tree, LiteralTree):
         return Literal(tree.value, scalar_type(tree.scalar))
@@ -50,7 +50,7 @@ def literal(scope: Scope, tree: LiteralTree | ListTree) -> Literal:
     return Literal(tuple(_widened(item.value, widest) for item in items), list_type(widest))
 
 
-def param(scope: Scope, tree: VariableTree) -> Param:
+def param(scope: VariableScope, tree: VariableTree) -> Param:
     """A variable used as a value, which must be a parameter."""
     type_ = scope.params.get(tree.name)
     if type_ is None:
@@ -59,7 +59,7 @@ def param(scope: Scope, tree: VariableTree) -> Param:
     return Param(tree.name, type_)
 
 
-def _flat(scope: Scope, tree: ListTree) -> list[LiteralTree]:
+def _flat(scope: VariableScope, tree: ListTree) -> list[LiteralTree]:
     items: list[LiteralTree] = []
     for item in tree.items:
         if isinstance(item, ListTree):
@@ -85,7 +85,9 @@ def is_empty_list(value: object) -> bool:
 # --------------------------------------------------------------------------- in a binding
 
 
-def binding_predicate(scope: Scope, variable: str, pair: PairTree, prop: Property) -> Condition:
+def binding_predicate(
+    scope: VariableScope, variable: str, pair: PairTree, prop: Property
+) -> Condition:
     """`{ property: value }`: equality, or membership when the property is a list."""
     ref = PropertyRef(variable, prop.name, prop.type)
     if prop.type.is_blob:
@@ -105,7 +107,7 @@ def binding_predicate(scope: Scope, variable: str, pair: PairTree, prop: Propert
     return Membership(ref, fitting(scope, pair.value, element(prop.type), prop.name))
 
 
-def _refuse_comparison(scope: Scope, name: Name, type_: PropertyType) -> None:
+def _refuse_comparison(scope: VariableScope, name: NameNode, type_: PropertyType) -> None:
     if type_.is_list or type_.is_vector:
         raise scope.error(
             "T7", f"`{name.text}` is a {bare(type_)} and cannot be compared", name.span
@@ -115,7 +117,7 @@ def _refuse_comparison(scope: Scope, name: Name, type_: PropertyType) -> None:
 # --------------------------------------------------------------------------- against a property
 
 
-def fitting(scope: Scope, tree: ValueTree, expected: PropertyType, name: str) -> Value:
+def fitting(scope: VariableScope, tree: ValueTree, expected: PropertyType, name: str) -> ValueExpr:
     """The value, if it can be compared with or assigned to a property of that type."""
     if isinstance(tree, NowTree):
         if not compatible(Now().type, expected):
@@ -135,7 +137,7 @@ def fitting(scope: Scope, tree: ValueTree, expected: PropertyType, name: str) ->
     return _fitting_literal(scope, tree, expected, name)
 
 
-def assigned(scope: Scope, tree: ValueTree, expected: PropertyType, name: str) -> Value:
+def assigned(scope: VariableScope, tree: ValueTree, expected: PropertyType, name: str) -> ValueExpr:
     """The value of an assignment: as `fitting`, and a String parameter may feed a Blob."""
     if expected.is_blob and isinstance(tree, VariableTree):
         value = param(scope, tree)
@@ -144,7 +146,7 @@ def assigned(scope: Scope, tree: ValueTree, expected: PropertyType, name: str) -
     return fitting(scope, tree, expected, name)
 
 
-def where_value(scope: Scope, tree: PredicateTree, expected: PropertyType) -> Value:
+def where_value(scope: VariableScope, tree: PredicateTree, expected: PropertyType) -> ValueExpr:
     """The value a `where` compares a property with."""
     name = tree.property.text
     if expected.is_blob:
@@ -159,7 +161,7 @@ def where_value(scope: Scope, tree: PredicateTree, expected: PropertyType) -> Va
 
 
 def _fitting_literal(
-    scope: Scope, tree: LiteralTree | ListTree, expected: PropertyType, name: str
+    scope: VariableScope, tree: LiteralTree | ListTree, expected: PropertyType, name: str
 ) -> Literal:
     if expected.is_vector and isinstance(tree, ListTree):
         return _vector_literal(scope, tree, expected, name)
@@ -180,7 +182,9 @@ def _fitting_literal(
     return _widened_literal(value, expected)
 
 
-def _vector_literal(scope: Scope, tree: ListTree, expected: PropertyType, name: str) -> Literal:
+def _vector_literal(
+    scope: VariableScope, tree: ListTree, expected: PropertyType, name: str
+) -> Literal:
     value = vector_literal(scope, tree)
     if value is None:
         raise scope.error("T3", f"`{name}` is a {bare(expected)}, a list of numbers", tree.span)
@@ -193,7 +197,7 @@ def _vector_literal(scope: Scope, tree: ListTree, expected: PropertyType, name: 
     return value
 
 
-def vector_literal(scope: Scope, tree: ListTree) -> Literal | None:
+def vector_literal(scope: VariableScope, tree: ListTree) -> Literal | None:
     """A list of numbers as a vector of its length; None for any other list."""
     value = literal(scope, tree)
     if not isinstance(value.value, tuple) or not same_kind(value.type.scalar, Scalar.F64):

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
+from omnigraph.common.lexical import Span
 from omnigraph.errors import QueryTypeError
 from omnigraph.query.logical.logical_plan import VariableInfo
-from omnigraph.query.syntax.tree import ANONYMOUS, QueryFile, Span, VariableTree
+from omnigraph.query.syntax.tree import ANONYMOUS, QueryFile, VariableTree
 from omnigraph.schema.model.catalog import Catalog
 from omnigraph.schema.model.property_types import PropertyType
 
 
 @dataclass
-class Scope:
+class VariableScope:
     """Grows while the clauses of one block are read from left to right.
 
     `outer` are the variables of the enclosing blocks, `own` those this block binds. `reserved`
@@ -31,10 +32,12 @@ class Scope:
     mentioned: dict[str, VariableInfo] = field(default_factory=dict)
     _anonymous: count[int] = field(default_factory=lambda: count(1))
 
-    def inner(self) -> Scope:
+    def inner(self) -> VariableScope:
         """The scope at the start of a `not` block."""
         outer = {**self.outer, **self.own}
-        return Scope(self.file, self.catalog, self.params, outer=outer, _anonymous=self._anonymous)
+        return VariableScope(
+            self.file, self.catalog, self.params, outer=outer, _anonymous=self._anonymous
+        )
 
     def error(self, code: str | None, problem: str, span: Span) -> QueryTypeError:
         return QueryTypeError(

@@ -12,10 +12,10 @@ from omnigraph.query.logical.logical_plan import (
     DeleteNodes,
     InsertEdge,
     MutationPlan,
+    MutationStatement,
     Pattern,
     Plan,
     ReadPlan,
-    Statement,
 )
 from omnigraph.schema.model.catalog import Catalog, EdgeType
 from omnigraph.schema.model.property_types import PropertyType, Scalar
@@ -141,7 +141,7 @@ def _mutation(plan: MutationPlan, catalog: Catalog) -> Descriptor:
     return Descriptor((), _sorted(reads), _sorted(writes))
 
 
-def _writes(statement: Statement, catalog: Catalog) -> set[Fact]:
+def _writes(statement: MutationStatement, catalog: Catalog) -> set[Fact]:
     target = Fact(statement.entity, statement.type_name)
     if not isinstance(statement, DeleteNodes):
         return {target}

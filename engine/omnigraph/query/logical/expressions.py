@@ -68,7 +68,7 @@ class NodeRef:
     type: PropertyType = STRING
 
 
-Value = Literal | Param | Now
+ValueExpr = Literal | Param | Now
 
 
 # --------------------------------------------------------------------------- search
@@ -180,4 +180,4 @@ class Aggregate:
     type: PropertyType
 
 
-Expr = Value | PropertyRef | NodeRef | TextMatch | Ranking | Aggregate
+Expr = ValueExpr | PropertyRef | NodeRef | TextMatch | Ranking | Aggregate

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
-from omnigraph.query.logical.expressions import Condition, EntityKind, Expr, Ranking, Value
+from omnigraph.query.logical.expressions import Condition, EntityKind, Expr, Ranking, ValueExpr
 from omnigraph.query.syntax.tree import Comparison
 from omnigraph.schema.model.property_types import PropertyType
 
@@ -87,7 +87,7 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Column:
+class OutputColumn:
     """One column of the result; names may repeat. `field_name` is its name in a descriptor."""
 
     name: str
@@ -118,7 +118,7 @@ class ReadPlan:
     """
 
     pattern: Pattern
-    columns: tuple[Column, ...]
+    columns: tuple[OutputColumn, ...]
     group_by: tuple[int, ...] | None
     rank: Ranking | None
     order: tuple[OrderKey, ...]
@@ -135,7 +135,7 @@ class Assignment:
 
     property: str
     type: PropertyType
-    value: Value
+    value: ValueExpr
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ class InsertEdge:
     entity: ClassVar[EntityKind] = "edge"
 
     type_name: str
-    src: Value
-    dst: Value
+    src: ValueExpr
+    dst: ValueExpr
     assignments: tuple[Assignment, ...]
 
 
@@ -172,7 +172,7 @@ class Where:
     property: str
     type: PropertyType
     operator: Comparison
-    value: Value
+    value: ValueExpr
     end: End | None = None
 
 
@@ -203,14 +203,14 @@ class DeleteEdges:
     where: Where
 
 
-Statement = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
+MutationStatement = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
 
 
 @dataclass(frozen=True)
 class MutationPlan:
     """One atomic commit; each statement sees the ones before it."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[MutationStatement, ...]
 
 
 Plan = ReadPlan | MutationPlan

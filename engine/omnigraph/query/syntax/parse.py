@@ -10,7 +10,7 @@ from omnigraph.common.grammar import load_parser
 from omnigraph.common.lexical import parsed
 from omnigraph.query.syntax.lexer import QueryLexer
 from omnigraph.query.syntax.tree import QueryFile
-from omnigraph.query.syntax.tree_builder import TreeBuilder
+from omnigraph.query.syntax.tree_builder import QueryTreeBuilder
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
@@ -67,7 +67,7 @@ def parse(source: str, file: str | None = None) -> QueryFile:
 
 @cache
 def _parser() -> Lark:
-    return load_parser("omnigraph.query.syntax", QueryLexer, TreeBuilder())
+    return load_parser("omnigraph.query.syntax", QueryLexer, QueryTreeBuilder())
 
 
 def _special(token: Token, accepts: set[str]) -> str | None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal as OneOf
 
+from omnigraph.common.lexical import Span
 from omnigraph.schema.model.property_types import Scalar
-from omnigraph.schema.syntax.tree import Name, Span
+from omnigraph.schema.syntax.tree import NameNode
 
-__all__ = ["Name", "Span"]
+__all__ = ["NameNode"]
 
 ScalarValue = str | int | float | bool | date | datetime
 TextKind = OneOf["search", "match_text", "fuzzy"]
@@ -60,11 +61,11 @@ class VariableTree:
 
 
 @dataclass(frozen=True)
-class PropertyTree:
+class PropertyAccess:
     """`$variable.property`."""
 
     variable: VariableTree
-    property: Name
+    property: NameNode
     span: Span
 
 
@@ -91,7 +92,7 @@ class TextTree:
 class NearestTree:
     """`nearest($variable.property, query)`."""
 
-    field: PropertyTree
+    field: PropertyAccess
     query: ExprTree
     span: Span
 
@@ -127,7 +128,7 @@ class AggregateTree:
 ValueTree = LiteralTree | ListTree | VariableTree | NowTree
 ExprTree = (
     ValueTree
-    | PropertyTree
+    | PropertyAccess
     | IdentTree
     | TextTree
     | NearestTree
@@ -144,7 +145,7 @@ ExprTree = (
 class PairTree:
     """`property: value`, in the braces of a binding or as an assignment."""
 
-    property: Name
+    property: NameNode
     value: ValueTree
 
 
@@ -153,7 +154,7 @@ class BindingTree:
     """`$variable: Type { property: value, … }`."""
 
     variable: VariableTree
-    type: Name
+    type: NameNode
     pairs: tuple[PairTree, ...]
 
 
@@ -172,7 +173,7 @@ class TraversalTree:
 
     left: VariableTree
     binding: VariableTree | None
-    edge: Name
+    edge: NameNode
     undirected: bool
     bounds: BoundsTree | None
     right: VariableTree
@@ -204,7 +205,7 @@ class ItemTree:
     """`expr as alias`."""
 
     expr: ExprTree
-    alias: Name | None
+    alias: NameNode | None
 
 
 @dataclass(frozen=True)
@@ -230,21 +231,21 @@ class ReadTree:
 class PredicateTree:
     """`where property cmp value`."""
 
-    property: Name
+    property: NameNode
     operator: Comparison
     value: ValueTree
 
 
 @dataclass(frozen=True)
 class InsertTree:
-    type: Name
+    type: NameNode
     sets: tuple[PairTree, ...]
     span: Span
 
 
 @dataclass(frozen=True)
 class UpdateTree:
-    type: Name
+    type: NameNode
     sets: tuple[PairTree, ...]
     where: PredicateTree
     span: Span
@@ -252,7 +253,7 @@ class UpdateTree:
 
 @dataclass(frozen=True)
 class DeleteTree:
-    type: Name
+    type: NameNode
     where: PredicateTree
     span: Span
 
@@ -273,7 +274,7 @@ class TypeTree:
     """The type of a parameter as written; whether it exists is not known here."""
 
     form: TypeForm
-    word: Name
+    word: NameNode
     dimension: int | None
     nullable: bool
 
@@ -286,7 +287,7 @@ class ParamTree:
 
 @dataclass(frozen=True)
 class QueryTree:
-    name: Name
+    name: NameNode
     params: tuple[ParamTree, ...]
     description: str | None
     instruction: str | None

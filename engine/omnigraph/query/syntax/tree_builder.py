@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from lark import Token, Transformer
 
-from omnigraph.common.lexical import SourceProblem, string_value
+from omnigraph.common.lexical import SourceProblem, Span, string_value
 from omnigraph.query.syntax.temporal_literals import parse_date, parse_datetime
 from omnigraph.query.syntax.tree import (
     AggregateTree,
@@ -31,18 +31,17 @@ from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
     MutationTree,
-    Name,
+    NameNode,
     NearestTree,
     NegationTree,
     NowTree,
     PairTree,
     ParamTree,
     PredicateTree,
-    PropertyTree,
+    PropertyAccess,
     QueryTree,
     ReadTree,
     RrfTree,
-    Span,
     TextTree,
     TraversalTree,
     TypeForm,
@@ -58,12 +57,12 @@ _MAX_INTEGER = 2**63 - 1
 
 _NOTES = ("description", "instruction")
 
-Parts = list[Any]
-Tokens = list[Token]
+_Parts = list[Any]
+_Tokens = list[Token]
 _Moment = TypeVar("_Moment")
 
 
-class TreeBuilder(Transformer[Token, Any]):
+class QueryTreeBuilder(Transformer[Token, Any]):
     """Holds no state, so one parser serves every file and thread."""
 
     def start(self, parts: list[QueryTree]) -> tuple[QueryTree, ...]:
@@ -71,7 +70,7 @@ class TreeBuilder(Transformer[Token, Any]):
 
     # ------------------------------------------------------------------ headers
 
-    def query(self, parts: Parts) -> QueryTree:
+    def query(self, parts: _Parts) -> QueryTree:
         _, name, params, notes, body = parts
         return QueryTree(
             _name(name), params, notes.get("description"), notes.get("instruction"), body
@@ -80,26 +79,26 @@ class TreeBuilder(Transformer[Token, Any]):
     def params(self, parts: list[ParamTree]) -> tuple[ParamTree, ...]:
         return tuple(parts)
 
-    def param(self, parts: Parts) -> ParamTree:
+    def param(self, parts: _Parts) -> ParamTree:
         return ParamTree(_variable(parts[0]), parts[1])
 
-    def type(self, parts: Parts) -> TypeTree:
+    def type(self, parts: _Parts) -> TypeTree:
         form, word, dimension = parts[0]
         return TypeTree(form, word, dimension, nullable=len(parts) == 2)
 
-    def word(self, parts: Tokens) -> Name:
+    def word(self, parts: _Tokens) -> NameNode:
         return _name(parts[0])
 
-    def scalar(self, parts: list[Name]) -> tuple[TypeForm, Name, int | None]:
+    def scalar(self, parts: list[NameNode]) -> tuple[TypeForm, NameNode, int | None]:
         return "scalar", parts[0], None
 
-    def list_of(self, parts: Parts) -> tuple[TypeForm, Name, int | None]:
+    def list_of(self, parts: _Parts) -> tuple[TypeForm, NameNode, int | None]:
         return "list", parts[1], None
 
-    def vector(self, parts: Parts) -> tuple[TypeForm, Name, int | None]:
+    def vector(self, parts: _Parts) -> tuple[TypeForm, NameNode, int | None]:
         return "vector", parts[0], _count(parts[1])
 
-    def notes(self, parts: list[tuple[Name, str]]) -> dict[str, str]:
+    def notes(self, parts: list[tuple[NameNode, str]]) -> dict[str, str]:
         notes: dict[str, str] = {}
         for name, text in parts:
             if name.text in notes:
@@ -107,7 +106,7 @@ class TreeBuilder(Transformer[Token, Any]):
             notes[name.text] = text
         return notes
 
-    def note(self, parts: Tokens) -> tuple[Name, str]:
+    def note(self, parts: _Tokens) -> tuple[NameNode, str]:
         _, word, text = parts
         if word not in _NOTES:
             raise SourceProblem(
@@ -117,27 +116,27 @@ class TreeBuilder(Transformer[Token, Any]):
 
     # ------------------------------------------------------------------ reads
 
-    def read(self, parts: Parts) -> ReadTree:
+    def read(self, parts: _Parts) -> ReadTree:
         _, clauses, _, items, keys, limit = parts
         return ReadTree(clauses, items, keys or (), limit)
 
     def clauses(self, parts: list[ClauseTree]) -> tuple[ClauseTree, ...]:
         return tuple(parts)
 
-    def negation(self, parts: Parts) -> NegationTree:
+    def negation(self, parts: _Parts) -> NegationTree:
         return NegationTree(parts[1], _span(parts[0]))
 
-    def binding(self, parts: Parts) -> BindingTree:
+    def binding(self, parts: _Parts) -> BindingTree:
         variable, type_, pairs = parts
         return BindingTree(_variable(variable), _name(type_), pairs or ())
 
     def pairs(self, parts: list[PairTree]) -> tuple[PairTree, ...]:
         return tuple(parts)
 
-    def pair(self, parts: Parts) -> PairTree:
+    def pair(self, parts: _Parts) -> PairTree:
         return PairTree(_name(parts[0]), parts[1])
 
-    def traversal(self, parts: Parts) -> TraversalTree:
+    def traversal(self, parts: _Parts) -> TraversalTree:
         left, binding, (edge, undirected), bounds, right = parts
         return TraversalTree(
             _variable(left),
@@ -148,10 +147,10 @@ class TreeBuilder(Transformer[Token, Any]):
             _variable(right),
         )
 
-    def directed(self, parts: Tokens) -> tuple[Name, bool]:
+    def directed(self, parts: _Tokens) -> tuple[NameNode, bool]:
         return _name(parts[0]), False
 
-    def undirected(self, parts: Tokens) -> tuple[Name, bool]:
+    def undirected(self, parts: _Tokens) -> tuple[NameNode, bool]:
         return _name(parts[1]), True
 
     def bounds(self, parts: list[Token | None]) -> BoundsTree:
@@ -160,21 +159,21 @@ class TreeBuilder(Transformer[Token, Any]):
         span = (low.start_pos or 0, (high or low).end_pos or 0)
         return BoundsTree(_count(low), None if high is None else _count(high), span)
 
-    def filter(self, parts: Parts) -> FilterTree:
+    def filter(self, parts: _Parts) -> FilterTree:
         left, operator, right = parts
         return FilterTree(left, str(operator), right, _join(left.span, right.span))  # type: ignore[arg-type]
 
     def items(self, parts: list[ItemTree]) -> tuple[ItemTree, ...]:
         return tuple(parts)
 
-    def item(self, parts: Parts) -> ItemTree:
+    def item(self, parts: _Parts) -> ItemTree:
         expr, _, alias = parts
         return ItemTree(expr, None if alias is None else _name(alias))
 
-    def order(self, parts: Parts) -> tuple[KeyTree, ...]:
+    def order(self, parts: _Parts) -> tuple[KeyTree, ...]:
         return tuple(parts[1:])
 
-    def key(self, parts: Parts) -> KeyTree:
+    def key(self, parts: _Parts) -> KeyTree:
         expr, direction = parts
         if isinstance(expr, NearestTree) and direction is not None:
             raise SourceProblem(
@@ -182,99 +181,99 @@ class TreeBuilder(Transformer[Token, Any]):
             )
         return KeyTree(expr, descending=direction == "desc")
 
-    def limit(self, parts: Tokens) -> int:
+    def limit(self, parts: _Tokens) -> int:
         return _count(parts[1])
 
     # ------------------------------------------------------------------ expressions
 
-    def now(self, parts: Tokens) -> NowTree:
+    def now(self, parts: _Tokens) -> NowTree:
         return NowTree(_span(parts[0]))
 
-    def text(self, parts: Parts) -> TextTree:
+    def text(self, parts: _Parts) -> TextTree:
         kind, field, query, *rest = parts
         distance = rest[0] if rest else None
         span = _call_span(kind, distance or query)
         return TextTree(str(kind), field, query, distance, span)  # type: ignore[arg-type]
 
-    def nearest(self, parts: Parts) -> NearestTree:
+    def nearest(self, parts: _Parts) -> NearestTree:
         call, variable, name, query = parts
         return NearestTree(self.property([variable, name]), query, _call_span(call, query))
 
-    def bm25(self, parts: Parts) -> Bm25Tree:
+    def bm25(self, parts: _Parts) -> Bm25Tree:
         call, field, query = parts
         return Bm25Tree(field, query, _call_span(call, query))
 
-    def rrf(self, parts: Parts) -> RrfTree:
+    def rrf(self, parts: _Parts) -> RrfTree:
         call, first, second, k = parts
         return RrfTree(first, second, k, _call_span(call, k or second))
 
-    def aggregate(self, parts: Parts) -> AggregateTree:
+    def aggregate(self, parts: _Parts) -> AggregateTree:
         function, argument = parts
         return AggregateTree(str(function), argument, _call_span(function, argument))  # type: ignore[arg-type]
 
-    def property(self, parts: Tokens) -> PropertyTree:
+    def property(self, parts: _Tokens) -> PropertyAccess:
         variable, name = parts
-        return PropertyTree(
+        return PropertyAccess(
             _variable(variable), _name(name), (variable.start_pos or 0, name.end_pos or 0)
         )
 
-    def variable(self, parts: Tokens) -> VariableTree:
+    def variable(self, parts: _Tokens) -> VariableTree:
         return _variable(parts[0])
 
-    def ident(self, parts: Tokens) -> IdentTree:
+    def ident(self, parts: _Tokens) -> IdentTree:
         return IdentTree(str(parts[0]), _span(parts[0]))
 
     # ------------------------------------------------------------------ literals
 
-    def string(self, parts: Tokens) -> LiteralTree:
+    def string(self, parts: _Tokens) -> LiteralTree:
         return LiteralTree(string_value(parts[0]), Scalar.STRING, _span(parts[0]))
 
-    def float(self, parts: Tokens) -> LiteralTree:
+    def float(self, parts: _Tokens) -> LiteralTree:
         value = float(parts[0])
         if not isfinite(value):
             raise SourceProblem("this number is too large for a 64-bit float", _span(parts[0]))
         return LiteralTree(value, Scalar.F64, _span(parts[0]))
 
-    def integer(self, parts: Tokens) -> LiteralTree:
+    def integer(self, parts: _Tokens) -> LiteralTree:
         return LiteralTree(_integer(parts[0]), Scalar.I64, _span(parts[0]))
 
-    def boolean(self, parts: Tokens) -> LiteralTree:
+    def boolean(self, parts: _Tokens) -> LiteralTree:
         return LiteralTree(parts[0] == "true", Scalar.BOOL, _span(parts[0]))
 
-    def array(self, parts: Parts) -> ListTree:
+    def array(self, parts: _Parts) -> ListTree:
         opening, *items, closing = parts
         return ListTree(tuple(items), (opening.start_pos, closing.end_pos))
 
-    def date(self, parts: Tokens) -> LiteralTree:
+    def date(self, parts: _Tokens) -> LiteralTree:
         return LiteralTree(_moment(parts[1], parse_date), Scalar.DATE, _join_tokens(parts))
 
-    def datetime(self, parts: Tokens) -> LiteralTree:
+    def datetime(self, parts: _Tokens) -> LiteralTree:
         return LiteralTree(_moment(parts[1], parse_datetime), Scalar.DATETIME, _join_tokens(parts))
 
     # ------------------------------------------------------------------ mutations
 
-    def mutation(self, parts: Parts) -> MutationTree:
+    def mutation(self, parts: _Parts) -> MutationTree:
         return MutationTree(tuple(parts))
 
-    def insert(self, parts: Parts) -> InsertTree:
+    def insert(self, parts: _Parts) -> InsertTree:
         word, type_, sets = parts
         return InsertTree(_name(type_), sets, _join_tokens([word, type_]))
 
-    def update(self, parts: Parts) -> UpdateTree:
+    def update(self, parts: _Parts) -> UpdateTree:
         word, type_, _, sets, _, where = parts
         return UpdateTree(_name(type_), sets, where, _join_tokens([word, type_]))
 
-    def delete(self, parts: Parts) -> DeleteTree:
+    def delete(self, parts: _Parts) -> DeleteTree:
         word, type_, _, where = parts
         return DeleteTree(_name(type_), where, _join_tokens([word, type_]))
 
     def sets(self, parts: list[PairTree]) -> tuple[PairTree, ...]:
         return tuple(parts)
 
-    def set(self, parts: Parts) -> PairTree:
+    def set(self, parts: _Parts) -> PairTree:
         return PairTree(_name(parts[0]), parts[1])
 
-    def predicate(self, parts: Parts) -> PredicateTree:
+    def predicate(self, parts: _Parts) -> PredicateTree:
         name, operator, value = parts
         return PredicateTree(_name(name), str(operator), value)  # type: ignore[arg-type]
 
@@ -287,7 +286,7 @@ def _join(first: Span, last: Span) -> Span:
     return (first[0], last[1])
 
 
-def _join_tokens(tokens: Tokens) -> Span:
+def _join_tokens(tokens: _Tokens) -> Span:
     return _join(_span(tokens[0]), _span(tokens[-1]))
 
 
@@ -295,8 +294,8 @@ def _call_span(name: Token, last: ExprTree) -> Span:
     return _join(_span(name), last.span)
 
 
-def _name(token: Token) -> Name:
-    return Name(str(token), _span(token))
+def _name(token: Token) -> NameNode:
+    return NameNode(str(token), _span(token))
 
 
 def _variable(token: Token) -> VariableTree:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.common.lexical import Span
 from omnigraph.schema.model.catalog import Annotation, Embed, Value
 from omnigraph.schema.syntax.diagnostics import parse_error
 from omnigraph.schema.syntax.tree import (
     AnnotationTree,
-    Literal,
-    Name,
-    PropertyTree,
+    LiteralNode,
+    NameNode,
+    PropertyDeclaration,
     SchemaTree,
-    Span,
 )
 
 SUGAR = ("key", "unique", "index")
@@ -37,7 +37,7 @@ class PropertyNotes:
 
     sugar: dict[str, Span]
     description: str | None
-    rename_from: Literal | None
+    rename_from: LiteralNode | None
     embed: Embed | None
     embed_span: Span
     default: Default | None
@@ -50,11 +50,11 @@ class TypeNotes:
 
     description: str | None
     instruction: str | None
-    rename_from: Literal | None
+    rename_from: LiteralNode | None
     others: tuple[Annotation, ...]
 
 
-def read_property(tree: SchemaTree, prop: PropertyTree) -> PropertyNotes:
+def read_property(tree: SchemaTree, prop: PropertyDeclaration) -> PropertyNotes:
     known = _once(
         tree, prop.annotations, (*SUGAR, "description", "rename_from", "embed", "default")
     )
@@ -115,7 +115,7 @@ def _once(
     return found
 
 
-def _single(tree: SchemaTree, annotation: AnnotationTree, what: str) -> Literal | Name:
+def _single(tree: SchemaTree, annotation: AnnotationTree, what: str) -> LiteralNode | NameNode:
     name = annotation.name.text
     if annotation.keywords:
         raise parse_error(tree, f"@{name} takes no keywords", annotation.keywords[0][0].span)
@@ -128,19 +128,19 @@ def _text(tree: SchemaTree, annotation: AnnotationTree | None) -> str | None:
     if annotation is None:
         return None
     argument = _single(tree, annotation, "a text in quotes")
-    if isinstance(argument, Name) or not isinstance(argument.value, str):
+    if isinstance(argument, NameNode) or not isinstance(argument.value, str):
         raise parse_error(tree, f"@{annotation.name.text} needs a text in quotes", argument.span)
     if not argument.value.strip():
         raise parse_error(tree, f"@{annotation.name.text} must not be empty", argument.span)
     return argument.value
 
 
-def _rename_from(tree: SchemaTree, annotation: AnnotationTree | None) -> Literal | None:
+def _rename_from(tree: SchemaTree, annotation: AnnotationTree | None) -> LiteralNode | None:
     if annotation is None:
         return None
     argument = _single(tree, annotation, "the old name")
-    if isinstance(argument, Name):
-        return Literal(argument.text, argument.span)
+    if isinstance(argument, NameNode):
+        return LiteralNode(argument.text, argument.span)
     if not isinstance(argument.value, str) or not argument.value:
         raise parse_error(tree, "@rename_from needs the old name in quotes", argument.span)
     return argument
@@ -150,7 +150,7 @@ def _embed(tree: SchemaTree, annotation: AnnotationTree) -> Embed:
     if annotation.argument is None:
         raise parse_error(tree, "@embed needs the String property to embed", annotation.span)
     argument = annotation.argument
-    source = argument.text if isinstance(argument, Name) else argument.value
+    source = argument.text if isinstance(argument, NameNode) else argument.value
     if not isinstance(source, str) or not source:
         raise parse_error(tree, "@embed needs the name of a String property", argument.span)
     model: str | None = None
@@ -171,18 +171,18 @@ def _default(tree: SchemaTree, annotation: AnnotationTree | None) -> Default | N
     if annotation is None:
         return None
     argument = _single(tree, annotation, "a value")
-    if isinstance(argument, Name):
+    if isinstance(argument, NameNode):
         return Default(argument.text, True, argument.span)
     return Default(argument.value, False, argument.span)
 
 
 def _plain(annotation: AnnotationTree) -> Annotation:
     argument = annotation.argument
-    bare = isinstance(argument, Name)
+    bare = isinstance(argument, NameNode)
     value = None if argument is None else _value(argument)
     keywords = tuple((name.text, literal.value) for name, literal in annotation.keywords)
     return Annotation(annotation.name.text, value, keywords, bare)
 
 
-def _value(argument: Literal | Name) -> Value:
-    return argument.text if isinstance(argument, Name) else argument.value
+def _value(argument: LiteralNode | NameNode) -> Value:
+    return argument.text if isinstance(argument, NameNode) else argument.value

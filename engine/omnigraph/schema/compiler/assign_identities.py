@@ -18,7 +18,7 @@ from omnigraph.schema.model.catalog import (
 )
 from omnigraph.schema.model.constraints import Index, Key, Unique
 from omnigraph.schema.syntax.diagnostics import identity_error
-from omnigraph.schema.syntax.tree import Literal, SchemaTree
+from omnigraph.schema.syntax.tree import LiteralNode, SchemaTree
 
 T = TypeVar("T", bound=TypeDeclaration)
 TupleT = TypeVar("TupleT", Key, Unique, Index)
@@ -33,8 +33,8 @@ class Hints:
     `weak`: they apply where they fit and are inert where they do not, because the author wrote
     them for the interface and not for every node."""
 
-    types: Mapping[TypeId, Literal]
-    properties: Mapping[PropertyId, Literal]
+    types: Mapping[TypeId, LiteralNode]
+    properties: Mapping[PropertyId, LiteralNode]
     weak: frozenset[PropertyId]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from omnigraph.common.lexical import Span
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.compiler.interfaces import Effective, EffectiveProperty
 from omnigraph.schema.model.arrow_schema import pattern_problem
@@ -19,12 +20,11 @@ from omnigraph.schema.syntax.tree import (
     ConstraintTree,
     EdgeTree,
     InterfaceTree,
-    Name,
+    NameNode,
     NodeTree,
     OwnerTree,
     RangeConstraint,
     SchemaTree,
-    Span,
     TupleConstraint,
 )
 
@@ -58,7 +58,7 @@ def check_names(tree: SchemaTree) -> None:
     _check_endpoints(tree)
 
 
-def _check_distinct(tree: SchemaTree, what: str, names: Iterable[Name]) -> None:
+def _check_distinct(tree: SchemaTree, what: str, names: Iterable[NameNode]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.text in seen:
@@ -285,7 +285,7 @@ def _require_node(tree: SchemaTree, owner: NodeTree | EdgeTree, what: str, span:
 def _member(
     tree: SchemaTree,
     owner: NodeTree | EdgeTree,
-    name: Name,
+    name: NameNode,
     properties: Effective,
     extra: tuple[str, ...] = (),
 ) -> EffectiveProperty:

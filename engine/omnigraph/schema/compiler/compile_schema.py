@@ -14,13 +14,21 @@ from omnigraph.schema.compiler.interfaces import (
     own_properties,
 )
 from omnigraph.schema.model.catalog import Catalog, EdgeType, Interface, NodeType, Property
-from omnigraph.schema.model.constraints import Bound, Cardinality, Check, Index, Key, Range, Unique
+from omnigraph.schema.model.constraints import (
+    Cardinality,
+    Index,
+    Key,
+    PatternCheck,
+    Range,
+    RangeBound,
+    Unique,
+)
 from omnigraph.schema.syntax.parse import parse
 from omnigraph.schema.syntax.tree import (
     CheckConstraint,
     EdgeTree,
     InterfaceTree,
-    Literal,
+    LiteralNode,
     NodeTree,
     OwnerTree,
     RangeConstraint,
@@ -108,7 +116,7 @@ def _common(owner: OwnerTree, properties: Effective, notes: TypeNotes) -> dict[s
     tuples += [(kind, (name,)) for name, p in properties.items() for kind in p.notes.sugar]
     ranges = {_range(c) for c in constraints if isinstance(c, RangeConstraint)}
     checks = {
-        Check(c.member.text, str(c.pattern.value))
+        PatternCheck(c.member.text, str(c.pattern.value))
         for c in constraints
         if isinstance(c, CheckConstraint)
     }
@@ -142,7 +150,7 @@ def _property(prop: EffectiveProperty) -> Property:
     )
 
 
-def _hint_text(hint: Literal | None) -> str | None:
+def _hint_text(hint: LiteralNode | None) -> str | None:
     return None if hint is None else str(hint.value)
 
 
@@ -154,7 +162,7 @@ def _range(constraint: RangeConstraint) -> Range:
     return Range(constraint.member.text, _bound(constraint.lo), _bound(constraint.hi))
 
 
-def _bound(bound: Bound | None) -> Bound | None:
+def _bound(bound: RangeBound | None) -> RangeBound | None:
     # `0` and `0.0` bound the same values, so they are one constraint.
     if isinstance(bound, float) and bound.is_integer() and abs(bound) < 2**53:
         return int(bound)
@@ -171,7 +179,7 @@ def _cardinality(edge: EdgeTree) -> Cardinality:
 
 
 def _hints(properties: dict[TypeId, Effective], notes: dict[TypeId, TypeNotes]) -> Hints:
-    on_properties: dict[PropertyId, Literal] = {}
+    on_properties: dict[PropertyId, LiteralNode] = {}
     weak: set[PropertyId] = set()
     for (kind, owner), effective in properties.items():
         for name, prop in effective.items():

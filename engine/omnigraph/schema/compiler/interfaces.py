@@ -10,9 +10,9 @@ from omnigraph.schema.syntax.diagnostics import catalog_error
 from omnigraph.schema.syntax.tree import (
     EdgeTree,
     InterfaceTree,
-    Name,
+    NameNode,
     NodeTree,
-    PropertyTree,
+    PropertyDeclaration,
     SchemaTree,
 )
 
@@ -21,7 +21,7 @@ from omnigraph.schema.syntax.tree import (
 class EffectiveProperty:
     """A property as a type has it; `injected` when an interface brought it."""
 
-    tree: PropertyTree
+    tree: PropertyDeclaration
     notes: PropertyNotes
     injected: bool = False
 
@@ -61,7 +61,7 @@ def effective_properties(
     return own | brought
 
 
-def _interface(tree: SchemaTree, name: Name, interfaces: dict[str, Effective]) -> Effective:
+def _interface(tree: SchemaTree, name: NameNode, interfaces: dict[str, Effective]) -> Effective:
     try:
         return interfaces[name.text]
     except KeyError:
@@ -84,7 +84,7 @@ def _require_same_type(
 def _require_same_declaration(
     tree: SchemaTree,
     node: NodeTree,
-    implemented: Name,
+    implemented: NameNode,
     prop: EffectiveProperty,
     earlier: tuple[EffectiveProperty, str],
 ) -> None:

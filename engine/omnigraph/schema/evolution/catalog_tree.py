@@ -22,7 +22,7 @@ from omnigraph.schema.model.catalog import (
     Property,
     TypeDeclaration,
 )
-from omnigraph.schema.model.constraints import Cardinality, Check, Index, Key, Range, Unique
+from omnigraph.schema.model.constraints import Cardinality, Index, Key, PatternCheck, Range, Unique
 from omnigraph.schema.model.property_types import PropertyType
 
 Tree = dict[Any, Any]
@@ -169,7 +169,7 @@ def _common(kind: Kind, identity: int, body: Tree) -> dict[str, Any]:
 
     properties = [_property(i, p, name) for i, p in body["properties"].items()]
     ranges = [Range(name(i), *b) for i, bounds in body["ranges"].items() for b in bounds]
-    checks = [Check(name(i), p) for i, patterns in body["checks"].items() for p in patterns]
+    checks = [PatternCheck(name(i), p) for i, patterns in body["checks"].items() for p in patterns]
     return {
         "name": body["name"],
         "identity": identity,

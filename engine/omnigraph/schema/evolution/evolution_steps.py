@@ -222,7 +222,7 @@ class UnsupportedChange:
         return self.reason if self.code is None else f"[{self.code}] {self.reason}"
 
 
-Step = (
+EvolutionStep = (
     AddType
     | RenameType
     | DropType

@@ -22,10 +22,10 @@ from omnigraph.schema.evolution.evolution_steps import (
     DropMode,
     DropProperty,
     DropType,
+    EvolutionStep,
     ExtendEnum,
     RenameProperty,
     RenameType,
-    Step,
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
@@ -40,7 +40,7 @@ from omnigraph.schema.model.catalog import (
     Property,
     TypeDeclaration,
 )
-from omnigraph.schema.model.constraints import Cardinality, Check, Range
+from omnigraph.schema.model.constraints import Cardinality, PatternCheck, Range
 from omnigraph.schema.model.property_types import WIDENINGS, PropertyType
 
 DROP_TYPE_CODES = {"node": "OG-DS-102", "edge": "OG-DS-103"}
@@ -53,7 +53,7 @@ CHANGE_TYPE = "OG-MF-106"
 class SchemaPlan:
     """What applying a schema would do. `diagnostics` are remarks, such as hints that are stale."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[EvolutionStep, ...]
     diagnostics: tuple[str, ...] = ()
 
     @cached_property
@@ -92,7 +92,7 @@ def plan_evolution(
 ) -> SchemaPlan:
     """The steps from `accepted` to `desired`, which was compiled against it."""
     change = _Change(accepted, desired, "hard" if allow_data_loss else "soft")
-    steps: list[Step] = []
+    steps: list[EvolutionStep] = []
     for old_types, new_types in (
         (accepted.interfaces, desired.interfaces),
         (accepted.nodes, desired.nodes),
@@ -150,7 +150,7 @@ class _Pair:
         )
 
 
-def _drop_type(change: _Change, type_: TypeDeclaration) -> Step:
+def _drop_type(change: _Change, type_: TypeDeclaration) -> EvolutionStep:
     if type_.kind == "interface":
         kept = {node.identity for node in change.desired.nodes.values()}
         for _, node in sorted(change.accepted.nodes.items()):
@@ -166,32 +166,32 @@ def _drop_type(change: _Change, type_: TypeDeclaration) -> Step:
 # --------------------------------------------------------------------------- passes over one type
 
 
-def _rename_type(pair: _Pair) -> Iterator[Step]:
+def _rename_type(pair: _Pair) -> Iterator[EvolutionStep]:
     if pair.old.name != pair.new.name:
         yield RenameType(pair.kind, pair.old.name, pair.new.name)
 
 
-def _rename_properties(pair: _Pair) -> Iterator[Step]:
+def _rename_properties(pair: _Pair) -> Iterator[EvolutionStep]:
     for old, new in pair.properties:
         if old.name != new.name:
             yield RenameProperty(pair.kind, pair.name, old.name, new.name)
 
 
-def _drop_constraints(pair: _Pair) -> Iterator[Step]:
+def _drop_constraints(pair: _Pair) -> Iterator[EvolutionStep]:
     kept = {_signature(pair.new, constraint) for constraint in _declared(pair.new)}
     for constraint in _declared(pair.old):
         if _signature(pair.old, constraint) not in kept:
             yield DropConstraint(pair.kind, pair.name, _renamed(pair, constraint))
 
 
-def _drop_properties(pair: _Pair) -> Iterator[Step]:
+def _drop_properties(pair: _Pair) -> Iterator[EvolutionStep]:
     for prop in pair.old.properties:
         if prop.identity not in pair.new.by_identity:
             code = None if pair.kind == "interface" else DROP_PROPERTY
             yield DropProperty(pair.kind, pair.name, prop.name, pair.change.mode, code)
 
 
-def _add_properties(pair: _Pair) -> Iterator[Step]:
+def _add_properties(pair: _Pair) -> Iterator[EvolutionStep]:
     for prop in pair.new.properties:
         if prop.identity in pair.old.by_identity:
             continue
@@ -207,7 +207,7 @@ def _add_properties(pair: _Pair) -> Iterator[Step]:
             )
 
 
-def _change_properties(pair: _Pair) -> Iterator[Step]:
+def _change_properties(pair: _Pair) -> Iterator[EvolutionStep]:
     for old, new in pair.properties:
         if old.type != new.type:
             yield _change_type(pair, old, new)
@@ -217,7 +217,7 @@ def _change_properties(pair: _Pair) -> Iterator[Step]:
             )
 
 
-def _change_type(pair: _Pair, old: Property, new: Property) -> Step:
+def _change_type(pair: _Pair, old: Property, new: Property) -> EvolutionStep:
     in_key = pair.new.key is not None and new.name in pair.new.key.members
     if _is_widening(old.type, new.type) and not (in_key and old.type.is_float):
         return WidenProperty(pair.kind, pair.name, new.name, str(old.type), str(new.type))
@@ -234,7 +234,7 @@ def _change_type(pair: _Pair, old: Property, new: Property) -> Step:
     )
 
 
-def _change_key(pair: _Pair) -> Iterator[Step]:
+def _change_key(pair: _Pair) -> Iterator[EvolutionStep]:
     old, new = pair.old.key, pair.new.key
     if (old and _signature(pair.old, old)) != (new and _signature(pair.new, new)):
         verb = "added" if old is None else "removed" if new is None else "changed"
@@ -243,7 +243,7 @@ def _change_key(pair: _Pair) -> Iterator[Step]:
         )
 
 
-def _change_edge(pair: _Pair) -> Iterator[Step]:
+def _change_edge(pair: _Pair) -> Iterator[EvolutionStep]:
     old, new = pair.old, pair.new
     if not (isinstance(old, EdgeType) and isinstance(new, EdgeType)):
         return
@@ -257,7 +257,7 @@ def _change_edge(pair: _Pair) -> Iterator[Step]:
         yield _change_cardinality(pair, old.cardinality, new.cardinality)
 
 
-def _change_cardinality(pair: _Pair, old: Cardinality, new: Cardinality) -> Step:
+def _change_cardinality(pair: _Pair, old: Cardinality, new: Cardinality) -> EvolutionStep:
     if new.admits(old):
         return ChangeCardinality(pair.kind, pair.name, old, new)
     return UnsupportedChange(
@@ -265,14 +265,14 @@ def _change_cardinality(pair: _Pair, old: Cardinality, new: Cardinality) -> Step
     )
 
 
-def _add_constraints(pair: _Pair) -> Iterator[Step]:
+def _add_constraints(pair: _Pair) -> Iterator[EvolutionStep]:
     known = {_signature(pair.old, constraint) for constraint in _declared(pair.old)}
     for constraint in _declared(pair.new):
         if _signature(pair.new, constraint) not in known:
             yield AddConstraint(pair.kind, pair.name, constraint)
 
 
-def _update_metadata(pair: _Pair) -> Iterator[Step]:
+def _update_metadata(pair: _Pair) -> Iterator[EvolutionStep]:
     names = ["description", "instruction", "annotations"]
     names += ["implements"] if isinstance(pair.new, NodeType) else []
     if changed := _differing(pair.old, pair.new, names):
@@ -316,7 +316,7 @@ def _signature(type_: TypeDeclaration, constraint: Constraint) -> tuple[object, 
     match constraint:
         case Range(prop, lo, hi):
             return (constraint.kind, identity(prop), lo, hi)
-        case Check(prop, pattern):
+        case PatternCheck(prop, pattern):
             return (constraint.kind, identity(prop), pattern)
         case Cardinality():
             return (constraint.kind, constraint.min, constraint.max)
@@ -333,7 +333,7 @@ def _renamed(pair: _Pair, constraint: Constraint) -> Constraint:
         return new.name if new else member
 
     match constraint:
-        case Range() | Check():
+        case Range() | PatternCheck():
             return replace(constraint, prop=new_name(constraint.prop))
         case Cardinality():
             return constraint

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Literal
 from omnigraph.errors import FormatTooNew, NotFound, did_you_mean
 from omnigraph.schema.model.constraints import (
     Cardinality,
-    Check,
     Constraint,
     Index,
     Key,
+    PatternCheck,
     Range,
     Unique,
     constraint_from_json,
@@ -28,7 +28,7 @@ __all__ = [
     "Annotation",
     "Cardinality",
     "Catalog",
-    "Check",
+    "PatternCheck",
     "Constraint",
     "EdgeType",
     "GraphType",
@@ -141,7 +141,7 @@ class TypeDeclaration:
     uniques: tuple[Unique, ...] = ()
     indexes: tuple[Index, ...] = ()  # written ones and the one a key implies
     ranges: tuple[Range, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[PatternCheck, ...] = ()
     description: str | None = None
     instruction: str | None = None
     annotations: tuple[Annotation, ...] = ()
@@ -268,7 +268,7 @@ def _common(body: dict[str, Any]) -> dict[str, Any]:
         "uniques": tuple(c for c in constraints if isinstance(c, Unique)),
         "indexes": tuple(c for c in constraints if isinstance(c, Index)),
         "ranges": tuple(c for c in constraints if isinstance(c, Range)),
-        "checks": tuple(c for c in constraints if isinstance(c, Check)),
+        "checks": tuple(c for c in constraints if isinstance(c, PatternCheck)),
         "description": body["description"],
         "instruction": body["instruction"],
         "annotations": tuple(Annotation.from_json(a) for a in body["annotations"]),

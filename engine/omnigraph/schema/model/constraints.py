@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-Bound = int | float
+RangeBound = int | float
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Range:
     """Inclusive bounds of a numeric property; None is open."""
 
     prop: str
-    lo: Bound | None
-    hi: Bound | None
+    lo: RangeBound | None
+    hi: RangeBound | None
     kind: ClassVar[str] = "range"
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Check:
+class PatternCheck:
     """A regular expression (RE2 syntax) to be found somewhere in a String property."""
 
     prop: str
@@ -111,7 +111,7 @@ class Cardinality:
         return {"kind": self.kind, "min": self.min, "max": self.max}
 
 
-Constraint = Key | Unique | Index | Range | Check | Cardinality
+Constraint = Key | Unique | Index | Range | PatternCheck | Cardinality
 
 
 def constraint_from_json(body: dict[str, Any]) -> Constraint:
@@ -125,14 +125,14 @@ def constraint_from_json(body: dict[str, Any]) -> Constraint:
         case "range":
             return Range(body["property"], body["lo"], body["hi"])
         case "check":
-            return Check(body["property"], body["pattern"])
+            return PatternCheck(body["property"], body["pattern"])
         case "card":
             return Cardinality(body["min"], body["max"])
         case other:
             raise ValueError(f"unknown constraint kind {other!r}")
 
 
-def bound_text(bound: Bound | None) -> str:
+def bound_text(bound: RangeBound | None) -> str:
     """A bound as the language spells it, which has no exponents."""
     if bound is None:
         return ""

@@ -19,10 +19,10 @@ from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.catalog import NodeType
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 
-Column: TypeAlias = pa.Array | pa.ChunkedArray
+ArrowColumn: TypeAlias = pa.Array | pa.ChunkedArray
 
 
-def key_text(array: Column, type_: PropertyType) -> pa.StringArray:
+def key_text(array: ArrowColumn, type_: PropertyType) -> pa.StringArray:
     """The key text of every value; null stays null."""
     if not type_.has_key_text:
         raise InvalidInput(f"a value of type {type_} has no key text")
@@ -38,7 +38,7 @@ def key_text(array: Column, type_: PropertyType) -> pa.StringArray:
     return values.cast(pa.utf8())
 
 
-def derive_ids(node_type: NodeType, columns: Mapping[str, Column]) -> pa.StringArray:
+def derive_ids(node_type: NodeType, columns: Mapping[str, ArrowColumn]) -> pa.StringArray:
     """The ids of rows of a keyed node type, from the columns of its key members."""
     if node_type.key is None:
         raise InvalidInput(f"{node_type.name} has no key; its ids are ULIDs")
@@ -61,7 +61,7 @@ def tuple_text(texts: list[pa.StringArray]) -> pa.StringArray:
     return texts[0] if len(texts) == 1 else _json_array([_json_escaped(t) for t in texts])
 
 
-def _stored(array: Column, type_: PropertyType) -> pa.Array:
+def _stored(array: ArrowColumn, type_: PropertyType) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # several chunks remain only past 2 GiB of text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from omnigraph.common.lexical import Span
 from omnigraph.errors import CatalogError, ParseError, SchemaIdentityError
-from omnigraph.schema.syntax.tree import SchemaTree, Span
+from omnigraph.schema.syntax.tree import SchemaTree
 
 
 def parse_error(tree: SchemaTree, problem: str, span: Span) -> ParseError:

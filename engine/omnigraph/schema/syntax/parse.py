@@ -11,7 +11,7 @@ from omnigraph.common.lexical import parsed
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.syntax.lexer import SchemaLexer
 from omnigraph.schema.syntax.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree
-from omnigraph.schema.syntax.tree_builder import TreeBuilder, unknown_type
+from omnigraph.schema.syntax.tree_builder import SchemaTreeBuilder, unknown_type
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
@@ -62,7 +62,7 @@ def parse(source: str, file: str | None = None) -> SchemaTree:
 
 @cache
 def _parser() -> Lark:
-    return load_parser("omnigraph.schema.syntax", SchemaLexer, TreeBuilder())
+    return load_parser("omnigraph.schema.syntax", SchemaLexer, SchemaTreeBuilder())
 
 
 def _special(token: Token, accepts: set[str]) -> str | None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from omnigraph.common.lexical import Span
+from omnigraph.schema.model.catalog import Value
 from omnigraph.schema.model.property_types import PropertyType
-
-Span = tuple[int, int]
-Value = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class Name:
+class NameNode:
     """A TypeName, an Ident or an EnumValue."""
 
     text: str
@@ -23,7 +22,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Literal:
+class LiteralNode:
     """A string, number or truth value."""
 
     value: Value
@@ -34,17 +33,17 @@ class Literal:
 class AnnotationTree:
     """`@name`, `@name(argument)` or `@name(argument, keyword=literal, …)`."""
 
-    name: Name
-    argument: Literal | Name | None
-    keywords: tuple[tuple[Name, Literal], ...]
+    name: NameNode
+    argument: LiteralNode | NameNode | None
+    keywords: tuple[tuple[NameNode, LiteralNode], ...]
     span: Span
 
 
 @dataclass(frozen=True)
-class PropertyTree:
+class PropertyDeclaration:
     """`name: type @annotation …`."""
 
-    name: Name
+    name: NameNode
     type: PropertyType
     type_span: Span
     annotations: tuple[AnnotationTree, ...]
@@ -55,7 +54,7 @@ class TupleConstraint:
     """`@key(…)`, `@unique(…)` or `@index(…)` as a body member."""
 
     kind: OneOf["key", "unique", "index"]
-    members: tuple[Name, ...]
+    members: tuple[NameNode, ...]
     span: Span
 
 
@@ -63,7 +62,7 @@ class TupleConstraint:
 class RangeConstraint:
     """`@range(property, lo..hi)`; an open side is None."""
 
-    member: Name
+    member: NameNode
     lo: int | float | None
     hi: int | float | None
     span: Span
@@ -73,8 +72,8 @@ class RangeConstraint:
 class CheckConstraint:
     """`@check(property, "pattern")`."""
 
-    member: Name
-    pattern: Literal
+    member: NameNode
+    pattern: LiteralNode
     span: Span
 
 
@@ -92,27 +91,27 @@ class CardinalityTree:
 
 @dataclass(frozen=True)
 class InterfaceTree:
-    name: Name
-    properties: tuple[PropertyTree, ...]
+    name: NameNode
+    properties: tuple[PropertyDeclaration, ...]
 
 
 @dataclass(frozen=True)
 class NodeTree:
-    name: Name
+    name: NameNode
     annotations: tuple[AnnotationTree, ...]
-    implements: tuple[Name, ...]
-    properties: tuple[PropertyTree, ...]
+    implements: tuple[NameNode, ...]
+    properties: tuple[PropertyDeclaration, ...]
     constraints: tuple[ConstraintTree, ...]
 
 
 @dataclass(frozen=True)
 class EdgeTree:
-    name: Name
-    src: Name
-    dst: Name
+    name: NameNode
+    src: NameNode
+    dst: NameNode
     cardinality: CardinalityTree | None
     annotations: tuple[AnnotationTree, ...]
-    properties: tuple[PropertyTree, ...]
+    properties: tuple[PropertyDeclaration, ...]
     constraints: tuple[ConstraintTree, ...]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lark import Token, Transformer
 
-from omnigraph.common.lexical import SourceProblem, string_value
+from omnigraph.common.lexical import SourceProblem, Span, string_value
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.model.property_types import (
     MAX_DIMENSION,
@@ -29,13 +29,12 @@ from omnigraph.schema.syntax.tree import (
     CheckConstraint,
     EdgeTree,
     InterfaceTree,
-    Literal,
-    Name,
+    LiteralNode,
+    NameNode,
     NodeTree,
-    PropertyTree,
+    PropertyDeclaration,
     RangeConstraint,
     SchemaTree,
-    Span,
     TupleConstraint,
 )
 
@@ -58,8 +57,8 @@ _ALIASES = {
     "bytes": "Blob",
     "binary": "Blob",
 }
-Parts = list[Any]
-Tokens = list[Token]
+_Parts = list[Any]
+_Tokens = list[Token]
 
 _SCALARS = tuple(str(scalar) for scalar in Scalar)
 
@@ -72,56 +71,58 @@ def unknown_type(word: str) -> str:
     return f"unknown type {word!r}{suffix}"
 
 
-class TreeBuilder(Transformer[Token, SchemaTree]):
+class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
     """Holds no state, so one parser serves every file and thread."""
 
-    def start(self, parts: Parts) -> tuple[Any, ...]:
+    def start(self, parts: _Parts) -> tuple[Any, ...]:
         return tuple(parts)
 
     # ------------------------------------------------------------------ declarations
 
-    def interface(self, parts: Parts) -> InterfaceTree:
+    def interface(self, parts: _Parts) -> InterfaceTree:
         return InterfaceTree(_name(parts[1]), tuple(parts[2:]))
 
-    def node(self, parts: Parts) -> NodeTree:
+    def node(self, parts: _Parts) -> NodeTree:
         _, name, annotations, implements, members = parts
         return NodeTree(_name(name), annotations, implements, *members)
 
-    def edge(self, parts: Parts) -> EdgeTree:
+    def edge(self, parts: _Parts) -> EdgeTree:
         _, name, src, dst, cardinality, annotations, members = parts
         return EdgeTree(
             _name(name), _name(src), _name(dst), cardinality, annotations, *(members or ((), ()))
         )
 
-    def implements(self, parts: Tokens) -> tuple[Name, ...]:
+    def implements(self, parts: _Tokens) -> tuple[NameNode, ...]:
         return tuple(_name(token) for token in parts[1:])
 
-    def members(self, parts: Parts) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        properties = tuple(part for part in parts if isinstance(part, PropertyTree))
-        return properties, tuple(part for part in parts if not isinstance(part, PropertyTree))
+    def members(self, parts: _Parts) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        properties = tuple(part for part in parts if isinstance(part, PropertyDeclaration))
+        return properties, tuple(
+            part for part in parts if not isinstance(part, PropertyDeclaration)
+        )
 
-    def property(self, parts: Parts) -> PropertyTree:
+    def property(self, parts: _Parts) -> PropertyDeclaration:
         name, (type_, span), annotations = parts
-        return PropertyTree(_name(name), type_, span, annotations)
+        return PropertyDeclaration(_name(name), type_, span, annotations)
 
     # ------------------------------------------------------------------ types
 
-    def type(self, parts: Parts) -> tuple[PropertyType, Span]:
+    def type(self, parts: _Parts) -> tuple[PropertyType, Span]:
         type_, (start, end) = parts[0]
         if len(parts) == 1:
             return type_, (start, end)
         return type_.with_nullable(True), (start, parts[1].end_pos)
 
-    def scalar(self, parts: Tokens) -> tuple[PropertyType, Span]:
+    def scalar(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         return scalar_type(_scalar(parts[0])), _span(parts[0])
 
-    def list_of(self, parts: Tokens) -> tuple[PropertyType, Span]:
+    def list_of(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         element = _scalar(parts[0])
         if element is Scalar.BLOB:
             raise SourceProblem("a list cannot hold Blob values", _span(parts[0]))
         return list_type(element), _span(parts[0])
 
-    def vector(self, parts: Tokens) -> tuple[PropertyType, Span]:
+    def vector(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         name, size = parts
         if name != "Vector":
             if name in _SCALARS:
@@ -134,7 +135,7 @@ class TreeBuilder(Transformer[Token, SchemaTree]):
             )
         return vector_type(dimension), (name.start_pos or 0, size.end_pos or 0)
 
-    def enum(self, parts: Tokens) -> tuple[PropertyType, Span]:
+    def enum(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         seen: set[str] = set()
         for value in parts[1:]:
             if value in seen:
@@ -144,34 +145,34 @@ class TreeBuilder(Transformer[Token, SchemaTree]):
 
     # ------------------------------------------------------------------ constraints
 
-    def cardinality(self, parts: Parts) -> CardinalityTree:
+    def cardinality(self, parts: _Parts) -> CardinalityTree:
         at, _, low, dots, high = parts
         span = (at.start_pos, (high or dots).end_pos)
         return CardinalityTree(_int(low), None if high is None else _int(high), span)
 
-    def tuple_constraint(self, parts: Tokens) -> TupleConstraint:
+    def tuple_constraint(self, parts: _Tokens) -> TupleConstraint:
         at, kind, *members = parts
         span = (at.start_pos or 0, kind.end_pos or 0)
         return TupleConstraint(str(kind), tuple(_name(m) for m in members), span)  # type: ignore[arg-type]
 
-    def range_constraint(self, parts: Parts) -> RangeConstraint:
+    def range_constraint(self, parts: _Parts) -> RangeConstraint:
         at, kind, member, (low, high) = parts
         return RangeConstraint(_name(member), low, high, (at.start_pos, kind.end_pos))
 
-    def check_constraint(self, parts: Tokens) -> CheckConstraint:
+    def check_constraint(self, parts: _Tokens) -> CheckConstraint:
         at, kind, member, pattern = parts
         return CheckConstraint(
             _name(member),
-            Literal(string_value(pattern), _span(pattern)),
+            LiteralNode(string_value(pattern), _span(pattern)),
             (at.start_pos or 0, kind.end_pos or 0),
         )
 
-    def bounds(self, parts: Parts) -> tuple[int | float | None, int | float | None]:
+    def bounds(self, parts: _Parts) -> tuple[int | float | None, int | float | None]:
         if isinstance(parts[0], Token):
             return None, parts[1]
         return parts[0], parts[2]
 
-    def number(self, parts: Tokens) -> int | float:
+    def number(self, parts: _Tokens) -> int | float:
         value = _number(parts[-1])
         return -value if len(parts) == 2 else value
 
@@ -180,37 +181,37 @@ class TreeBuilder(Transformer[Token, SchemaTree]):
     def annotations(self, parts: list[AnnotationTree]) -> tuple[AnnotationTree, ...]:
         return tuple(parts)
 
-    def annotation(self, parts: Parts) -> AnnotationTree:
+    def annotation(self, parts: _Parts) -> AnnotationTree:
         at, name, argument, *keywords = parts
         span = (at.start_pos, name.end_pos)
         return AnnotationTree(_name(name), argument, tuple(keywords), span)
 
-    def keyword(self, parts: Parts) -> tuple[Name, Literal]:
+    def keyword(self, parts: _Parts) -> tuple[NameNode, LiteralNode]:
         name, value = parts
-        if isinstance(value, Name):
+        if isinstance(value, NameNode):
             raise SourceProblem(
                 f"expected a string, a number, true or false, found `{value.text}`", value.span
             )
         return _name(name), value
 
-    def word(self, parts: Tokens) -> Name | Literal:
+    def word(self, parts: _Tokens) -> NameNode | LiteralNode:
         word = parts[0]
         if word in ("true", "false"):
-            return Literal(word == "true", _span(word))
+            return LiteralNode(word == "true", _span(word))
         return _name(word)
 
-    def literal(self, parts: Tokens) -> Literal:
+    def literal(self, parts: _Tokens) -> LiteralNode:
         token = parts[0]
         value = string_value(token) if token.type == "STRING" else _number(token)
-        return Literal(value, _span(token))
+        return LiteralNode(value, _span(token))
 
 
 def _span(token: Token) -> Span:
     return (token.start_pos or 0, token.end_pos or 0)
 
 
-def _name(token: Token) -> Name:
-    return Name(str(token), _span(token))
+def _name(token: Token) -> NameNode:
+    return NameNode(str(token), _span(token))
 
 
 def _scalar(token: Token) -> Scalar:

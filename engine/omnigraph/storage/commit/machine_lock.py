@@ -14,7 +14,7 @@ QUEUE_SECONDS = 10.0
 """How long to queue behind another process: one that is suspended must not stop the others."""
 
 
-class MachineQueue:
+class MachineLock:
     """An advisory file lock on a local root, nothing on object stores; re-entrant."""
 
     def __init__(self, root: str) -> None:

@@ -22,17 +22,17 @@ from omnigraph.errors import (
     PublishContention,
     StorageError,
 )
-from omnigraph.storage.commit.machine_lock import MachineQueue
+from omnigraph.storage.commit.machine_lock import MachineLock
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, read_allocator, read_head
-from omnigraph.storage.commit.validate_plan import Judged, judge
+from omnigraph.storage.commit.validate_plan import ValidatedPlan, validate_plan
 from omnigraph.storage.core.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.manifest import (
     Manifest,
+    ManifestChange,
+    ManifestConflict,
+    ManifestOutcomeUnknown,
     ManifestView,
-    Swap,
-    SwapConflict,
-    SwapUnknown,
 )
 from omnigraph.storage.manifest.row_codec import (
     allocator_row,
@@ -49,7 +49,7 @@ FOREIGN_CONFLICTS = 50
 PAUSE_SECONDS = 0.01
 
 
-NameChange = Callable[[ManifestView], Swap | None]
+NameChange = Callable[[ManifestView], ManifestChange | None]
 """Builds a swap on the newest view; none when what it wants is true already."""
 
 
@@ -93,7 +93,7 @@ class Publisher:
         self._queue: list[_Ticket] = []
         self._in_doubt: set[str] = set()
         """Commits the store gave no answer about, while somebody may publish them again."""
-        self._machine = MachineQueue(root)
+        self._machine = MachineLock(root)
         self.retries = 0
         """How often a publish lost to another writer; changed by whoever is `exclusive`."""
 
@@ -183,9 +183,9 @@ class Publisher:
             failpoint(BEFORE_PUBLISH)
             heads = self._heads_of(accepted)
             try:
-                self._advance(self._manifest.swap(view, self._swap(view, accepted)))
-            except (SwapConflict, SwapUnknown) as error:
-                failed = isinstance(error, SwapUnknown)
+                self._advance(self._manifest.compare_and_swap(view, self._swap(view, accepted)))
+            except (ManifestConflict, ManifestOutcomeUnknown) as error:
+                failed = isinstance(error, ManifestOutcomeUnknown)
                 failures += failed
                 if failed:
                     unknown = str(error)
@@ -222,7 +222,7 @@ class Publisher:
 
     def _judge_all(
         self, tickets: Sequence[_Ticket], view: ManifestView
-    ) -> tuple[list[tuple[_Ticket, Judged]], list[tuple[_Ticket, Exception]]]:
+    ) -> tuple[list[tuple[_Ticket, ValidatedPlan]], list[tuple[_Ticket, Exception]]]:
         """Judge plans one after the other, each on the head that the ones before leave.
 
         Returns the accepted, and those that are refused because of an accepted one: a refusal
@@ -231,7 +231,7 @@ class Publisher:
         heads: dict[str, Head | None] = {}
         next_identity = read_allocator(view)
         moving: set[str] = set()
-        accepted: list[tuple[_Ticket, Judged]] = []
+        accepted: list[tuple[_Ticket, ValidatedPlan]] = []
         refused: list[tuple[_Ticket, Exception]] = []
         for ticket in tickets:
             landed = self._landed_late(ticket.plan.commit, view)
@@ -244,7 +244,7 @@ class Publisher:
                 if name not in heads:
                     heads[name] = read_head(view, name)
             try:
-                judged = judge(ticket.plan, heads[branch], view, next_identity, heads[goes])
+                judged = validate_plan(ticket.plan, heads[branch], view, next_identity, heads[goes])
             except (HeadMoved, OmniGraphError) as error:
                 given_out = next_identity != read_allocator(view)
                 if moving & {branch, goes} or (given_out and ticket.plan.identities):
@@ -268,7 +268,9 @@ class Publisher:
         row = self._manifest.find(view, commit_id(commit))
         return parse_commit(row) if row else None
 
-    def _swap(self, view: ManifestView, accepted: Sequence[tuple[_Ticket, Judged]]) -> Swap:
+    def _swap(
+        self, view: ManifestView, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]
+    ) -> ManifestChange:
         heads = {judged.head.branch: judged.head for _, judged in accepted}
         added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
         replaced = [head_row(head) for head in heads.values()]
@@ -277,18 +279,18 @@ class Publisher:
             replaced.append(allocator_row(max(given_out)))
         registrations = [t.plan.registration for t, _ in accepted if t.plan.registration]
         deleted = [t.plan.deletes.branch for t, _ in accepted if t.plan.deletes]
-        return Swap(
+        return ManifestChange(
             replace=replaced,
             add=list(added.values()),
             remove=[*registrations, *map(head_id, deleted)],
             remove_addresses=[a for name in deleted for a in self._manifest.own_rows(view, name)],
         )
 
-    def _heads_of(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> list[str | None]:
+    def _heads_of(self, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]) -> list[str | None]:
         rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]
         return [located.row["metadata"] if located else None for located in rows]
 
-    def _look_again(self, accepted: Sequence[tuple[_Ticket, Judged]]) -> bool | None:
+    def _look_again(self, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]) -> bool | None:
         """After a failed swap: whether our commits are in the newest state; none if unreadable.
 
         One swap carries them all, so that the first stands for the others.
@@ -305,7 +307,7 @@ class Publisher:
         The change is built again after every lost or unknown attempt, and says itself when it is
         already there.
         """
-        failures: list[SwapUnknown] = []
+        failures: list[ManifestOutcomeUnknown] = []
         with self.exclusive():
             for attempt in range(FOREIGN_CONFLICTS):
                 view = self._view
@@ -313,10 +315,10 @@ class Publisher:
                 if change is None:
                     return view
                 try:
-                    return self._advance(self._manifest.swap(view, change))
-                except SwapConflict:
+                    return self._advance(self._manifest.compare_and_swap(view, change))
+                except ManifestConflict:
                     self.refresh()
-                except SwapUnknown as error:
+                except ManifestOutcomeUnknown as error:
                     # The next round looks at the store: the change is there, or it is tried again.
                     failures.append(error)
                     self.refresh()

@@ -9,7 +9,7 @@ from omnigraph.errors import PublishContention, StorageError, TransactionExpired
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.commit.publisher import Publisher
 from omnigraph.storage.core.model import Head
-from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, registration_id, registration_row
 
 
@@ -22,7 +22,7 @@ def register(
     """
     row = registration_row(transaction, locations, actor)
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         known = view.row(row["object_id"])
         if known == row:
             return None
@@ -33,8 +33,8 @@ def register(
                 hint="Start the transaction again.",
             )
         if known is not None:
-            return Swap(replace=[view.named[ALLOCATOR_ID].row, row])
-        return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[row])
+            return ManifestChange(replace=[view.named[ALLOCATOR_ID].row, row])
+        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[row])
 
     publisher.change_names(build)
     name: str = row["object_id"]
@@ -49,7 +49,7 @@ def unregister(publisher: Publisher, name: str) -> None:
     with suppress(StorageError, PublishContention):
         publisher.change_names(
             lambda view: (
-                Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
+                ManifestChange(replace=[view.named[ALLOCATOR_ID].row], remove=[name])
                 if name in view.named
                 else None
             )

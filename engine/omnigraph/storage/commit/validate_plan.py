@@ -23,7 +23,7 @@ from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.definitions import definition_id, definition_row
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.row_codec import (
-    Row,
+    ManifestRow,
     commit_row,
     head_id,
     schema_id,
@@ -36,21 +36,21 @@ from omnigraph.storage.manifest.row_codec import (
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ValidatedPlan:
     """A plan that holds on a head: the head after it, its commit, and the rows to add."""
 
     head: Head
     commit: Commit
-    rows: tuple[Row, ...]
+    rows: tuple[ManifestRow, ...]
 
 
-def judge(
+def validate_plan(
     plan: PublishPlan,
     head: Head | None,
     view: ManifestView,
     next_identity: int,
     deleted: Head | None = None,
-) -> Judged:
+) -> ValidatedPlan:
     """The outcome of a plan on the current head of its branch, or the reason it cannot be.
 
     `next_identity` is the next free one, `deleted` the current head of the branch it deletes.
@@ -96,9 +96,9 @@ def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
             raise HeadMoved(head, key)
 
 
-def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
+def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> ValidatedPlan:
     tables, retired = dict(head.tables), dict(head.retired)
-    rows: list[Row] = []
+    rows: list[ManifestRow] = []
     for key, target in sorted(plan.tables.items()):
         if target is None:
             dropped = tables.pop(key)
@@ -147,7 +147,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> Judged:
             plan.unified,
         ),
     )
-    return Judged(after, commit, (commit_row(commit), *rows))
+    return ValidatedPlan(after, commit, (commit_row(commit), *rows))
 
 
 def _with_purged(

@@ -10,11 +10,11 @@ from omnigraph.storage.constraints import violations
 from omnigraph.storage.constraints.endpoints import (
     missing_nodes,
 )
-from omnigraph.storage.constraints.final_state import Changed, FinalImage, Violations
+from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
 from omnigraph.storage.constraints.table_view import TableView
 
 
-def cardinality_violations(image: FinalImage, change: Changed) -> Violations:
+def cardinality_violations(image: FinalState, change: TableChange) -> Violations:
     """Count the edges of every source whose edges the write touched."""
     edge = change.type
     if not isinstance(edge, EdgeType) or edge.cardinality.is_free:
@@ -43,7 +43,7 @@ def too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Violat
 
 
 def too_few(
-    image: FinalImage, view: TableView, edge: EdgeType, sources: pa.StringArray
+    image: FinalState, view: TableView, edge: EdgeType, sources: pa.StringArray
 ) -> Violations:
     """Those of the sources that are there and have fewer edges than they must."""
     low = edge.cardinality.min

@@ -18,7 +18,7 @@ from omnigraph.schema.model.property_types import PropertyType, Scalar
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.table_slices import TableSlice, balanced, read_slice
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 ADDRESS = "_rowaddr"
 _ENDPOINT = PropertyType("scalar", Scalar.STRING)
@@ -26,7 +26,7 @@ _ENDS = ("id", "src", "dst")
 
 
 @dataclass(frozen=True)
-class Texts:
+class KeyColumn:
     """A text for every row of a table version: of one column, or of several as a tuple."""
 
     type: GraphType
@@ -36,32 +36,32 @@ class Texts:
     """Only rows of fragments that this version does not have."""
 
 
-class Survey(Protocol):
+class ConstraintChecker(Protocol):
     """Answers, found by many processes at once. Rows whose text is null are left out."""
 
-    def first_repeated(self, texts: Texts) -> str | None:
+    def first_repeated(self, texts: KeyColumn) -> str | None:
         """Of the texts that several rows have, the one that comes first."""
 
-    def least_repeated(self, texts: Texts) -> str | None:
+    def least_repeated(self, texts: KeyColumn) -> str | None:
         """Of the texts that several rows have, the smallest."""
 
-    def earlier(self, texts: Texts) -> Addresses:
+    def earlier(self, texts: KeyColumn) -> Addresses:
         """Where rows are whose text a later row has, too."""
 
-    def least_common(self, texts: Texts, others: Texts) -> str | None:
+    def least_common(self, texts: KeyColumn, others: KeyColumn) -> str | None:
         """The smallest text that both have."""
 
-    def common(self, texts: Texts, others: Texts) -> Addresses:
+    def common(self, texts: KeyColumn, others: KeyColumn) -> Addresses:
         """Where the rows of the first are whose text the second has."""
 
-    def least_missing(self, texts: Texts, others: Texts) -> str | None:
+    def least_missing(self, texts: KeyColumn, others: KeyColumn) -> str | None:
         """The smallest text of the first that the second has not."""
 
-    def least_above(self, texts: Texts, among: Texts, bound: int) -> str | None:
+    def least_above(self, texts: KeyColumn, among: KeyColumn, bound: int) -> str | None:
         """The smallest text among some that more rows have than allowed."""
 
     def least_below(
-        self, texts: Texts, before: Texts, among: Texts, within: Texts, bound: int
+        self, texts: KeyColumn, before: KeyColumn, among: KeyColumn, within: KeyColumn, bound: int
     ) -> str | None:
         """The smallest text that fewer rows have than needed.
 
@@ -80,7 +80,7 @@ def member_type(type_: GraphType, member: str) -> PropertyType:
     return _ENDPOINT if member in _ENDS else type_.property(member).type
 
 
-def text_slices(tables: Tables, root: str, texts: Texts, rows_each: int) -> list[TableSlice]:
+def key_slices(tables: TableStore, root: str, texts: KeyColumn, rows_each: int) -> list[TableSlice]:
     """What processes read side by side to have the texts; about so many rows in each slice."""
     known = (
         {f.data_files()[0].path for f in tables.open(texts.since).get_fragments()}
@@ -108,8 +108,8 @@ def text_slices(tables: Tables, root: str, texts: Texts, rows_each: int) -> list
     ]
 
 
-def read_texts(
-    part: TableSlice, texts: Texts, options: Mapping[str, str] | None = None
+def read_keys(
+    part: TableSlice, texts: KeyColumn, options: Mapping[str, str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The texts of a slice and the addresses of their rows, as columns `text` and `at`."""
     for batch in read_slice(part, options):

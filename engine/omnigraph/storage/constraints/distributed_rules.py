@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.cardinality import too_few, too_many
-from omnigraph.storage.constraints.distributed_protocol import Survey, Texts, tuples
-from omnigraph.storage.constraints.endpoints import orphans
-from omnigraph.storage.constraints.final_state import FinalImage, Violations
+from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker, KeyColumn, tuples
+from omnigraph.storage.constraints.endpoints import dangling_edges
+from omnigraph.storage.constraints.final_state import FinalState, Violations
 from omnigraph.storage.constraints.rule_order import validate
 from omnigraph.storage.constraints.uniqueness import named_columns, repeated_tuples, within_file
 from omnigraph.storage.core.model import TablePointer
@@ -26,7 +26,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
 
-class Adopted(Protocol):
+class AdoptedFiles(Protocol):
     """Rows that a write took over as data files."""
 
     @property
@@ -46,15 +46,15 @@ class BulkChange(Protocol):
     def version(self) -> TableVersion: ...
 
     @property
-    def written(self) -> Sequence[Adopted]: ...
+    def written(self) -> Sequence[AdoptedFiles]: ...
 
     @property
     def replaced(self) -> bool: ...
 
 
 def validated_by(
-    survey: Survey | None,
-    image: FinalImage,
+    survey: ConstraintChecker | None,
+    image: FinalState,
     changed: Mapping[str, BulkChange],
     version: Callable[[str], TableVersion],
     *,
@@ -64,18 +64,18 @@ def validated_by(
     if survey is None:
         validate(image, deferred=deferred)
     else:
-        Surveyed(image, changed, version, survey).validate(deferred=deferred)
+        DistributedRules(image, changed, version, survey).validate(deferred=deferred)
 
 
 @dataclass(frozen=True)
-class Surveyed:
+class DistributedRules:
     """The final image, and whom to ask about it."""
 
-    image: FinalImage
+    image: FinalState
     changed: Mapping[str, BulkChange]
     version: Callable[[str], TableVersion]
     """A table as it would be; notes that the write relies on it."""
-    survey: Survey
+    survey: ConstraintChecker
 
     def validate(self, *, deferred: bool) -> None:
         """Raise the first violation, or return; `deferred` as in `validation`."""
@@ -96,11 +96,13 @@ class Surveyed:
         type_, survey = change.type, self.survey
         for rule in type_.uniques:
             for write in change.written:
-                first = survey.first_repeated(Texts(type_, write.buffer.version(), rule.members))
+                first = survey.first_repeated(
+                    KeyColumn(type_, write.buffer.version(), rule.members)
+                )
                 if first is not None:
                     held = _ids_with(first, change, rule.members)
                     yield from within_file(type_, rule.members, [_copies(first, held)], [held])
-            least = survey.least_repeated(Texts(type_, change.version, rule.members))
+            least = survey.least_repeated(KeyColumn(type_, change.version, rule.members))
             if least is not None:
                 view = self.image.table(type_.table_key)
                 changed = _ids_with(least, change, rule.members)
@@ -112,7 +114,7 @@ class Surveyed:
         if not isinstance(edge, EdgeType) or not change.written:
             return
         for end, node_name in (("src", edge.src), ("dst", edge.dst)):
-            written = Texts(edge, change.version, (end,), since=_before(change))
+            written = KeyColumn(edge, change.version, (end,), since=_before(change))
             yield from self._orphans(edge, written, node_name)
 
     def _references(self, change: BulkChange) -> Violations:
@@ -123,37 +125,37 @@ class Surveyed:
             if not self.image.table(edge.table_key).rows:
                 continue
             for end in (e for e, n in (("src", edge.src), ("dst", edge.dst)) if n == node.name):
-                edges = Texts(edge, self.version(edge.table_key), (end,))
+                edges = KeyColumn(edge, self.version(edge.table_key), (end,))
                 yield from self._orphans(edge, edges, node.name)
 
-    def _orphans(self, edge: EdgeType, ends: Texts, node_name: str) -> Violations:
+    def _orphans(self, edge: EdgeType, ends: KeyColumn, node_name: str) -> Violations:
         missing = self.survey.least_missing(ends, self._nodes(node_name))
         if missing is not None:
             view = self.image.table(edge.table_key)
-            yield from orphans(view, edge, ends.members[0], node_name, [missing])
+            yield from dangling_edges(view, edge, ends.members[0], node_name, [missing])
 
     def _cardinality(self, change: BulkChange) -> Violations:
         edge = change.type
         if not isinstance(edge, EdgeType) or edge.cardinality.is_free:
             return
         low, high = edge.cardinality.min, edge.cardinality.max
-        after = Texts(edge, change.version, ("src",))
-        written = Texts(edge, change.version, ("src",), since=_before(change))
+        after = KeyColumn(edge, change.version, ("src",))
+        written = KeyColumn(edge, change.version, ("src",), since=_before(change))
         view = self.image.table(edge.table_key)
         if high is not None:
             most = self.survey.least_above(after, written, high)
             if most is not None:
                 yield from too_many(view, edge, pa.array([most], pa.string()))
         if low:
-            before = Texts(edge, _before(change), ("src",))
+            before = KeyColumn(edge, _before(change), ("src",))
             nodes = self._nodes(edge.src)
             least = self.survey.least_below(after, before, written, nodes, low)
             if least is not None:
                 yield from too_few(self.image, view, edge, pa.array([least], pa.string()))
 
-    def _nodes(self, name: str) -> Texts:
+    def _nodes(self, name: str) -> KeyColumn:
         key = f"node:{name}"
-        return Texts(self.image.catalog.type_for(key), self.version(key))
+        return KeyColumn(self.image.catalog.type_for(key), self.version(key))
 
 
 def _before(change: BulkChange) -> TableVersion:

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from omnigraph.common.arrow_arrays import text_array
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.storage.constraints import violations
-from omnigraph.storage.constraints.final_state import Changed, FinalImage, Violations
+from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
 from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, batches_of, part_of
 from omnigraph.storage.constraints.table_view import TableView
 from omnigraph.storage.core.table_version import PROBE_LIMIT
 
 
-def endpoint_violations(image: FinalImage, change: Changed) -> Violations:
+def endpoint_violations(image: FinalState, change: TableChange) -> Violations:
     """Both ends of every written edge must be there."""
     edge = change.type
     if not isinstance(edge, EdgeType):
@@ -32,17 +32,17 @@ def endpoint_violations(image: FinalImage, change: Changed) -> Violations:
     for (end, node_name), missing in zip(ends, absent, strict=True):
         if missing:
             view = image.table(edge.table_key)
-            yield from orphans(view, edge, end, node_name, missing)
+            yield from dangling_edges(view, edge, end, node_name, missing)
 
 
-def _written_values(change: Changed, column: str) -> Iterator[pa.ChunkedArray]:
+def _written_values(change: TableChange, column: str) -> Iterator[pa.ChunkedArray]:
     for write in change.written:
         for rows in write.buffer.scan([column]):
             yield rows.column(column)
 
 
 def _absent(
-    image: FinalImage,
+    image: FinalState,
     count: int,
     node_name: str,
     named: Callable[[], Iterator[pa.ChunkedArray]],
@@ -76,7 +76,7 @@ def _gathered(columns: Iterable[pa.ChunkedArray]) -> Iterator[pa.ChunkedArray]:
         yield pa.chunked_array(waiting, pa.string())
 
 
-def missing_nodes(image: FinalImage, node_name: str, ids: pa.StringArray) -> list[str]:
+def missing_nodes(image: FinalState, node_name: str, ids: pa.StringArray) -> list[str]:
     """Those of the ids that the node type does not hold, in order."""
     absent = pc.invert(pc.is_in(ids, _held(image.table(f"node:{node_name}"), ids)))
     return sorted(ids.filter(absent).to_pylist())
@@ -87,12 +87,12 @@ def _held(view: TableView, ids: pa.StringArray) -> pa.Array | pa.ChunkedArray:
     if not view.rows or not len(ids):
         return pa.array([], pa.string())
     if len(ids) <= PROBE_LIMIT:
-        return view.held(ids)
+        return view.present_ids(ids)
     held = [chunk.column("id") for chunk in view.scan(["id"])]
     return pa.chunked_array([c for column in held for c in column.chunks], pa.string())
 
 
-def orphans(
+def dangling_edges(
     view: TableView, edge: EdgeType, end: str, node_name: str, missing: Sequence[str]
 ) -> Violations:
     """The edges of the final image at nodes that are not there."""
@@ -108,7 +108,7 @@ def orphans(
             yield violations.endpoint(edge.name, end, row["id"], row[end], node_name)
 
 
-def reference_violations(image: FinalImage, change: Changed) -> Violations:
+def reference_violations(image: FinalState, change: TableChange) -> Violations:
     """No surviving edge may name a node that is gone."""
     node = change.type
     if not isinstance(node, NodeType) or not (change.replaced or len(change.removed)):
@@ -124,7 +124,7 @@ def reference_violations(image: FinalImage, change: Changed) -> Violations:
                 else _values_among(view, end, change.removed.unique())
             )
             missing = missing_nodes(image, node.name, named)
-            yield from orphans(view, edge, end, node.name, missing)
+            yield from dangling_edges(view, edge, end, node.name, missing)
 
 
 def all_values(view: TableView, column: str) -> pa.StringArray:

@@ -16,7 +16,7 @@ from omnigraph.storage.constraints.table_view import TableView
 Violations = Iterator[ConstraintViolation]
 
 
-class Rows(Protocol):
+class RereadableRows(Protocol):
     """Rows that can be read again and again."""
 
     @property
@@ -29,13 +29,13 @@ class Written(Protocol):
     """Rows that a write adds or replaces."""
 
     @property
-    def buffer(self) -> Rows: ...
+    def buffer(self) -> RereadableRows: ...
 
     @property
     def one_file(self) -> bool: ...
 
 
-class Changed(Protocol):
+class TableChange(Protocol):
     """What a write does to one table, as far as checks need to know."""
 
     @property
@@ -58,10 +58,10 @@ class Changed(Protocol):
 
 
 @dataclass(frozen=True)
-class FinalImage:
+class FinalState:
     """The graph as it would be after the write."""
 
     catalog: Catalog
-    changed: Mapping[str, Changed]
+    changed: Mapping[str, TableChange]
     table: Callable[[str], TableView]
     """A table as it would be; notes which of those that the write does not touch it relied on."""

@@ -13,7 +13,7 @@ PARTITION_ROWS = 8 << 20
 """Ids compared in one go; more are compared in several passes, to bound memory."""
 
 
-def duplicated(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.StringArray:
+def duplicate_ids(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.StringArray:
     """Ids that occur more than once, in memory bounded by `PARTITION_ROWS` ids."""
     parts = -(-rows // PARTITION_ROWS) or 1
     found = [

@@ -15,21 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.common.arrow_arrays import chunks
-from omnigraph.storage.constraints.distributed_protocol import Texts, read_texts, text_slices
+from omnigraph.storage.constraints.distributed_protocol import KeyColumn, key_slices, read_keys
 from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_mask
 from omnigraph.storage.core.row_addresses import Addresses
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 BLOCK_ROWS = 4 << 20
 """How many rows are looked at together: a set of texts is built anew for each block."""
 
 
-class PartSurvey:
+class PartitionedChecker:
     """Answers the questions of a bulk write (see `surveys`), holding some million texts."""
 
     def __init__(
         self,
-        tables: Tables,
+        tables: TableStore,
         root: str,
         options: Mapping[str, str],
         part_rows: int = PARTITION_ROWS,
@@ -39,57 +39,57 @@ class PartSurvey:
         self._options = options
         self._part_rows = part_rows
 
-    def first_repeated(self, texts: Texts) -> str | None:
+    def first_repeated(self, texts: KeyColumn) -> str | None:
         found = [part.repeated(texts) for part in self._parts(texts)]
         firsts = pa.concat_tables(_lowest(counts, "first") for counts in found)
         least = _lowest(firsts, "first").column("text").to_pylist()
         return least[0] if least else None
 
-    def least_repeated(self, texts: Texts) -> str | None:
+    def least_repeated(self, texts: KeyColumn) -> str | None:
         return _least(part.repeated(texts).column("text") for part in self._parts(texts))
 
-    def earlier(self, texts: Texts) -> Addresses:
+    def earlier(self, texts: KeyColumn) -> Addresses:
         return _addresses(part.earlier(texts) for part in self._parts(texts))
 
-    def least_common(self, texts: Texts, others: Texts) -> str | None:
+    def least_common(self, texts: KeyColumn, others: KeyColumn) -> str | None:
         parts = self._parts(texts, others)
         return _least(part.held(texts, others) for part in parts)
 
-    def common(self, texts: Texts, others: Texts) -> Addresses:
+    def common(self, texts: KeyColumn, others: KeyColumn) -> Addresses:
         return _addresses(part.common(texts, others) for part in self._parts(texts, others))
 
-    def least_missing(self, texts: Texts, others: Texts) -> str | None:
+    def least_missing(self, texts: KeyColumn, others: KeyColumn) -> str | None:
         parts = self._parts(texts, others)
         return _least(part.held(texts, others, missing=True) for part in parts)
 
-    def least_above(self, texts: Texts, among: Texts, bound: int) -> str | None:
+    def least_above(self, texts: KeyColumn, among: KeyColumn, bound: int) -> str | None:
         parts = self._parts(texts, among)
         return _least(_within(part.above(texts, bound), part.distinct(among)) for part in parts)
 
     def least_below(
-        self, texts: Texts, before: Texts, among: Texts, within: Texts, bound: int
+        self, texts: KeyColumn, before: KeyColumn, among: KeyColumn, within: KeyColumn, bound: int
     ) -> str | None:
         return _least(
             _within(part.below(texts, before, among, bound), part.distinct(within))
             for part in self._parts(texts, before, among, within)
         )
 
-    def _parts(self, *asked: Texts) -> Iterator[_Part]:
+    def _parts(self, *asked: KeyColumn) -> Iterator[_Part]:
         most = max(
-            sum(piece.rows for piece in text_slices(self._tables, self._root, texts, BLOCK_ROWS))
+            sum(piece.rows for piece in key_slices(self._tables, self._root, texts, BLOCK_ROWS))
             for texts in asked
         )
         parts = -(-most // self._part_rows) or 1
         for part in range(parts):
             yield _Part(partial(self._rows, part, parts))
 
-    def _rows(self, part: int, parts: int, texts: Texts) -> Iterator[pa.Table]:
+    def _rows(self, part: int, parts: int, texts: KeyColumn) -> Iterator[pa.Table]:
         """The texts of one part and the addresses of their rows, block by block."""
         return chunks(self._batches(part, parts, texts), BLOCK_ROWS)
 
-    def _batches(self, part: int, parts: int, texts: Texts) -> Iterator[pa.RecordBatch]:
-        for piece in text_slices(self._tables, self._root, texts, BLOCK_ROWS):
-            for batch in read_texts(piece, texts, self._options):
+    def _batches(self, part: int, parts: int, texts: KeyColumn) -> Iterator[pa.RecordBatch]:
+        for piece in key_slices(self._tables, self._root, texts, BLOCK_ROWS):
+            for batch in read_keys(piece, texts, self._options):
                 known = batch.filter(batch.column("text").is_valid())
                 mine = part_mask(pa.chunked_array([known.column("text")]), part, parts)
                 yield known.filter(mine.combine_chunks())
@@ -99,9 +99,9 @@ class PartSurvey:
 class _Part:
     """All rows whose texts belong to one part."""
 
-    rows: Callable[[Texts], Iterator[pa.Table]]
+    rows: Callable[[KeyColumn], Iterator[pa.Table]]
 
-    def counts(self, texts: Texts) -> pa.Table:
+    def counts(self, texts: KeyColumn) -> pa.Table:
         """Every text once: how many rows have it, and the first and the last of them."""
         held = pa.table(
             {
@@ -120,35 +120,39 @@ class _Part:
             )
         return held
 
-    def distinct(self, texts: Texts) -> pa.ChunkedArray:
+    def distinct(self, texts: KeyColumn) -> pa.ChunkedArray:
         found = [rows.column("text").unique() for rows in self.rows(texts)]
         return _once(found)
 
-    def held(self, texts: Texts, others: Texts, *, missing: bool = False) -> pa.ChunkedArray:
+    def held(
+        self, texts: KeyColumn, others: KeyColumn, *, missing: bool = False
+    ) -> pa.ChunkedArray:
         """The texts that others have, or that they have not."""
         known = self.distinct(others)
         keep = _without if missing else _within
         return _once([keep(rows.column("text"), known).unique() for rows in self.rows(texts)])
 
-    def repeated(self, texts: Texts) -> pa.Table:
+    def repeated(self, texts: KeyColumn) -> pa.Table:
         return self.counts(texts).filter(pc.field("n") > 1)
 
-    def above(self, texts: Texts, bound: int) -> pa.ChunkedArray:
+    def above(self, texts: KeyColumn, bound: int) -> pa.ChunkedArray:
         return self.counts(texts).filter(pc.field("n") > bound).column("text")
 
-    def below(self, texts: Texts, before: Texts, among: Texts, bound: int) -> pa.ChunkedArray:
+    def below(
+        self, texts: KeyColumn, before: KeyColumn, among: KeyColumn, bound: int
+    ) -> pa.ChunkedArray:
         left, had = self.counts(texts), self.counts(before)
         fewer = had.filter(pc.greater(had.column("n"), _counted(had.column("text"), left)))
         touched = _once([*self.distinct(among).chunks, *fewer.column("text").chunks])
         return touched.filter(pc.less(_counted(touched, left), bound))
 
-    def earlier(self, texts: Texts) -> Iterator[pa.ChunkedArray]:
+    def earlier(self, texts: KeyColumn) -> Iterator[pa.ChunkedArray]:
         repeated = self.repeated(texts)
         for rows in self.rows(texts) if repeated.num_rows else ():
             last = _looked_up(rows.column("text"), repeated, "last")
             yield rows.filter(pc.less(rows.column("at"), last)).column("at")
 
-    def common(self, texts: Texts, others: Texts) -> Iterator[pa.ChunkedArray]:
+    def common(self, texts: KeyColumn, others: KeyColumn) -> Iterator[pa.ChunkedArray]:
         held = self.distinct(others)
         for rows in self.rows(texts):
             yield rows.filter(pc.is_in(rows.column("text"), held)).column("at")

@@ -12,22 +12,22 @@ from omnigraph.schema import EdgeType
 from omnigraph.storage.constraints.cardinality import cardinality_violations, too_many
 from omnigraph.storage.constraints.endpoints import (
     all_values,
+    dangling_edges,
     endpoint_violations,
     missing_nodes,
-    orphans,
     reference_violations,
 )
-from omnigraph.storage.constraints.final_state import FinalImage, Violations
+from omnigraph.storage.constraints.final_state import FinalState, Violations
 from omnigraph.storage.constraints.uniqueness import check_unique_everywhere, unique_violations
 
 
-def validate(image: FinalImage, *, deferred: bool = False) -> None:
+def validate(image: FinalState, *, deferred: bool = False) -> None:
     """Raise the first violation, or return. What is deferred spans tables: the merge checks it."""
     for violation in all_violations(image, deferred=deferred):
         raise violation
 
 
-def all_violations(image: FinalImage, *, deferred: bool = False) -> Violations:
+def all_violations(image: FinalState, *, deferred: bool = False) -> Violations:
     """Everything that the final image breaks, in order."""
     changed = [change for _, change in sorted(image.changed.items())]
     for change in changed:
@@ -42,7 +42,7 @@ def all_violations(image: FinalImage, *, deferred: bool = False) -> Violations:
         yield from cardinality_violations(image, change)
 
 
-def check_everything(image: FinalImage) -> None:
+def check_everything(image: FinalState) -> None:
     """Uniqueness, endpoints and upper cardinality over whole tables; for verification."""
     for type_ in image.catalog.types():
         view = image.table(type_.table_key)
@@ -52,7 +52,7 @@ def check_everything(image: FinalImage) -> None:
             continue
         for end, node_name in (("src", type_.src), ("dst", type_.dst)):
             missing = missing_nodes(image, node_name, all_values(view, end))
-            for violation in orphans(view, type_, end, node_name, missing):
+            for violation in dangling_edges(view, type_, end, node_name, missing):
                 raise violation
         for violation in too_many(view, type_, all_values(view, "src")):
             raise violation

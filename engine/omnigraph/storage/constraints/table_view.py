@@ -16,7 +16,7 @@ from omnigraph.storage.core.lance_filter import in_condition
 from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.key_lookup import KEYS
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 Among = tuple[str, pa.Array]
 """A text column, and the values that are wanted in it."""
@@ -32,7 +32,7 @@ class TableView(Protocol):
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         """Some columns of all rows, or of at least those with certain values in a column."""
 
-    def held(self, ids: pa.StringArray) -> pa.Array:
+    def present_ids(self, ids: pa.StringArray) -> pa.Array:
         """Those of some (distinct, few) ids that are there."""
 
 
@@ -40,7 +40,7 @@ class TableView(Protocol):
 class StoredTable:
     """A version that is in the store."""
 
-    tables: Tables
+    tables: TableStore
     version: TableVersion
     rows: int
     ready: Callable[[str], TableVersion] | None = None
@@ -57,7 +57,7 @@ class StoredTable:
         reader = self.tables.scan(self.version, columns=list(columns), condition=condition)
         return chunks(guarded(reader, self.version))
 
-    def held(self, ids: pa.StringArray) -> pa.Array:
+    def present_ids(self, ids: pa.StringArray) -> pa.Array:
         version = self._ready("id") if len(ids) <= PROBE_LIMIT else self.version
         return self.tables.locate(version, ids).ids
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints import violations
 from omnigraph.storage.constraints.distributed_protocol import member_type, tuples
-from omnigraph.storage.constraints.final_state import Changed, FinalImage, Violations
+from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
 from omnigraph.storage.constraints.table_view import TableView
 
 
@@ -26,14 +26,14 @@ def unique_everywhere(view: TableView, type_: GraphType, members: Sequence[str])
     return repeated_tuples(view, type_, members, None, pa.array([], pa.string()))
 
 
-def unique_violations(image: FinalImage, change: Changed) -> Violations:
+def unique_violations(image: FinalState, change: TableChange) -> Violations:
     """Tuples that a written row shares with another row."""
     for rule in change.type.uniques:
         yield from unique_rule_violations(image, change, rule.members)
 
 
 def unique_rule_violations(
-    image: FinalImage, change: Changed, members: Sequence[str]
+    image: FinalState, change: TableChange, members: Sequence[str]
 ) -> Violations:
     """The same for one rule."""
     texts, ids = [], []

@@ -17,12 +17,12 @@ from datetime import timedelta
 from typing import Any
 
 from omnigraph.common.durations import parse_duration
+from omnigraph.common.progress import Progress
 from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS
 from omnigraph.storage.core.model import Commit, Head, now, to_micros
 from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.reachable_files import (
-    Progress,
     is_needed,
     manifest_files,
     needed_files,
@@ -30,7 +30,7 @@ from omnigraph.storage.maintenance.reachable_files import (
     table_versions,
 )
 from omnigraph.storage.maintenance.retention import Retention, readable_commits
-from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestView, Swap
+from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
     head_id,
@@ -186,7 +186,7 @@ def _raise_epoch(
     """The swap after which no transaction pinned before it can publish."""
     raised: list[tuple[int, _State]] = []
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         heads = store.heads(view)
         if raised and all(head.epoch >= raised[-1][0] for head in heads):
             return None
@@ -199,7 +199,7 @@ def _raise_epoch(
             for row in view.rows("transaction")
             if parse_registration(row).time < horizon
         ]
-        return Swap(
+        return ManifestChange(
             replace=[
                 *(head_row(replace(head, epoch=epoch)) for head in state.after),
                 view.named[ALLOCATOR_ID].row,

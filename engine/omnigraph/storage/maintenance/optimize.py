@@ -7,7 +7,7 @@ everything is staged anew: what was staged before belonged to nobody, and its fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from lance import LanceDataset
 
 from omnigraph.common.arrow_arrays import SCAN_ROWS
+from omnigraph.common.progress import Progress
 from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
@@ -29,16 +30,13 @@ from omnigraph.storage.tables.indexes import (
     with_indexes,
     without_indexes,
 )
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 SMALL_FRAGMENT_ROWS = 256 << 10
 QUEUED_ROWS = 50_000
 """So many rows are staged again while the writers of this machine wait."""
 DELETED_SHARE = 0.1
 """A fragment with a larger share of deleted rows is written again without them."""
-
-Progress = Callable[[int, int], None]
-"""Told how many tables are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +230,7 @@ def _improve(
 
 
 def _improved(
-    tables: Tables, base: TablePointer, type_: GraphType | None
+    tables: TableStore, base: TablePointer, type_: GraphType | None
 ) -> tuple[TablePointer, TableUpkeep]:
     """A table in better shape; a plain one, which has no type, gets no indexes."""
     version = TableVersion(base.location, base.lance)
@@ -252,7 +250,7 @@ def _improved(
     return replace(base, lance=version.lance), upkeep
 
 
-def compacted(tables: Tables, version: TableVersion, worn: list[int]) -> TableVersion:
+def compacted(tables: TableStore, version: TableVersion, worn: list[int]) -> TableVersion:
     """A version of the same rows in which those of some fragments are in new, full ones."""
     if not worn:
         return version

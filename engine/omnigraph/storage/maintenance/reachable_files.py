@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pyarrow as pa
 
+from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.core.layout import MANIFEST
 from omnigraph.storage.core.model import Commit, Head
@@ -16,9 +17,6 @@ from omnigraph.storage.manifest.manifest import ManifestView, version_of
 
 TRIMMED_MEANWHILE = 10
 """How often the versions of the manifest are listed again when one of them goes meanwhile."""
-
-
-Progress = Callable[[int, int], None]
 
 
 def table_versions(states: Iterable[Head | Commit]) -> set[TableVersion]:

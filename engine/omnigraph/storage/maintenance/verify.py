@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.common.arrow_arrays import chunks
+from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, OmniGraphError
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.storage.constraints.final_state import FinalImage
-from omnigraph.storage.constraints.hash_partitions import duplicated
+from omnigraph.storage.constraints.final_state import FinalState
+from omnigraph.storage.constraints.hash_partitions import duplicate_ids
 from omnigraph.storage.constraints.rule_order import check_everything
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import TABLE_FOLDERS
@@ -39,12 +40,9 @@ from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
 
-Progress = Callable[[int, int], None]
-"""Told how many table versions were looked at, and how many there are."""
-
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerifyFinding:
     """One thing that is not as it should be."""
 
     where: str
@@ -61,7 +59,7 @@ class VerifyReport:
     branches: int
     commits: int
     table_versions: int
-    findings: tuple[Finding, ...]
+    findings: tuple[VerifyFinding, ...]
 
     @property
     def ok(self) -> bool:
@@ -91,7 +89,7 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
             elif row["object_type"] == "graph_commit":
                 commits[row["object_id"].removeprefix("commit:")] = parse_commit(row)
         except Corruption as error:
-            findings.append(Finding(row["object_id"], error.message))
+            findings.append(VerifyFinding(row["object_id"], error.message))
     for head in heads:
         findings += _head_findings(view, rows, head, commits)
     tags = []
@@ -99,7 +97,7 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
         try:
             tags.append(parse_tag(row))
         except Corruption as error:
-            findings.append(Finding(row["object_id"], error.message))
+            findings.append(VerifyFinding(row["object_id"], error.message))
     findings += _tag_findings(view, tags, commits)
     versions = _readable_versions(heads, tags, commits)
     present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
@@ -113,64 +111,64 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
             try:
                 findings += _content_findings(store, head)
             except OmniGraphError as error:
-                findings.append(Finding(head.branch, error.message))
+                findings.append(VerifyFinding(head.branch, error.message))
     return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
 
 
-def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterator[Finding]:
+def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterator[VerifyFinding]:
     counts = Counter(row["object_id"] for row in rows)
     for object_id, count in sorted(counts.items()):
         if count > 1:
-            yield Finding(object_id, f"there are {count} rows of this id")
+            yield VerifyFinding(object_id, f"there are {count} rows of this id")
     metadata = view.dataset.schema.field("object_id").metadata or {}
     if metadata.get(KEY_ANNOTATION.encode()) != b"true":
-        yield Finding("__manifest.object_id", "the key annotation is missing")
+        yield VerifyFinding("__manifest.object_id", "the key annotation is missing")
 
 
 def _head_findings(
     view: ManifestView, rows: list[dict[str, Any]], head: Head, commits: dict[str, Commit]
-) -> Iterator[Finding]:
+) -> Iterator[VerifyFinding]:
     where = f"head:{head.branch}"
     tip = commits.get(head.commit)
     if tip is None:
-        yield Finding(where, f"its commit {head.commit} is missing")
+        yield VerifyFinding(where, f"its commit {head.commit} is missing")
         return
     if dict(tip.tables) != dict(head.tables):
-        yield Finding(where, f"its pointers differ from those of its commit {head.commit}")
+        yield VerifyFinding(where, f"its pointers differ from those of its commit {head.commit}")
     if tip.version != head.version:
-        yield Finding(where, f"its version is {head.version}, its commit's {tip.version}")
+        yield VerifyFinding(where, f"its version is {head.version}, its commit's {tip.version}")
     if schema_id(head.schema) not in view.named:
-        yield Finding(where, f"its schema {head.schema} is missing")
+        yield VerifyFinding(where, f"its schema {head.schema} is missing")
     for key in head.definitions:
         if key.startswith(PREFIX) and key not in head.tables:
-            yield Finding(where, f"it has a declaration of {key}, which is not there")
+            yield VerifyFinding(where, f"it has a declaration of {key}, which is not there")
     if dict(tip.definitions) != dict(head.definitions):
-        yield Finding(where, f"its definitions differ from those of its commit {head.commit}")
+        yield VerifyFinding(where, f"its definitions differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
     if head.fork and fork is None:
-        yield Finding(where, f"the commit {head.fork} it was forked from is missing")
+        yield VerifyFinding(where, f"the commit {head.fork} it was forked from is missing")
         return
     built = reconstruct(rows, head.branch, fork.tables if fork else None)
     if dict(built) != dict(head.tables):
-        yield Finding(where, "its pointers differ from those its version rows add up to")
+        yield VerifyFinding(where, "its pointers differ from those its version rows add up to")
     current: str | None = head.commit
     while current is not None:
         commit = commits.get(current)
         if commit is None:
-            yield Finding(where, f"commit {current} of its history is missing")
+            yield VerifyFinding(where, f"commit {current} of its history is missing")
             return
         yield from _definition_findings(view, commit)
         parent = commits.get(commit.parent) if commit.parent else None
         if parent is not None and parent.version != commit.version - 1:
-            yield Finding(
+            yield VerifyFinding(
                 commit_id(current), f"its version does not follow its parent's ({parent.version})"
             )
         if parent is None and commit.parent is None and commit.version != 1:
-            yield Finding(commit_id(current), "it has no parent and is not the first")
+            yield VerifyFinding(commit_id(current), "it has no parent and is not the first")
         current = commit.parent
 
 
-def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[Finding]:
+def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[VerifyFinding]:
     """Every definition of a commit must have its content."""
     for key, content_hash in commit.definitions.items():
         object_id = definition_id(key, content_hash)
@@ -178,26 +176,28 @@ def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[Finding
         try:
             found = parse_definition(row) if row else None
         except Corruption as error:
-            yield Finding(object_id, error.message)
+            yield VerifyFinding(object_id, error.message)
             continue
         if found is None or (found.key, found.hash) != (key, content_hash):
             problem = "is missing" if found is None else "is not the one that was stored"
-            yield Finding(commit_id(commit.id), f"the content of its {key} {problem}")
+            yield VerifyFinding(commit_id(commit.id), f"the content of its {key} {problem}")
 
 
 def _tag_findings(
     view: ManifestView, tags: list[Tag], commits: dict[str, Commit]
-) -> Iterator[Finding]:
+) -> Iterator[VerifyFinding]:
     """A tag must name a commit that is there, with its schema, and nothing else by that name."""
     for tag in tags:
         commit = commits.get(tag.commit)
         if commit is None:
-            yield Finding(tag_id(tag.name), f"its commit {tag.commit} is missing")
+            yield VerifyFinding(tag_id(tag.name), f"its commit {tag.commit} is missing")
             continue
         if schema_id(commit.schema) not in view.named:
-            yield Finding(tag_id(tag.name), f"the schema {commit.schema} of its commit is missing")
+            yield VerifyFinding(
+                tag_id(tag.name), f"the schema {commit.schema} of its commit is missing"
+            )
         if head_id(tag.name) in view.named:
-            yield Finding(tag_id(tag.name), "a branch has the same name")
+            yield VerifyFinding(tag_id(tag.name), "a branch has the same name")
         yield from _definition_findings(view, commit)
 
 
@@ -215,19 +215,19 @@ def _readable_versions(
 
 def _version_findings(
     store: GraphStore, version: TableVersion, pointer: TablePointer, where: str, present: set[str]
-) -> Iterator[Finding]:
+) -> Iterator[VerifyFinding]:
     try:
         dataset = store.tables.open(version)
         wanted = sorted(store.tables.files(version))
         missing = [path for path in wanted if not _there(path, present)]
         if missing:
-            yield Finding(where, f"files are missing: {', '.join(missing)}")
+            yield VerifyFinding(where, f"files are missing: {', '.join(missing)}")
         elif dataset.count_rows() != pointer.rows:
-            yield Finding(
+            yield VerifyFinding(
                 where, f"it has {dataset.count_rows()} rows, the manifest says {pointer.rows}"
             )
     except (OmniGraphError, OSError) as error:
-        yield Finding(where, str(error))
+        yield VerifyFinding(where, str(error))
 
 
 def _there(path: str, present: set[str]) -> bool:
@@ -236,7 +236,7 @@ def _there(path: str, present: set[str]) -> bool:
     return "/_indices/" in path and any(p.startswith(path + "/") for p in present)
 
 
-def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
+def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
     """The rules of the schema, checked over everything a head shows."""
     catalog = store.catalog(head.schema)
     for type_ in catalog.types():
@@ -244,11 +244,11 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[Finding]:
         version = TableVersion(pointer.location, pointer.lance)
         names = store.tables.open(version).schema.names
         if names != table_schema(type_).names:
-            yield Finding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
+            yield VerifyFinding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
             return
-        twice = duplicated(partial(_ids, store, version), pointer.rows)
+        twice = duplicate_ids(partial(_ids, store, version), pointer.rows)
         if len(twice):
-            yield Finding(
+            yield VerifyFinding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
             )
     check_everything(_image(store, head, catalog))
@@ -274,10 +274,10 @@ def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
     return chunks(guarded(store.tables.scan(version, columns=["id"]), version))
 
 
-def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalImage:
+def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
     def table(key: str) -> StoredTable:
         pointer = head.tables[key]
         version = TableVersion(pointer.location, pointer.lance)
         return StoredTable(store.tables, version, pointer.rows)
 
-    return FinalImage(catalog, {}, table)
+    return FinalState(catalog, {}, table)

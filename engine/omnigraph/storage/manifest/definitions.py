@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from omnigraph.storage.manifest.row_codec import Row, manifest_row, pack, readable
+from omnigraph.storage.manifest.row_codec import ManifestRow, manifest_row, pack, readable
 
 DefinitionKind = Literal["query", "view", "schema", "table"]
 KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
@@ -73,7 +73,7 @@ def _kind(text: str) -> DefinitionKind:
     return next(kind for kind in KINDS if kind == text)
 
 
-def definition_row(definition: Definition) -> Row:
+def definition_row(definition: Definition) -> ManifestRow:
     """The row of one content of a definition."""
     return manifest_row(
         definition_id(definition.key, definition.hash),
@@ -83,7 +83,7 @@ def definition_row(definition: Definition) -> Row:
 
 
 @readable
-def parse_definition(row: Row) -> Definition:
+def parse_definition(row: ManifestRow) -> Definition:
     """The definition in a row."""
     data = json.loads(row["metadata"])
     return Definition(_KINDS_BY_TYPE[row["object_type"]], data["name"], data["source"])

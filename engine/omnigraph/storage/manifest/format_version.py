@@ -63,17 +63,17 @@ def _annotate_key(dataset: LanceDataset) -> None:
     dataset.update_field_metadata({"object_id": {KEY_ANNOTATION: "true"}})
 
 
-Step = Callable[[LanceDataset], None]
+MigrationStep = Callable[[LanceDataset], None]
 
 
-def migrate(dataset: LanceDataset, build_heads: Step) -> bool:
+def migrate(dataset: LanceDataset, build_heads: MigrationStep) -> bool:
     """Walk the manifest forward to the current format; true when anything was changed.
 
     `build_heads` is the step 2 → 3, which needs to know how a snapshot is reconstructed: it adds
     commit and head rows to a manifest that has only table versions.
     """
     require_readable(dataset)
-    steps: dict[int, Step] = {1: _annotate_key, 2: build_heads}
+    steps: dict[int, MigrationStep] = {1: _annotate_key, 2: build_heads}
     moved = False
     while (stamp := read_stamp(dataset)) < INTERNAL_SCHEMA_VERSION:
         steps[stamp](dataset)

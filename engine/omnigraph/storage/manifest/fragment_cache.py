@@ -14,7 +14,7 @@ from lance.fragment import FragmentMetadata
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.core.compaction_policy import tier
-from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, Row
+from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.tables.deletion_vectors import rows_key
 
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
@@ -24,7 +24,7 @@ NAMED_FILES = "omnigraph:named_files"
 
 FragmentKey = tuple[str, str]
 """A fragment's data file and its deletion file: together they fix its live rows."""
-NamedRows = Mapping[FragmentKey, tuple[tuple[str, Row, int], ...]]
+NamedRows = Mapping[FragmentKey, tuple[tuple[str, ManifestRow, int], ...]]
 """Per fragment: its named rows as (object id, row, offset)."""
 
 

@@ -44,7 +44,7 @@ from omnigraph.storage.manifest.fragment_cache import (
     named_files_property,
     read_rows,
 )
-from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, Row, rows_table
+from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, ManifestRow, rows_table
 from omnigraph.storage.tables.deletion_vectors import rows_key
 
 KEPT_VERSIONS = 16
@@ -66,11 +66,11 @@ FEW_FRAGMENTS = 2
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
 
 
-class SwapConflict(Exception):
+class ManifestConflict(Exception):
     """Another writer moved a row this swap was based on; nothing was changed."""
 
 
-class SwapUnknown(Exception):
+class ManifestOutcomeUnknown(Exception):
     """The store failed in the middle of the commit; it may or may not have landed."""
 
 
@@ -78,7 +78,7 @@ class SwapUnknown(Exception):
 class Located:
     """A named row and where it is."""
 
-    row: Row
+    row: ManifestRow
     address: int
 
 
@@ -96,12 +96,12 @@ class ManifestView:
     def version(self) -> int:
         return int(self.dataset.version)
 
-    def row(self, object_id: str) -> Row | None:
+    def row(self, object_id: str) -> ManifestRow | None:
         """The named row of that id."""
         found = self.named.get(object_id)
         return found.row if found else None
 
-    def rows(self, object_type: str) -> list[Row]:
+    def rows(self, object_type: str) -> list[ManifestRow]:
         """All named rows of a type, by id."""
         return [
             located.row
@@ -111,12 +111,12 @@ class ManifestView:
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
+class ManifestChange:
     """One atomic change of the manifest."""
 
-    replace: Sequence[Row] = ()
+    replace: Sequence[ManifestRow] = ()
     """Named rows that exist and get new contents: what the swap contends on, so never empty."""
-    add: Sequence[Row] = ()
+    add: Sequence[ManifestRow] = ()
     """Rows that are new: history, or names guarded by a replaced row. The commit comes first."""
     remove: Sequence[str] = ()
     """Names that go."""
@@ -205,7 +205,7 @@ class Manifest:
         require_readable(dataset)
         fragments = {fragment_key(fragment): fragment for fragment in dataset.get_fragments()}
         unseen = {key: fragment for key, fragment in fragments.items() if key not in known}
-        fresh: dict[FragmentKey, list[tuple[str, Row, int]]] = {key: [] for key in unseen}
+        fresh: dict[FragmentKey, list[tuple[str, ManifestRow, int]]] = {key: [] for key in unseen}
         if len(unseen) > FEW_FRAGMENTS:
             holders = named_files(dataset)
             if holders is not None:
@@ -227,13 +227,13 @@ class Manifest:
         dataset: LanceDataset,
         condition: str | None,
         fragments: list[LanceFragment] | None = None,
-    ) -> list[tuple[Row, int]]:
+    ) -> list[tuple[ManifestRow, int]]:
         table = read_rows(dataset, condition, fragments)
         addresses = table.column("_rowaddr").to_pylist()
         rows = table.select(MANIFEST_SCHEMA.names).to_pylist()
         return list(zip(rows, addresses, strict=True))
 
-    def history(self, view: ManifestView, condition: str) -> list[tuple[Row, int]]:
+    def history(self, view: ManifestView, condition: str) -> list[tuple[ManifestRow, int]]:
         """History rows that match a condition, with their addresses."""
         return self._scan(view.dataset, condition)
 
@@ -250,7 +250,7 @@ class Manifest:
         found: list[int] = rows.column("_rowaddr").to_pylist()
         return found
 
-    def find(self, view: ManifestView, object_id: str) -> Row | None:
+    def find(self, view: ManifestView, object_id: str) -> ManifestRow | None:
         """One row by its id, history included."""
         located = view.named.get(object_id)
         if located:
@@ -260,8 +260,8 @@ class Manifest:
 
     # ------------------------------------------------------------------ writing
 
-    def create(self, rows: Iterable[Row]) -> ManifestView:
-        """Write the first version; the second of two creators gets a `SwapConflict`."""
+    def create(self, rows: Iterable[ManifestRow]) -> ManifestView:
+        """Write the first version; the second of two creators gets a `ManifestConflict`."""
         table = stamped(rows_table(rows))
         try:
             dataset = lance.write_dataset(
@@ -274,21 +274,21 @@ class Manifest:
             )
         except OSError as error:
             if "exists" in str(error).lower():
-                raise SwapConflict(str(error)) from error
+                raise ManifestConflict(str(error)) from error
             raise StorageError(
                 f"cannot create {self.uri}: {error}",
                 hint="Check that the folder or bucket exists, is writable and has room.",
             ) from error
         return self._view(dataset, {})
 
-    def swap(self, view: ManifestView, change: Swap) -> ManifestView:
-        """Apply a change built on a view, or raise `SwapConflict` and change nothing."""
+    def compare_and_swap(self, view: ManifestView, change: ManifestChange) -> ManifestView:
+        """Apply a change built on a view, or raise `ManifestConflict` and change nothing."""
         try:
             prepared = self._prepare(view, change)
         except (OSError, ValueError, pa.ArrowException) as error:
             # An old view can refer to files that were collected; a new one cannot.
             if self.refresh(view).version != view.version:
-                raise SwapConflict(str(error)) from error
+                raise ManifestConflict(str(error)) from error
             raise StorageError(
                 f"cannot write to the manifest: {error}",
                 hint="Check that the store is writable and has room; nothing was changed.",
@@ -299,12 +299,12 @@ class Manifest:
             self._trim(landed)
         return landed
 
-    def _prepare(self, view: ManifestView, change: Swap) -> _Prepared:
+    def _prepare(self, view: ManifestView, change: ManifestChange) -> _Prepared:
         """Write the new rows and deletion marks of a swap; nothing refers to them yet."""
         gone = list(change.remove_addresses)
         for object_id in [row["object_id"] for row in change.replace] + list(change.remove):
             if object_id not in view.named:
-                raise SwapConflict(f"{object_id} is gone")
+                raise ManifestConflict(f"{object_id} is gone")
             gone.append(view.named[object_id].address)
         dataset = view.dataset
         by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
@@ -343,7 +343,7 @@ class Manifest:
         trims = bool(folded) or (not updated and view.version % FANOUT == 0)
         return _Prepared(transaction, known, trims)
 
-    def _landed(self, view: ManifestView, change: Swap) -> ManifestView:
+    def _landed(self, view: ManifestView, change: ManifestChange) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.
 
         A writer that stalls until its version file was trimmed can create it again and be told
@@ -356,12 +356,12 @@ class Manifest:
                 newest, change
             )
         except StorageError as error:
-            raise SwapUnknown(str(error)) from error
+            raise ManifestOutcomeUnknown(str(error)) from error
         if dead_end:
-            raise SwapConflict("the swap was written to a version that is not part of history")
+            raise ManifestConflict("the swap was written to a version that is not part of history")
         return newest
 
-    def _holds(self, view: ManifestView, change: Swap) -> bool:
+    def _holds(self, view: ManifestView, change: ManifestChange) -> bool:
         """Whether a swap is surely part of a view: only history is nobody else's to write.
 
         A change of names that may be there or not is simply built again (see `change_names`).
@@ -393,11 +393,11 @@ def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
     try:
         return action()
     except CommitConflictError as error:
-        raise SwapConflict(str(error)) from error
+        raise ManifestConflict(str(error)) from error
     except (OSError, ValueError, RuntimeError) as error:
         if "onflict" in str(error) or "Merge insert failed" in str(error):
-            raise SwapConflict(str(error)) from error
-        raise SwapUnknown(str(error)) from error
+            raise ManifestConflict(str(error)) from error
+        raise ManifestOutcomeUnknown(str(error)) from error
 
 
 def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:

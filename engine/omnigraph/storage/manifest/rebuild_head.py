@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from omnigraph.storage.core.model import MAIN, Pointers, TablePointer
-from omnigraph.storage.manifest.row_codec import Row, parse_version
+from omnigraph.storage.manifest.row_codec import ManifestRow, parse_version
 
 
 def reconstruct(
-    rows: Iterable[Row], branch: str, inherited: Pointers | None = None
+    rows: Iterable[ManifestRow], branch: str, inherited: Pointers | None = None
 ) -> Mapping[str, TablePointer]:
     """The latest version of each table on a branch, minus tombstones at or above it.
 

@@ -44,7 +44,7 @@ MANIFEST_SCHEMA = pa.schema(
 )
 
 
-Row = dict[str, Any]
+ManifestRow = dict[str, Any]
 
 
 T = TypeVar("T")
@@ -69,9 +69,9 @@ def table_id(table_key: str) -> str:
 ALLOCATOR_ID = "allocator:identity"
 
 
-def manifest_row(object_id: str, object_type: str, **columns: Any) -> Row:  # noqa: ANN401
+def manifest_row(object_id: str, object_type: str, **columns: Any) -> ManifestRow:  # noqa: ANN401
     """A row of the manifest with some of its columns set."""
-    row: Row = dict.fromkeys(MANIFEST_SCHEMA.names)
+    row: ManifestRow = dict.fromkeys(MANIFEST_SCHEMA.names)
     return row | {"object_id": object_id, "object_type": object_type} | columns
 
 
@@ -104,11 +104,11 @@ def _stored_branch(branch: str) -> str | None:
     return None if branch == MAIN else branch
 
 
-def readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
+def readable(parse: Callable[[ManifestRow], T]) -> Callable[[ManifestRow], T]:
     """A parser whose failures say which row of the manifest cannot be trusted."""
 
     @wraps(parse)
-    def checked(row: Row) -> T:
+    def checked(row: ManifestRow) -> T:
         try:
             return parse(row)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -121,7 +121,7 @@ def readable(parse: Callable[[Row], T]) -> Callable[[Row], T]:
     return checked
 
 
-def head_row(head: Head) -> Row:
+def head_row(head: Head) -> ManifestRow:
     """The `graph_head` row of a branch."""
     return manifest_row(
         head_id(head.branch),
@@ -146,7 +146,7 @@ def head_row(head: Head) -> Row:
 
 
 @readable
-def parse_head(row: Row) -> Head:
+def parse_head(row: ManifestRow) -> Head:
     """The head in a `graph_head` row."""
     data = json.loads(row["metadata"])
     return Head(
@@ -164,7 +164,7 @@ def parse_head(row: Row) -> Head:
     )
 
 
-def commit_row(commit: Commit) -> Row:
+def commit_row(commit: Commit) -> ManifestRow:
     """The `graph_commit` row of a commit."""
     return manifest_row(
         commit_id(commit.id),
@@ -188,7 +188,7 @@ def commit_row(commit: Commit) -> Row:
 
 
 @readable
-def parse_commit(row: Row) -> Commit:
+def parse_commit(row: ManifestRow) -> Commit:
     """The commit in a `graph_commit` row."""
     data = json.loads(row["metadata"])
     return Commit(
@@ -206,7 +206,7 @@ def parse_commit(row: Row) -> Commit:
     )
 
 
-def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str) -> Row:
+def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str) -> ManifestRow:
     """The row that says which version of a table a commit made."""
     return manifest_row(
         f"version:{table_key}@{branch}@v={pointer.version}",
@@ -222,7 +222,7 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
 
 
 @readable
-def parse_version(row: Row) -> TablePointer:
+def parse_version(row: ManifestRow) -> TablePointer:
     """The pointer in a `table_version` row; before format 3 the version was the Lance version."""
     data = json.loads(row["metadata"] or "{}")
     version = row["table_version"]
@@ -235,7 +235,7 @@ def parse_version(row: Row) -> TablePointer:
     )
 
 
-def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row:
+def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> ManifestRow:
     """The row that says that a table is gone from a branch from this version on."""
     return manifest_row(
         f"tombstone:{table_key}@{branch}@v={version}",
@@ -247,7 +247,7 @@ def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Row
     )
 
 
-def table_row(table_key: str, location: str, identity: int) -> Row:
+def table_row(table_key: str, location: str, identity: int) -> ManifestRow:
     """The row that registers a table's place and lifetime."""
     return manifest_row(
         table_id(table_key),
@@ -258,7 +258,7 @@ def table_row(table_key: str, location: str, identity: int) -> Row:
     )
 
 
-def schema_row(record: SchemaRecord) -> Row:
+def schema_row(record: SchemaRecord) -> ManifestRow:
     """The row of an accepted schema."""
     return manifest_row(
         schema_id(record.hash),
@@ -268,19 +268,19 @@ def schema_row(record: SchemaRecord) -> Row:
 
 
 @readable
-def parse_schema(row: Row) -> SchemaRecord:
+def parse_schema(row: ManifestRow) -> SchemaRecord:
     """The schema in a `schema` row."""
     data = json.loads(row["metadata"])
     return SchemaRecord(row["object_id"].removeprefix("schema:"), data["source"], data["compiled"])
 
 
-def allocator_row(next_identity: int) -> Row:
+def allocator_row(next_identity: int) -> ManifestRow:
     """The row of the graph's identity allocator."""
     return manifest_row(ALLOCATOR_ID, "allocator", metadata=pack({"next": next_identity}))
 
 
 @readable
-def parse_allocator(row: Row) -> int:
+def parse_allocator(row: ManifestRow) -> int:
     """The next free identity."""
     return int(json.loads(row["metadata"])["next"])
 
@@ -289,7 +289,7 @@ def registration_id(transaction: str) -> str:
     return f"transaction:{transaction}"
 
 
-def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> Row:
+def registration_row(transaction: str, locations: Iterable[str], actor: str | None) -> ManifestRow:
     """The row by which a long transaction asks collections to spare the tables it stages into."""
     return manifest_row(
         registration_id(transaction),
@@ -299,12 +299,12 @@ def registration_row(transaction: str, locations: Iterable[str], actor: str | No
 
 
 @readable
-def parse_registration(row: Row) -> Registration:
+def parse_registration(row: ManifestRow) -> Registration:
     """The registration in a `transaction` row."""
     data = json.loads(row["metadata"])
     return Registration(tuple(data["locations"]), data["actor"], from_micros(data["time"]))
 
 
-def rows_table(rows: Iterable[Row]) -> pa.Table:
+def rows_table(rows: Iterable[ManifestRow]) -> pa.Table:
     """Manifest rows as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=MANIFEST_SCHEMA)

@@ -9,7 +9,13 @@ from typing import Any
 
 from omnigraph.storage.core.model import MAIN, from_micros, to_micros
 from omnigraph.storage.manifest.manifest import ManifestView
-from omnigraph.storage.manifest.row_codec import Row, commit_id, manifest_row, pack, readable
+from omnigraph.storage.manifest.row_codec import (
+    ManifestRow,
+    commit_id,
+    manifest_row,
+    pack,
+    readable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ def tag_id(name: str) -> str:
     return f"tag:{name}"
 
 
-def tag_row(tag: Tag) -> Row:
+def tag_row(tag: Tag) -> ManifestRow:
     """The row of a tag."""
     return manifest_row(
         tag_id(tag.name),
@@ -47,7 +53,7 @@ def tag_row(tag: Tag) -> Row:
 
 
 @readable
-def parse_tag(row: Row) -> Tag:
+def parse_tag(row: ManifestRow) -> Tag:
     """The tag in a `tag` row."""
     data = json.loads(row["metadata"])
     name = row["object_id"].removeprefix("tag:")

@@ -21,7 +21,7 @@ from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
     MANIFEST_SCHEMA,
-    Row,
+    ManifestRow,
     allocator_row,
     commit_row,
     head_id,
@@ -40,7 +40,7 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
     rows = {row["object_id"]: row for row in table.to_pylist()}
     record = _accepted_schema(root, raw, rows)
     catalog = Catalog.from_json(dict(record.compiled))
-    missing: list[Row] = [schema_row(record), allocator_row(catalog.next_identity)]
+    missing: list[ManifestRow] = [schema_row(record), allocator_row(catalog.next_identity)]
     branches = {row["table_branch"] or MAIN for row in rows.values()}
     for branch in sorted(branches | {MAIN}):
         if head_id(branch) in rows:
@@ -68,7 +68,7 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
         _insert_once(dataset, fresh)
 
 
-def _insert_once(dataset: LanceDataset, rows: list[Row]) -> None:
+def _insert_once(dataset: LanceDataset, rows: list[ManifestRow]) -> None:
     """Add rows that nobody has added yet. Format 2 has the key annotation: of two processes that
     walk this step at once, Lance lets one land."""
     builder = dataset.merge_insert("object_id").when_not_matched_insert_all().conflict_retries(0)
@@ -76,7 +76,7 @@ def _insert_once(dataset: LanceDataset, rows: list[Row]) -> None:
         builder.execute(rows_table(rows))
 
 
-def _accepted_schema(root: str, raw: RawStore, rows: Mapping[str, Row]) -> SchemaRecord:
+def _accepted_schema(root: str, raw: RawStore, rows: Mapping[str, ManifestRow]) -> SchemaRecord:
     for row in rows.values():
         if row["object_type"] == "schema":
             return parse_schema(row)

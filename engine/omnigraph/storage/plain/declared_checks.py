@@ -18,7 +18,7 @@ from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_m
 from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.plain_table import TableDeclaration
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
 PROBED_KEYS = 100_000
@@ -38,7 +38,7 @@ def check_required(schema: pa.Schema, rows: pa.Table) -> None:
 
 
 def check_declared(
-    tables: Tables,
+    tables: TableStore,
     name: str,
     declaration: TableDeclaration,
     version: TableVersion,
@@ -61,7 +61,7 @@ def check_declared(
 
 
 def _check_unique(
-    tables: Tables,
+    tables: TableStore,
     name: str,
     version: TableVersion,
     rows: int,
@@ -88,7 +88,7 @@ def _check_unique(
             )
 
 
-def _keys(tables: Tables, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
+def _keys(tables: TableStore, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The keys of all rows; a key with a null in it is nobody's."""
     reader = tables.scan(version, columns=list(columns))
     for chunk in chunks(guarded(reader, version)):
@@ -119,7 +119,7 @@ def _in_part(chunk: pa.Table, columns: Sequence[str], part: int, parts: int) -> 
 
 
 def _check_condition(
-    tables: Tables,
+    tables: TableStore,
     name: str,
     version: TableVersion,
     condition: str,

@@ -21,7 +21,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph.storage.tables.table_slices import TableSlice, split
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 PREFIX = "table:"
 MAX_NAME = 255
@@ -79,7 +79,7 @@ class PlainTable:
     """One plain table at one moment, for reading."""
 
     def __init__(
-        self, tables: Tables, name: str, pointer: TablePointer, declaration: TableDeclaration
+        self, tables: TableStore, name: str, pointer: TablePointer, declaration: TableDeclaration
     ) -> None:
         self._tables = tables
         self.name = name

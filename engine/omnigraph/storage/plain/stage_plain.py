@@ -21,7 +21,7 @@ from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distin
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.declared_checks import check_required
 from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
 
@@ -70,7 +70,7 @@ def unchanged(pointer: TablePointer, declaration: TableDeclaration) -> PlainStag
 
 
 def begin(
-    tables: Tables,
+    tables: TableStore,
     base: TablePointer | None,
     location: str,
     identity: int,
@@ -82,7 +82,9 @@ def begin(
     return PlainStaged(base, version, 0, identity, declaration, strict=True, redeclared=True)
 
 
-def exchange(tables: Tables, state: PlainStaged, gone: Addresses, buffer: RowBuffer) -> PlainStaged:
+def exchange(
+    tables: TableStore, state: PlainStaged, gone: Addresses, buffer: RowBuffer
+) -> PlainStaged:
     """Rows taken out at addresses of the state's version and others added, in one new version."""
     gone = distinct(gone)
     buffer.finish()
@@ -108,7 +110,7 @@ def exchange(tables: Tables, state: PlainStaged, gone: Addresses, buffer: RowBuf
 
 
 def reshape(
-    tables: Tables, state: PlainStaged, schema: pa.Schema, sources: Mapping[str, str | None]
+    tables: TableStore, state: PlainStaged, schema: pa.Schema, sources: Mapping[str, str | None]
 ) -> PlainStaged:
     """The same rows in other columns: each from the column `sources` names, or null."""
     version = state.address
@@ -162,7 +164,7 @@ def dropped(state: PlainStaged) -> PlainStaged:
     )
 
 
-def rebased(tables: Tables, state: PlainStaged, pointer: TablePointer) -> PlainStaged:
+def rebased(tables: TableStore, state: PlainStaged, pointer: TablePointer) -> PlainStaged:
     """The same appends on another version of the table."""
     after = unchanged(pointer, state.declaration)
     for buffer in state.written:

@@ -18,7 +18,7 @@ from omnigraph.errors import (
 from omnigraph.storage.commit.publish_plan import UNIFIED, HeadMoved, read_head
 from omnigraph.storage.core.model import MAIN, PROTECTED, Head, now, to_micros
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_id, head_row
 from omnigraph.storage.manifest.tag_rows import tag_id
 from omnigraph.storage.refs.moments import (
@@ -27,9 +27,9 @@ from omnigraph.storage.refs.moments import (
     PURGED,
     Moment,
     branch_name,
-    keeper,
     reclaimed,
     resolve,
+    retaining_branch,
 )
 
 HIDDEN = "__"
@@ -69,7 +69,7 @@ def create_branch(
     store.ready_to_write()
     made: list[Head] = []
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         if head_id(name) in view.named:
             if made and view.row(head_id(name)) == head_row(made[-1]):
                 return None
@@ -102,7 +102,7 @@ def create_branch(
                 properties=_inherited(store, source, origin) | own,
             )
         )
-        return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])
+        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])
 
     store.publisher.refresh()
     store.publisher.change_names(build)
@@ -116,7 +116,7 @@ def _inherited(store: GraphStore, source: Moment, origin: Head | None) -> dict[s
     unchecked = {DEFERRED_CHECKS: True} if origin and origin.properties.get(DEFERRED_CHECKS) else {}
     if source.tag is not None:
         commit = store.commit(source.commit)
-        origin = keeper(store, commit) if commit else None
+        origin = retaining_branch(store, commit) if commit else None
         purged = origin.properties.get(PURGED, {}) if origin else {}
         if origin is None or any(
             source.version < purged.get(str(p.identity), 0) for p in source.tables.values()
@@ -131,14 +131,14 @@ def set_protected(store: GraphStore, name: str, protected: bool) -> Head:
     name = branch_name(name)
     store.ready_to_write()
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         head = _existing(store, view, name)
         if head.protected == protected:
             return None
         properties = {k: v for k, v in head.properties.items() if k != PROTECTED}
         if protected:
             properties[PROTECTED] = True
-        return Swap(replace=[head_row(replace(head, properties=properties))])
+        return ManifestChange(replace=[head_row(replace(head, properties=properties))])
 
     store.publisher.refresh()
     return _existing(store, store.publisher.change_names(build), name)
@@ -155,7 +155,7 @@ def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> 
     store.ready_to_write()
     started = False
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         nonlocal started
         if started and head_id(name) not in view.named:
             return None
@@ -165,7 +165,7 @@ def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> 
         if only is not None and head != only:
             raise HeadMoved(head, head_id(name))
         started = True
-        return Swap(
+        return ManifestChange(
             replace=[view.named[ALLOCATOR_ID].row],
             remove=[head_id(name)],
             remove_addresses=store.manifest.own_rows(view, name),

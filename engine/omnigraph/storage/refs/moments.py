@@ -154,7 +154,7 @@ def _at_commit(store: GraphStore, commit_id: str) -> Moment:
     )
 
 
-def keeper(store: GraphStore, commit: Commit) -> Head | None:
+def retaining_branch(store: GraphStore, commit: Commit) -> Head | None:
     """A branch on which a commit can be read, if there is one: the one it was made on first."""
     return _keeper(_holders(store, commit), commit)
 

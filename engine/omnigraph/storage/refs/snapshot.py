@@ -41,7 +41,7 @@ from omnigraph.storage.plain.plain_table import (
 from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph.storage.tables.table_slices import TableSlice, split
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
@@ -134,7 +134,7 @@ class Snapshot:
         return self._store.definition(key, content_hash) if content_hash else None
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> TableStore:
         """The door to the tables of the graph."""
         return self._store.tables
 

@@ -6,7 +6,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput, NoSuchTag, did_you_mea
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.core.model import MAIN, now
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.manifest import ManifestView, Swap
+from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_id
 from omnigraph.storage.manifest.tag_rows import Tag, read_tags, tag_id, tag_row
 from omnigraph.storage.refs.moments import (
@@ -24,7 +24,7 @@ def create_tag(store: GraphStore, name: str, at: str = MAIN) -> Tag:
     store.ready_to_write()
     made: list[Tag] = []
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         if tag_id(name) in view.named:
             if made and view.row(tag_id(name)) == tag_row(made[-1]):
                 return None
@@ -48,7 +48,7 @@ def create_tag(store: GraphStore, name: str, at: str = MAIN) -> Tag:
                 hint="Merge it first, and name a commit of the branch it was merged into.",
             )
         made.append(Tag(name, moment.commit, moment.branch, now()))
-        return Swap(replace=[view.named[ALLOCATOR_ID].row], add=[tag_row(made[-1])])
+        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[tag_row(made[-1])])
 
     store.publisher.refresh()
     store.publisher.change_names(build)
@@ -61,14 +61,14 @@ def delete_tag(store: GraphStore, name: str) -> None:
     store.ready_to_write()
     started = False
 
-    def build(view: ManifestView) -> Swap | None:
+    def build(view: ManifestView) -> ManifestChange | None:
         nonlocal started
         if tag_id(name) not in view.named:
             if started:
                 return None
             raise no_tag(name, [tag.name for tag in read_tags(view)])
         started = True
-        return Swap(replace=[view.named[ALLOCATOR_ID].row], remove=[tag_id(name)])
+        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], remove=[tag_id(name)])
 
     store.publisher.refresh()
     store.publisher.change_names(build)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.common.arrow_arrays import one_array, take
 from omnigraph.storage.core.read_errors import drain
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Fragment:
 class TableSource:
     """A table version that can be read whole, in parts or by condition."""
 
-    tables: Tables = field(compare=False, repr=False)
+    tables: TableStore = field(compare=False, repr=False)
     version: TableVersion
     identity: int
     rows: int

@@ -12,7 +12,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.read_errors import read_error
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables import key_lookup
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 MAX_SEGMENTS = 4
 """An index made of more segments than this is built anew instead of getting one more."""
@@ -86,7 +86,9 @@ def unwanted_indexes(dataset: LanceDataset, type_: GraphType) -> list[str]:
     return sorted(covered_by(dataset).keys() - wanted)
 
 
-def without_indexes(tables: Tables, version: TableVersion, names: Iterable[str]) -> TableVersion:
+def without_indexes(
+    tables: TableStore, version: TableVersion, names: Iterable[str]
+) -> TableVersion:
     """A version of the same rows that has not got these indexes."""
     dataset = tables.open(version)
     gone = [index for name in names for index in _existing(dataset, name)]
@@ -96,7 +98,7 @@ def without_indexes(tables: Tables, version: TableVersion, names: Iterable[str])
 
 
 def ready_for_probes(
-    tables: Tables, version: TableVersion, type_: GraphType, column: str = "id"
+    tables: TableStore, version: TableVersion, type_: GraphType, column: str = "id"
 ) -> TableVersion:
     """A version of the same rows in which looking a few values up does not read whole fragments.
 
@@ -115,7 +117,7 @@ def ready_for_probes(
 
 
 def with_indexes(
-    tables: Tables, version: TableVersion, missing: Iterable[MissingIndex]
+    tables: TableStore, version: TableVersion, missing: Iterable[MissingIndex]
 ) -> TableVersion:
     """A version of the same rows that has the missing indexes."""
     for index in missing:

@@ -48,14 +48,14 @@ KEYS = ("id", "src", "dst")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedIds:
     """Ids that a table version holds, and the addresses of their rows."""
 
     ids: pa.StringArray
     addresses: Addresses
 
 
-NOTHING_FOUND = Found(pa.array([], pa.string()), NO_ADDRESSES)
+NOTHING_FOUND = LocatedIds(pa.array([], pa.string()), NO_ADDRESSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ class Lookup:
 
     # ------------------------------------------------------------------ looking up
 
-    def locate(self, version: TableVersion, dataset: LanceDataset, ids: pa.StringArray) -> Found:
+    def locate(
+        self, version: TableVersion, dataset: LanceDataset, ids: pa.StringArray
+    ) -> LocatedIds:
         """Which of these (distinct) ids the version holds, and where."""
         near, far = self._apart(version, dataset, "id")
         found = list(self._in_memory(version, dataset, near, "id", ids))
@@ -85,7 +87,7 @@ class Lookup:
         left = ids.filter(pc.invert(pc.is_in(ids, held))) if len(held) else ids
         found += self._in_table(version, dataset, far, "id", left, ["id"])
         rows = _joined(found, ["id"])
-        return Found(rows.column("id").combine_chunks(), rows.column("_rowaddr").to_numpy())
+        return LocatedIds(rows.column("id").combine_chunks(), rows.column("_rowaddr").to_numpy())
 
     def matching(
         self,

@@ -14,7 +14,7 @@ import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 BATCH_ROWS = 1 << 16
 ADDRESS = "_rowaddr"
@@ -27,7 +27,7 @@ os.environ.setdefault("LANCE_DEFAULT_BATCH_SIZE", str(BATCH_ROWS))
 class ReadableTable:
     """One table at one moment: its rows, and what today's columns were called then."""
 
-    tables: Tables = field(compare=False, repr=False)
+    tables: TableStore = field(compare=False, repr=False)
     version: TableVersion
     schema: pa.Schema
     """The columns as they are called and typed today."""

@@ -18,7 +18,7 @@ from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
 from omnigraph.storage.core.read_errors import guarded, read_error
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 BATCH_ROWS = 1 << 16
 OPEN_ROOTS = 8
@@ -43,7 +43,7 @@ class TableSlice:
 
 
 def split(
-    tables: Tables,
+    tables: TableStore,
     root: str,
     version: TableVersion,
     columns: Sequence[str],
@@ -107,6 +107,6 @@ def read_slice(
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
-def door(root: str, options: tuple[tuple[str, str], ...]) -> Tables:
+def door(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
     """The tables of a graph for a process that was told where to look and needs no manifest."""
-    return Tables(normalize_root(root), storage_options(dict(options)), lance.Session())
+    return TableStore(normalize_root(root), storage_options(dict(options)), lance.Session())

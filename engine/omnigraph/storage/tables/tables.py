@@ -34,14 +34,14 @@ from omnigraph.storage.core.row_addresses import (
 )
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.deletion_vectors import Offsets, read_offsets, write_offsets
-from omnigraph.storage.tables.key_lookup import Found, Lookup, without
+from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
 
 MARKED_BY_LANCE = 256
 """Up to so many rows of a fragment are taken out by a condition that lists them."""
 HANDLE_CACHE = 512
 
 
-class Tables:
+class TableStore:
     """The data tables of one graph in this process; handles and small fragments are cached."""
 
     def __init__(self, root: str, options: Mapping[str, str], session: Any) -> None:  # noqa: ANN401
@@ -162,7 +162,7 @@ class Tables:
         except (OSError, pa.ArrowException) as error:
             raise read_error(version, error) from error
 
-    def locate(self, version: TableVersion, ids: pa.StringArray) -> Found:
+    def locate(self, version: TableVersion, ids: pa.StringArray) -> LocatedIds:
         """Which of these (distinct) ids the version holds, and where."""
         return self._lookup.locate(version, self.open(version), ids)
 

@@ -26,7 +26,7 @@ from omnigraph.storage.core.row_addresses import (
     split_by_fragment,
 )
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 TAKE_ROWS = 4096
 """Up to this many rows of a fragment are read one by one; for more, all of it is scanned."""
@@ -49,7 +49,7 @@ class RowSet:
 
 
 def differing_rows(
-    tables: Tables, before: TableVersion, after: TableVersion
+    tables: TableStore, before: TableVersion, after: TableVersion
 ) -> tuple[RowSet, RowSet]:
     """The rows of each version that the other may not have."""
     if before.location != after.location:
@@ -73,7 +73,7 @@ def differing_rows(
     )
 
 
-def common_rows(tables: Tables, one: RowSet, other: RowSet) -> RowSet:
+def common_rows(tables: TableStore, one: RowSet, other: RowSet) -> RowSet:
     """The rows that two sets of rows of one version share."""
     fragments = {f.fragment_id: f for f in tables.open(one.version).get_fragments()}
     whole = [fragments[i] for i in one.fragments if i in other.fragments]
@@ -89,7 +89,7 @@ def common_rows(tables: Tables, one: RowSet, other: RowSet) -> RowSet:
     )
 
 
-def parted(tables: Tables, rows: RowSet, others: RowSet) -> tuple[RowSet, Addresses]:
+def split_by_overlap(tables: TableStore, rows: RowSet, others: RowSet) -> tuple[RowSet, Addresses]:
     """A set of rows of a version in two: the single rows that another set does not have, and the
     rest, which are whole fragments and what both sets share."""
     shared = common_rows(tables, rows, others)
@@ -100,7 +100,7 @@ def parted(tables: Tables, rows: RowSet, others: RowSet) -> tuple[RowSet, Addres
     return _row_set(rows.version, whole, [rest], fragments.values()), alone
 
 
-def rows_at(tables: Tables, version: TableVersion, addresses: Addresses) -> RowSet:
+def rows_at(tables: TableStore, version: TableVersion, addresses: Addresses) -> RowSet:
     """The rows of a version at some addresses."""
     return _row_set(version, [], [addresses], tables.open(version).get_fragments())
 
@@ -109,8 +109,8 @@ def _within(addresses: Addresses, fragments: Sequence[int]) -> Addresses:
     return addresses[np.isin(addresses >> np.uint64(32), np.array(fragments, np.uint64))]
 
 
-def still_there(
-    tables: Tables, before: TableVersion, after: TableVersion, addresses: Addresses
+def surviving_addresses(
+    tables: TableStore, before: TableVersion, after: TableVersion, addresses: Addresses
 ) -> tuple[Addresses, npt.NDArray[np.bool_]]:
     """Where a version has the rows that another one has at some addresses, and for which it is
     known; rows that were written again in between are not."""
@@ -128,12 +128,12 @@ def still_there(
     return places, known
 
 
-def whole_bytes(tables: Tables, version: TableVersion) -> int:
+def whole_bytes(tables: TableStore, version: TableVersion) -> int:
     """About how much a version takes in the store."""
     return sum(map(_bytes, tables.open(version).get_fragments()))
 
 
-def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
+def with_blobs(tables: TableStore, rows: RowSet, columns: Sequence[str]) -> RowSet:
     """The same rows with the contents of some Blob columns counted among their bytes."""
     if not columns or not rows.rows:
         return rows
@@ -144,20 +144,20 @@ def with_blobs(tables: Tables, rows: RowSet, columns: Sequence[str]) -> RowSet:
     return replace(rows, bytes=rows.bytes + size)
 
 
-def all_rows(tables: Tables, version: TableVersion) -> RowSet:
+def all_rows(tables: TableStore, version: TableVersion) -> RowSet:
     """Every row of a version."""
     return _row_set(version, tables.open(version).get_fragments(), [], [])
 
 
 def read_rows(
-    tables: Tables, rows: RowSet, columns: Sequence[str], *, addresses: bool = False
+    tables: TableStore, rows: RowSet, columns: Sequence[str], *, addresses: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of a set of rows, in no particular order; Blobs come as their bytes."""
     return _selected(tables, rows, columns, "all_binary", addresses)
 
 
 def _selected(
-    tables: Tables, rows: RowSet, columns: Sequence[str], blobs: str, addressed: bool = False
+    tables: TableStore, rows: RowSet, columns: Sequence[str], blobs: str, addressed: bool = False
 ) -> Iterator[pa.RecordBatch]:
     per_row = rows.bytes // max(rows.rows, 1)
     batch_rows = min(max(BATCH_BYTES // max(per_row, 1), 1), BATCH_ROWS)

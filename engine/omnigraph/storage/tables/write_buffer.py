@@ -16,12 +16,12 @@ from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 
 SPILL_BYTES = 64 << 20
 """Rows of one table that stay in memory; while they are written, as many may gather again."""
 
-Check = Callable[[pa.Table], None]
+BatchCheck = Callable[[pa.Table], None]
 
 
 class RowBuffer:
@@ -32,10 +32,10 @@ class RowBuffer:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: TableStore,
         base: TableVersion,
         schema: pa.Schema,
-        check: Check,
+        check: BatchCheck,
         on_spill: Callable[[], None],
         writer: Executor,
     ) -> None:

@@ -11,24 +11,24 @@ from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.row_addresses import Addresses, distinct
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
-from omnigraph.storage.tables.tables import Tables
+from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class RowsToDelete:
     """Rows that leave a table: some are known by their place, others by their (distinct) ids."""
 
     addresses: Addresses
     ids: pa.StringArray
 
 
-def take_over(
-    tables: Tables,
+def apply_changeset(
+    tables: TableStore,
     base: TableVersion,
     type_: GraphType,
     arriving: RowBuffer,
-    leaving: Leaving,
+    leaving: RowsToDelete,
 ) -> TableVersion:
     """The version after: some rows arrive and some leave, among them all that are replaced."""
     arriving.finish()

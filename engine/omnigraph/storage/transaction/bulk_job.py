@@ -26,8 +26,8 @@ from omnigraph.schema import Catalog, EdgeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.commit.publish_plan import applied
-from omnigraph.storage.constraints.distributed_protocol import Survey
-from omnigraph.storage.constraints.partitioned_check import PartSurvey
+from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
+from omnigraph.storage.constraints.partitioned_check import PartitionedChecker
 from omnigraph.storage.core.model import Commit
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -208,14 +208,14 @@ def finish(
     actor: str | None = None,
     message: str | None = None,
     once: tuple[str, int] | None = None,
-    survey: Survey | None = None,
+    survey: ConstraintChecker | None = None,
 ) -> Commit | None:
     """Validate what the files hold and publish all of it in one commit; none if it is nothing."""
     by_table: dict[str, list[StagedFiles]] = {target.table_key: [] for target in job.targets}
     for staged in files:
         by_table[staged.table_key].append(staged)
     if survey is None and _needs_parts(job, by_table):
-        survey = PartSurvey(store.tables, store.root, store.options)
+        survey = PartitionedChecker(store.tables, store.root, store.options)
     txn = WriteTxn(
         store,
         job.branch,

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from omnigraph.schema import Catalog, EdgeType
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
-from omnigraph.storage.tables.tables import Tables
-from omnigraph.storage.transaction.operations import Operation, Remove
-from omnigraph.storage.transaction.stage_rows import Staged, remove_rows
+from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.transaction.operations import DeleteRows, Operation
+from omnigraph.storage.transaction.stage_rows import StagedTable, remove_rows
 
 
-def gone_for_good(
-    tables: Tables, node: Staged, removals: Sequence[pa.StringArray]
+def permanently_deleted(
+    tables: TableStore, node: StagedTable, removals: Sequence[pa.StringArray]
 ) -> pa.StringArray:
     """The ids among those removed that the node's final version does not hold again."""
     gone = pa.concat_arrays(removals).unique()
@@ -26,13 +26,13 @@ def gone_for_good(
 
 
 def cascade(
-    tables: Tables,
+    tables: TableStore,
     catalog: Catalog,
     node: str,
     gone: pa.StringArray,
-    staged: Callable[[str], Staged],
+    staged: Callable[[str], StagedTable],
     operations: Callable[[str], Sequence[Operation]],
-) -> list[Staged]:
+) -> list[StagedTable]:
     """The edge tables of a node type without the edges at nodes that are gone."""
     return [
         _without_edges(
@@ -48,13 +48,13 @@ def cascade(
 
 
 def _without_edges(
-    tables: Tables,
-    state: Staged,
+    tables: TableStore,
+    state: StagedTable,
     edge: EdgeType,
     node: str,
     gone: pa.StringArray,
     own: pa.StringArray,
-) -> Staged:
+) -> StagedTable:
     """Edges that the transaction writes itself are not taken out silently: they name a node that
     is gone, which validation refuses."""
     for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node):
@@ -72,13 +72,15 @@ def _written_ids(operations: Sequence[Operation]) -> pa.StringArray:
     ids = [
         rows.column("id").combine_chunks()
         for operation in operations
-        if not isinstance(operation, Remove)
+        if not isinstance(operation, DeleteRows)
         for rows in operation.buffer.scan(["id"])
     ]
     return pa.concat_arrays([pa.array([], pa.string()), *ids])
 
 
-def _edges_at(tables: Tables, version: TableVersion, end: str, nodes: pa.StringArray) -> pa.Table:
+def _edges_at(
+    tables: TableStore, version: TableVersion, end: str, nodes: pa.StringArray
+) -> pa.Table:
     if len(nodes) <= PROBE_LIMIT:
         return tables.matching(version, end, nodes, ["id"])
     rows = tables.read(version, columns=["id", end], addresses=True)

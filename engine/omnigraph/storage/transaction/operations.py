@@ -11,7 +11,7 @@ from omnigraph.storage.tables.write_buffer import RowBuffer
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteRows:
     """Add rows: strictly, or replacing those that hold the same id."""
 
     mode: Literal["insert", "upsert"]
@@ -25,7 +25,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class DeleteRows:
     """Take out entities by id; ids that are not there are ignored."""
 
     ids: pa.StringArray
@@ -35,7 +35,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class OverwriteRows:
     """Put new contents in the place of all rows."""
 
     buffer: RowBuffer
@@ -45,7 +45,7 @@ class Replace:
     strict = True
 
 
-Operation = Write | Remove | Replace
+Operation = WriteRows | DeleteRows | OverwriteRows
 
 
 def writing(
@@ -53,13 +53,13 @@ def writing(
     buffer: RowBuffer,
     one_file: bool,
     fresh_ids: bool,
-) -> Write | Replace:
+) -> WriteRows | OverwriteRows:
     """The operation that puts the rows of a buffer into a table."""
     if mode == "overwrite":
-        return Replace(buffer, one_file, fresh_ids)
-    return Write(mode, buffer, one_file, fresh_ids)
+        return OverwriteRows(buffer, one_file, fresh_ids)
+    return WriteRows(mode, buffer, one_file, fresh_ids)
 
 
-def with_given_ids(operation: Write | Replace) -> Write | Replace:
+def with_given_ids(operation: WriteRows | OverwriteRows) -> WriteRows | OverwriteRows:
     """The same operation, some of whose ids were not made up and may be there already."""
     return replace(operation, fresh_ids=False)

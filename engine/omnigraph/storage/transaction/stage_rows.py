@@ -18,8 +18,8 @@ from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.schema.model.entity_ids import key_text
 from omnigraph.storage.constraints import violations
-from omnigraph.storage.constraints.distributed_protocol import Survey, Texts
-from omnigraph.storage.constraints.hash_partitions import duplicated, strictly_increasing
+from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker, KeyColumn
+from omnigraph.storage.constraints.hash_partitions import duplicate_ids, strictly_increasing
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.read_errors import drain
@@ -27,19 +27,19 @@ from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distin
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
-from omnigraph.storage.tables.tables import Tables
-from omnigraph.storage.transaction.operations import Operation, Remove, Replace, Write
+from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.transaction.operations import DeleteRows, Operation, OverwriteRows, WriteRows
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedTable:
     """A table's next version, and what validation needs to know about the way to it."""
 
     type: GraphType
     base: TablePointer
     version: TableVersion
     rows: int
-    written: tuple[Write | Replace, ...]
+    written: tuple[WriteRows | OverwriteRows, ...]
     removed: pa.StringArray
     """Ids that operations took out; some may have been put back."""
     touched: pa.StringArray
@@ -57,25 +57,25 @@ class Staged:
         )
 
 
-def nothing_staged(type_: GraphType, base: TablePointer) -> Staged:
+def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:
     """The table as it is."""
     version = TableVersion(base.location, base.lance)
     none = pa.array([], pa.string())
-    return Staged(type_, base, version, base.rows, (), none, none, False)
+    return StagedTable(type_, base, version, base.rows, (), none, none, False)
 
 
 def stage(
-    tables: Tables,
-    state: Staged,
+    tables: TableStore,
+    state: StagedTable,
     operations: Iterable[Operation],
-    survey: Survey | None = None,
-) -> Staged:
+    survey: ConstraintChecker | None = None,
+) -> StagedTable:
     """Apply operations, one after the other; a survey looks rows up that are in data files."""
     for operation in operations:
         before = state.version
-        if isinstance(operation, Write):
+        if isinstance(operation, WriteRows):
             state = _write(tables, state, operation, survey)
-        elif isinstance(operation, Remove):
+        elif isinstance(operation, DeleteRows):
             state = remove(tables, state, operation.ids)
         else:
             state = _replace(tables, state, operation, survey)
@@ -84,7 +84,9 @@ def stage(
     return state
 
 
-def _write(tables: Tables, state: Staged, operation: Write, survey: Survey | None) -> Staged:
+def _write(
+    tables: TableStore, state: StagedTable, operation: WriteRows, survey: ConstraintChecker | None
+) -> StagedTable:
     operation.buffer.finish()
     if not operation.buffer.rows:
         return state
@@ -110,12 +112,14 @@ def _write(tables: Tables, state: Staged, operation: Write, survey: Survey | Non
     return _after(state, version, count, operation, touched)
 
 
-def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: Write | Replace) -> pa.Table:
+def _settle_duplicates(
+    type_: GraphType, rows: pa.Table, operation: WriteRows | OverwriteRows
+) -> pa.Table:
     """Rows with distinct ids: the last one wins where that is allowed."""
     ids = rows.column("id").combine_chunks()
     if strictly_increasing(ids):
         return rows
-    repeated = duplicated(lambda: [rows.select(["id"])], rows.num_rows)
+    repeated = duplicate_ids(lambda: [rows.select(["id"])], rows.num_rows)
     if not len(repeated):
         return rows
     _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
@@ -125,7 +129,7 @@ def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: Write | Repl
 
 
 def _refuse_duplicates(
-    type_: GraphType, rows: pa.Table, repeated: str, operation: Write | Replace
+    type_: GraphType, rows: pa.Table, repeated: str, operation: WriteRows | OverwriteRows
 ) -> None:
     if operation.one_file and isinstance(type_, NodeType) and type_.key is not None:
         holder = rows.filter(pc.equal(rows.column("id"), repeated)).slice(0, 1)
@@ -133,11 +137,11 @@ def _refuse_duplicates(
             key_text(holder.column(m), type_.property(m).type)[0].as_py() for m in type_.key.members
         ]
         raise violations.unique(type_.name, type_.key.members, values, repeated, repeated)
-    if isinstance(operation, Replace) or operation.mode == "insert":
+    if isinstance(operation, OverwriteRows) or operation.mode == "insert":
         raise KeyConflict(type_.kind, type_.name, repeated)
 
 
-def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
+def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) -> StagedTable:
     """Rows that are in data files already: append them, then take out what they replace."""
     buffer = operation.buffer
     repeated = pa.array([], pa.string())
@@ -160,13 +164,15 @@ def _write_many(tables: Tables, state: Staged, operation: Write) -> Staged:
     return _after(state, version, count, operation, touched)
 
 
-def _write_surveyed(tables: Tables, state: Staged, operation: Write, survey: Survey) -> Staged:
+def _write_surveyed(
+    tables: TableStore, state: StagedTable, operation: WriteRows, survey: ConstraintChecker
+) -> StagedTable:
     """The same, when whoever has many machines looks for the ids."""
     type_, buffer, gone = state.type, operation.buffer, NO_ADDRESSES
     repeated = None
     if not operation.fresh_ids:
         repeated = _first_repeated(type_, operation, survey)
-        written, held = Texts(type_, buffer.version()), Texts(type_, state.version)
+        written, held = KeyColumn(type_, buffer.version()), KeyColumn(type_, state.version)
         if state.rows and operation.mode == "insert":
             there = survey.least_common(held, written)
             if there is not None:
@@ -176,31 +182,33 @@ def _write_surveyed(tables: Tables, state: Staged, operation: Write, survey: Sur
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if repeated is not None:
-        earlier = survey.earlier(Texts(type_, version, since=state.version))
+        earlier = survey.earlier(KeyColumn(type_, version, since=state.version))
         version = tables.next(version, gone=earlier)
         count -= len(earlier)
     # Whose edges became fewer is for the survey to find, too.
     return _after(state, version, count, operation, pa.array([], pa.string()))
 
 
-def _first_repeated(type_: GraphType, operation: Write | Replace, survey: Survey) -> str | None:
+def _first_repeated(
+    type_: GraphType, operation: WriteRows | OverwriteRows, survey: ConstraintChecker
+) -> str | None:
     """An id that stands twice in data files, where that is allowed."""
-    repeated = survey.first_repeated(Texts(type_, operation.buffer.version()))
+    repeated = survey.first_repeated(KeyColumn(type_, operation.buffer.version()))
     if repeated is not None:
         _refuse_repeated(type_, operation, repeated)
     return repeated
 
 
-def _repeated_in(type_: GraphType, operation: Write | Replace) -> pa.StringArray:
+def _repeated_in(type_: GraphType, operation: WriteRows | OverwriteRows) -> pa.StringArray:
     """Ids that stand twice in data files, where that is allowed."""
     buffer = operation.buffer
-    repeated = duplicated(lambda: buffer.scan(["id"]), buffer.rows)
+    repeated = duplicate_ids(lambda: buffer.scan(["id"]), buffer.rows)
     if len(repeated):
         _refuse_repeated(type_, operation, repeated[0].as_py())
     return repeated
 
 
-def _refuse_repeated(type_: GraphType, operation: Write | Replace, repeated: str) -> None:
+def _refuse_repeated(type_: GraphType, operation: WriteRows | OverwriteRows, repeated: str) -> None:
     names = [f.name for f in table_schema(type_)]
     chunks = operation.buffer.scan(names)
     rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated)) for c in chunks)
@@ -208,7 +216,7 @@ def _refuse_repeated(type_: GraphType, operation: Write | Replace, repeated: str
 
 
 def _earlier_occurrences(
-    tables: Tables, version: TableVersion, repeated: pa.StringArray
+    tables: TableStore, version: TableVersion, repeated: pa.StringArray
 ) -> Addresses:
     """Addresses of all but the last row of each repeated id."""
     rows = drain(tables.scan(version, columns=["id"], addresses=True), version)
@@ -219,19 +227,21 @@ def _earlier_occurrences(
     return result
 
 
-def remove(tables: Tables, state: Staged, ids: pa.StringArray) -> Staged:
+def remove(tables: TableStore, state: StagedTable, ids: pa.StringArray) -> StagedTable:
     """Take out entities by id."""
     found = tables.locate(state.version, ids.unique())
     return remove_rows(tables, state, found.ids, found.addresses)
 
 
-def remove_rows(tables: Tables, state: Staged, ids: pa.StringArray, addresses: Addresses) -> Staged:
+def remove_rows(
+    tables: TableStore, state: StagedTable, ids: pa.StringArray, addresses: Addresses
+) -> StagedTable:
     """Take out rows whose addresses are known."""
     if not len(addresses):
         return state
     touched = _sources(tables, state, addresses)
     version = tables.next(state.version, gone=addresses)
-    return Staged(
+    return StagedTable(
         state.type,
         state.base,
         version,
@@ -243,7 +253,12 @@ def remove_rows(tables: Tables, state: Staged, ids: pa.StringArray, addresses: A
     )
 
 
-def _replace(tables: Tables, state: Staged, operation: Replace, survey: Survey | None) -> Staged:
+def _replace(
+    tables: TableStore,
+    state: StagedTable,
+    operation: OverwriteRows,
+    survey: ConstraintChecker | None,
+) -> StagedTable:
     buffer = operation.buffer
     buffer.finish()
     schema = table_schema(state.type)
@@ -262,17 +277,19 @@ def _replace(tables: Tables, state: Staged, operation: Replace, survey: Survey |
     none = pa.array([], pa.string())
     touched = _all_sources(tables, state) if survey is None else none
     version = tables.replace(state.version, schema, fragments)
-    return Staged(state.type, state.base, version, buffer.rows, (operation,), none, touched, True)
+    return StagedTable(
+        state.type, state.base, version, buffer.rows, (operation,), none, touched, True
+    )
 
 
 def _after(
-    state: Staged,
+    state: StagedTable,
     version: TableVersion,
     rows: int,
-    operation: Write,
+    operation: WriteRows,
     touched: pa.StringArray,
-) -> Staged:
-    return Staged(
+) -> StagedTable:
+    return StagedTable(
         state.type,
         state.base,
         version,
@@ -288,14 +305,14 @@ def _counted(type_: GraphType) -> bool:
     return isinstance(type_, EdgeType) and not type_.cardinality.is_free
 
 
-def _sources(tables: Tables, state: Staged, addresses: Addresses) -> pa.StringArray:
+def _sources(tables: TableStore, state: StagedTable, addresses: Addresses) -> pa.StringArray:
     """Sources of edge rows about to go, where somebody counts them."""
     if not len(addresses) or not _counted(state.type):
         return pa.array([], pa.string())
     return tables.take(state.version, addresses, ["src"]).column("src").unique()
 
 
-def _all_sources(tables: Tables, state: Staged) -> pa.StringArray:
+def _all_sources(tables: TableStore, state: StagedTable) -> pa.StringArray:
     if not _counted(state.type) or not state.rows:
         return pa.array([], pa.string())
     return tables.read(state.version, columns=["src"]).column("src").unique()

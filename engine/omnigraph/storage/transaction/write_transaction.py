@@ -43,9 +43,9 @@ from omnigraph.storage.commit.publish_plan import (
 )
 from omnigraph.storage.commit.publisher import PAUSE_SECONDS
 from omnigraph.storage.commit.registration import register, resume, unregister
-from omnigraph.storage.constraints.distributed_protocol import Survey
+from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
 from omnigraph.storage.constraints.distributed_rules import validated_by
-from omnigraph.storage.constraints.final_state import FinalImage
+from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
@@ -59,17 +59,17 @@ from omnigraph.storage.refs.snapshot import Snapshot, check_columns, explained
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.write_buffer import RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
-from omnigraph.storage.transaction.cascade_delete import cascade, gone_for_good
+from omnigraph.storage.transaction.cascade_delete import cascade, permanently_deleted
 from omnigraph.storage.transaction.operations import (
+    DeleteRows,
     Operation,
-    Remove,
-    Replace,
-    Write,
+    OverwriteRows,
+    WriteRows,
     with_given_ids,
     writing,
 )
-from omnigraph.storage.transaction.stage_rows import Staged, nothing_staged, stage
-from omnigraph.storage.transaction.staged_work import Work
+from omnigraph.storage.transaction.stage_rows import StagedTable, nothing_staged, stage
+from omnigraph.storage.transaction.staged_work import StagedWork
 
 
 class WriteTxn:
@@ -87,7 +87,7 @@ class WriteTxn:
         commit_when_empty: bool = False,
         once: tuple[str, int] | None = None,
         registered: str | None = None,
-        survey: Survey | None = None,
+        survey: ConstraintChecker | None = None,
     ) -> None:
         """`registered` is the id of a transaction that another process registered as this one. A
         survey looks for what breaks a rule where rows are too many for this machine."""
@@ -109,7 +109,7 @@ class WriteTxn:
         self.pin: Head = store.head(branch)
         require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
-        self._work = Work(self.pin)
+        self._work = StagedWork(self.pin)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
         self.plain = PlainWrites(store, self.pin, self.register)
@@ -152,14 +152,14 @@ class WriteTxn:
         last = operations[-1] if operations else None
         # Rows of the same kind go on in the same buffer, unless a read has staged it already.
         joins = (
-            not isinstance(last, Remove)
+            not isinstance(last, DeleteRows)
             and last is not None
             and self._work.applied(type_.table_key) < len(operations)
-            and (isinstance(last, Replace) or last.mode == mode)
-            and isinstance(last, Replace) == (mode == "overwrite")
+            and (isinstance(last, OverwriteRows) or last.mode == mode)
+            and isinstance(last, OverwriteRows) == (mode == "overwrite")
         )
         if joins:
-            assert isinstance(last, Write | Replace)
+            assert isinstance(last, WriteRows | OverwriteRows)
             last.buffer.append(rows)
             if last.fresh_ids and not fresh_ids:
                 operations[-1] = with_given_ids(last)
@@ -187,13 +187,13 @@ class WriteTxn:
     def clear(self, type_: GraphType) -> None:
         """Take out all entities of a type."""
         self._require_open()
-        empty = Replace(self._buffer(type_), fresh_ids=True)
+        empty = OverwriteRows(self._buffer(type_), fresh_ids=True)
         self._operations.setdefault(type_.table_key, []).append(empty)
 
     def remove(self, type_: GraphType, ids: pa.StringArray, *, cascade: bool = True) -> None:
         """Take out entities by id; a node takes its edges with it unless told not to."""
         self._require_open()
-        self._operations.setdefault(type_.table_key, []).append(Remove(ids, cascade))
+        self._operations.setdefault(type_.table_key, []).append(DeleteRows(ids, cascade))
 
     def _buffer(self, type_: GraphType) -> RowBuffer:
         base = self._bases[type_.table_key]
@@ -268,7 +268,7 @@ class WriteTxn:
         """Whether files that were staged and not published may be gone, and pinned ones, too."""
         return head.epoch != self.pin.epoch and self._registration is None
 
-    def _staged(self, table_key: str) -> Staged:
+    def _staged(self, table_key: str) -> StagedTable:
         work = self._work
         state = work.staged.get(table_key)
         if state is None:
@@ -278,7 +278,11 @@ class WriteTxn:
         for operation in operations[done:]:
             before = len(state.removed)
             state = stage(self._store.tables, state, [operation], self._survey)
-            if isinstance(operation, Remove) and operation.cascade and state.type.kind == "node":
+            if (
+                isinstance(operation, DeleteRows)
+                and operation.cascade
+                and state.type.kind == "node"
+            ):
                 # Only nodes that were there take edges along.
                 work.cascades.setdefault(table_key, []).append(state.removed.slice(before))
         work.keep(table_key, state, len(operations))
@@ -344,7 +348,7 @@ class WriteTxn:
                 raise ExpectedVersionMismatch(key, _version(self.pin, key), _version(head, key))
         keep = head.epoch == self.pin.epoch or self._registration is not None
         self.plain.rebase(head, staged_is_there=keep)
-        self._work = self._work.rebased(head) if keep else Work(head)
+        self._work = self._work.rebased(head) if keep else StagedWork(head)
         self.pin = head
         self._bases = head.tables
 
@@ -391,7 +395,7 @@ class WriteTxn:
         self._cascade()
         touched = {key: state for key, state in work.staged.items() if state.changed}
         if not work.validated:
-            image = FinalImage(self.catalog, touched, self._final)
+            image = FinalState(self.catalog, touched, self._final)
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
             validated_by(self._survey, image, touched, self._version, deferred=deferred)
             work.validated = True
@@ -422,7 +426,7 @@ class WriteTxn:
         """Values of all tables come before what has to be looked up in any (loading.md §5)."""
         for _, operations in sorted(self._operations.items()):
             for operation in operations:
-                if not isinstance(operation, Remove):
+                if not isinstance(operation, DeleteRows):
                     operation.buffer.finish()
                     operation.buffer.check_rest()
 
@@ -434,7 +438,7 @@ class WriteTxn:
         ready = partial(self._ready, table_key)
         return StoredTable(self._store.tables, state.version, state.rows, ready)
 
-    def _state(self, table_key: str) -> Staged:
+    def _state(self, table_key: str) -> StagedTable:
         staged = self._work.staged.get(table_key)
         if staged is not None:
             return staged
@@ -454,7 +458,7 @@ class WriteTxn:
         work, tables = self._work, self._store.tables
         for node_key, removals in list(work.cascades.items()):
             node = work.staged[node_key]
-            gone = gone_for_good(tables, node, removals)
+            gone = permanently_deleted(tables, node, removals)
             for state in cascade(
                 tables,
                 self.catalog,

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from omnigraph_sql.datafusion.dialect.datafusion_dialect import DataFusion
 
-__all__ = ["to_engine"]
+__all__ = ["to_datafusion_sql"]
 
 
-def to_engine(tree: exp.Expr) -> str:
+def to_datafusion_sql(tree: exp.Expr) -> str:
     """The text of a rewritten tree for the engine."""
     return tree.sql(dialect=DataFusion)

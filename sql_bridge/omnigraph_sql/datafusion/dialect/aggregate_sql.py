@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp, generator
 
 from omnigraph_sql.datafusion.dialect.string_sql import named_call
-from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
+from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
 
 
 def _listed(self: generator.Generator, expression: exp.GroupConcat) -> str:
@@ -23,7 +23,7 @@ def _listed(self: generator.Generator, expression: exp.GroupConcat) -> str:
     return f"string_agg({distinct}{text}, {self.sql(separator)}{order})"
 
 
-def _picked(descending: bool) -> Writer:
+def _picked(descending: bool) -> ExpressionWriter:
     """The value where another one is the greatest, or the least."""
 
     def write(self: generator.Generator, expression: exp.Expr) -> str:
@@ -39,7 +39,7 @@ def _any_value(self: generator.Generator, expression: exp.AnyValue) -> str:
     return f"first_value({value}) FILTER (WHERE {value} IS NOT NULL)"
 
 
-AGGREGATES: dict[type[exp.Expr], Writer] = {
+AGGREGATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.AnyValue: lambda self, e: (
         f"first_value({self.sql(e, 'this')}) FILTER (WHERE {self.sql(e, 'this')} IS NOT NULL)"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp, generator
 
 from omnigraph_sql.datafusion.dialect.string_sql import named_call
-from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
+from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
 
 
 def _array(self: generator.Generator, expression: exp.Array) -> str:
@@ -18,7 +18,7 @@ def _series(self: generator.Generator, expression: exp.Expr) -> str:
     return self.func(name, *(part for part in parts if part is not None))
 
 
-ARRAYS: dict[type[exp.Expr], Writer] = {
+ARRAYS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.Array: _array,
     exp.ArrayConcat: lambda self, e: self.func("array_concat", e.this, *e.expressions),
     exp.ArrayContains: named_call("array_has", "this", "expression"),

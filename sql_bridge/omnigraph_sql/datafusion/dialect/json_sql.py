@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp, generator
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
+from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
 
 _PART = re.compile(r"""\.?"([^"]*)"|\[\s*'([^']*)'\s*\]|\[\s*(-?\d+)\s*\]|\.?([^.\[\]"]+)""")
 _RAW = (
@@ -65,7 +65,7 @@ def _split(path: str) -> list[str | int]:
     return steps
 
 
-def _reach(name: str) -> Writer:
+def _reach(name: str) -> ExpressionWriter:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
         steps = steps_sql(self, expression.args.get("expression"))
         return f"{name}({self.sql(expression, 'this')}, {steps})"
@@ -187,7 +187,7 @@ JSON_NAMES: dict[str, Callable[[generator.Generator, exp.Anonymous], str]] = {
 }
 """JSON functions that sqlglot has no node for, by name."""
 
-JSONS: dict[type[exp.Expr], Writer] = {
+JSONS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.JSONExtract: _reach("json_get"),
     exp.JSONBExtract: _reach("json_get"),
     exp.JSONExtractScalar: _scalar,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp, generator
 
 from omnigraph_sql.datafusion.dialect.json_sql import JSON_NAMES
-from omnigraph_sql.datafusion.dialect.temporal_sql import Writer
+from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
 
 
-def named_call(name: str, *args: str) -> Writer:
+def named_call(name: str, *args: str) -> ExpressionWriter:
     """The same function under the engine's name, with those of its arguments."""
 
     def write(self: generator.Generator, expression: exp.Expr) -> str:
@@ -104,7 +104,7 @@ def _hashed(self: generator.Generator, expression: exp.Anonymous) -> str:
     return f"hash_of({whole})"
 
 
-_ANONYMOUS: dict[str, Writer] = {
+_ANONYMOUS: dict[str, ExpressionWriter] = {
     "hash": _hashed,
     "from_hex": lambda self, e: f"decode({self.sql(e.expressions[0])}, 'hex')",
     "every": lambda self, e: self.func("bool_and", *e.expressions),
@@ -134,7 +134,7 @@ def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
     return f"CAST({written} AS BIGINT)" if name in _UNSIGNED else written
 
 
-TEXTS: dict[type[exp.Expr], Writer] = {
+TEXTS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.Anonymous: _anonymous,
     exp.Base64DecodeString: lambda self, e: (
         f"arrow_cast(decode({self.sql(e, 'this')}, 'base64'), 'Utf8')"

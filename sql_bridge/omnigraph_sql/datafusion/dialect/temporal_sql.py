@@ -9,7 +9,7 @@ from sqlglot import exp, generator
 
 from omnigraph.errors import InvalidInput
 
-Writer = Callable[[generator.Generator, Any], str]
+ExpressionWriter = Callable[[generator.Generator, Any], str]
 
 _UNITS = {
     "yyyy": "year", "yy": "year", "y": "year", "years": "year", "yr": "year",
@@ -50,7 +50,7 @@ def times_interval(count: str, unit: str) -> str:
     return f"interval_of({', '.join(parts)})"
 
 
-def _added(sign: int) -> Writer:
+def _added(sign: int) -> ExpressionWriter:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
         unit, count = unit_of(expression), expression.expression
         if isinstance(count, exp.Interval):
@@ -76,7 +76,7 @@ def _is_date(expression: exp.Expr) -> bool:
     )
 
 
-def _difference(function: str) -> Writer:
+def _difference(function: str) -> ExpressionWriter:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
         first, last = expression.this, expression.args.get("unit")
         if isinstance(first, exp.Column) and last is not None and not first.table:
@@ -98,7 +98,7 @@ def _truncated(self: generator.Generator, expression: exp.Expr) -> str:
     return f"CAST({found} AS DATE)" if _is_date(expression.this) else found
 
 
-def _part(name: str) -> Writer:
+def _part(name: str) -> ExpressionWriter:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
         value = self.sql(expression, "this")
         if isinstance(expression.this, exp.Literal):
@@ -198,7 +198,7 @@ def _zoned(self: generator.Generator, expression: exp.AtTimeZone) -> str:
     return f"({self.sql(expression, 'this')} AT TIME ZONE {self.sql(expression, 'zone')})"
 
 
-DATES: dict[type[exp.Expr], Writer] = {
+DATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.AddMonths: lambda self, e: (
         f"({self.sql(e, 'this')} + {times_interval(self.sql(e, 'expression'), 'month')})"
     ),

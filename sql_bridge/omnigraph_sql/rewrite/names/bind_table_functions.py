@@ -8,14 +8,14 @@ from typing import Any
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.catalog.graph_functions import UNBOUND, Call, call_function
+from omnigraph_sql.catalog.graph_functions import UNBOUND, TableFunctionCall, call_function
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _ENGINE_FUNCTIONS = ("generate_series", "range")
 
 
-def bind_table_functions(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def bind_table_functions(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Call what stands where a table does; series get the names that other databases give."""
     for table in list(tree.find_all(exp.Table)):
         function = table.this
@@ -28,7 +28,7 @@ def bind_table_functions(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _call(table: exp.Table, function: exp.Func, scope: Scope) -> None:
+def _call(table: exp.Table, function: exp.Func, scope: RewriteContext) -> None:
     name = str(function.this) if isinstance(function, exp.Anonymous) else function.sql_name()
     places, names = [], {}
     for argument in _arguments(function):
@@ -39,13 +39,13 @@ def _call(table: exp.Table, function: exp.Func, scope: Scope) -> None:
     catalog = table.catalog or scope.pins.current
     snapshot = scope.pins.snapshot(catalog)
     folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
-    rows = call_function(Call(folded, scope.pins, catalog, places, names))
+    rows = call_function(TableFunctionCall(folded, scope.pins, catalog, places, names))
     scope.cacheable = False
-    scope.lent.append(scope.engine.lend(rows))
-    scope.registered[scope.lent[-1]] = rows.schema
+    scope.temporary_names.append(scope.engine.register_temporary(rows))
+    scope.registered[scope.temporary_names[-1]] = rows.schema
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
     scope.know(alias.name or name, rows.schema)
-    table.set("this", quoted(scope.lent[-1]))
+    table.set("this", quoted(scope.temporary_names[-1]))
     table.set("db", None)
     table.set("catalog", None)
     table.set("alias", alias)
@@ -61,7 +61,7 @@ def _arguments(function: exp.Func) -> list[exp.Expr]:
     return [value for value in function.args.values() if isinstance(value, exp.Expr)]
 
 
-def _value(argument: exp.Expr, scope: Scope) -> Any:  # noqa: ANN401
+def _value(argument: exp.Expr, scope: RewriteContext) -> Any:  # noqa: ANN401
     """What an argument says: a literal, a list of them, a parameter's value, or a query's rows."""
     match argument:
         case exp.Literal():

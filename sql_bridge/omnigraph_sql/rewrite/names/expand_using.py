@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, names_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Visible:
         return self.name.casefold() == name.casefold()
 
 
-def expand_using(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def expand_using(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Write out the conditions, what the joined names mean, and `*`; the innermost first."""
     for select in reversed(list(tree.find_all(exp.Select))):
         joins = select.args.get("joins") or []
@@ -36,7 +36,7 @@ def expand_using(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _settle(select: exp.Select, scope: Scope) -> None:
+def _settle(select: exp.Select, scope: RewriteContext) -> None:
     joins = select.args["joins"]
     from_ = select.args.get("from_")
     sources = [from_.this if from_ else None, *(join.this for join in joins)]
@@ -109,7 +109,7 @@ def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) ->
     return exp.and_(*pairs) if pairs else None
 
 
-def _mean(select: exp.Select, merged: list[_Visible], scope: Scope) -> None:
+def _mean(select: exp.Select, merged: list[_Visible], scope: RewriteContext) -> None:
     """Put what a joined name means in its place; what is sorted by a result's name stays so."""
     order = select.args.get("order")
     results = {one.alias_or_name.casefold() for one in select.expressions if _is_named(one)}

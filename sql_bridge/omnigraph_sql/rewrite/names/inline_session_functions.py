@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_ANSWERS: dict[type[exp.Func], Callable[[Scope], str | None]] = {
+_ANSWERS: dict[type[exp.Func], Callable[[RewriteContext], str | None]] = {
     exp.CurrentUser: lambda scope: scope.user,
     exp.SessionUser: lambda scope: scope.user,
     exp.CurrentCatalog: lambda scope: scope.pins.current,
@@ -17,7 +17,7 @@ _ANSWERS: dict[type[exp.Func], Callable[[Scope], str | None]] = {
     exp.CurrentSchema: lambda scope: scope.schema,
     exp.CurrentVersion: lambda scope: product_version(),
 }
-_NAMES: dict[str, Callable[[Scope], str | None]] = {
+_NAMES: dict[str, Callable[[RewriteContext], str | None]] = {
     "version": lambda scope: product_version(),
     "database": lambda scope: scope.pins.current,
     "db_name": lambda scope: scope.pins.current,
@@ -25,13 +25,13 @@ _NAMES: dict[str, Callable[[Scope], str | None]] = {
     "user": lambda scope: scope.user,
     "suser_sname": lambda scope: scope.user,
 }
-_SETTINGS: dict[str, Callable[[Scope], str | None]] = {
+_SETTINGS: dict[str, Callable[[RewriteContext], str | None]] = {
     "timezone": lambda scope: "UTC",
     "search_path": lambda scope: scope.schema,
 }
 
 
-def inline_session_functions(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def inline_session_functions(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Put the answers in."""
     for node in list(tree.find_all(*_ANSWERS, exp.Anonymous)):
         assert isinstance(node, exp.Func)
@@ -53,7 +53,7 @@ def inline_session_functions(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _setting(node: exp.Anonymous) -> Callable[[Scope], str | None] | None:
+def _setting(node: exp.Anonymous) -> Callable[[RewriteContext], str | None] | None:
     """`current_setting('timezone')`, which clients ask before they show times."""
     if str(node.this).lower() != "current_setting":
         return None

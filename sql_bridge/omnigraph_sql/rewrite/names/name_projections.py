@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.projection_names import AGAIN, projection_names, result_name
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def name_projections(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def name_projections(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Name the projections of every SELECT; remember the names of the result."""
     for select in list(tree.find_all(exp.Select)):
         _name(select)

@@ -6,12 +6,12 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.parse_errors import mixed_parameters
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 MAX_PARAMETERS = 10_000
 
 
-def number_parameters(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def number_parameters(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Number the parameters: by their own number, or by the place of their name."""
     found = list(tree.find_all(exp.Placeholder, exp.Parameter))
     names = [parameter_name(node) for node in found]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _TABLE_PARTS = frozenset({"table", "db", "catalog"})
 
 
-def quote_identifiers(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def quote_identifiers(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Quote every name in its one spelling."""
     aliases: dict[str, str] = {}
     tables: dict[str, str] = {}
@@ -28,12 +28,12 @@ def quote_identifiers(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _is_registered(name: exp.Identifier, scope: Scope) -> bool:
+def _is_registered(name: exp.Identifier, scope: RewriteContext) -> bool:
     """Whether a name was put there by `resolve_tables`, exactly as it must stay."""
     parent = name.parent
     if not isinstance(parent, exp.Table) or name.arg_key != "this":
         return False
-    return "@" in name.this or name.this in scope.lent
+    return "@" in name.this or name.this in scope.temporary_names
 
 
 def _names_a_table(name: exp.Identifier) -> bool:
@@ -45,7 +45,7 @@ def _names_a_table(name: exp.Identifier) -> bool:
     return isinstance(parent, exp.Table)
 
 
-def _column_spelling(name: exp.Identifier, scope: Scope, aliases: dict[str, str]) -> str:
+def _column_spelling(name: exp.Identifier, scope: RewriteContext, aliases: dict[str, str]) -> str:
     text = str(name.this)
     folded = text.casefold()
     known = scope.columns.get(folded, set())
@@ -56,7 +56,7 @@ def _column_spelling(name: exp.Identifier, scope: Scope, aliases: dict[str, str]
     return _spelling_in_sources(name, scope) or (text if text in known else sorted(known)[0])
 
 
-def _spelling_in_sources(name: exp.Identifier, scope: Scope) -> str | None:
+def _spelling_in_sources(name: exp.Identifier, scope: RewriteContext) -> str | None:
     """How the one source meant spells a column that several tables spell differently."""
     folded, column = name.this.casefold(), name.parent
     aliases: list[str]

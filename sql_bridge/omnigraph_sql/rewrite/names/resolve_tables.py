@@ -8,14 +8,14 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
-from omnigraph_sql.frontend.identifiers import Name, quoted
+from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
 from omnigraph_sql.frontend.parser import parse_one
-from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, Scope
+from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
 from omnigraph_sql.rewrite.shapes.normalize_syntax import normalize_syntax
 
 
-def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def resolve_tables(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Resolve each table that is not a name of the statement's own WITH.
 
     Above a RIGHT or FULL join the engine pushes conditions to the wrong side, unless what stands
@@ -24,15 +24,15 @@ def resolve_tables(tree: exp.Expr, scope: Scope) -> exp.Expr:
     if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
         scope.may_hold = False
     for table in [found for found in tree.find_all(exp.Table) if not _is_cte(found)]:
-        if isinstance(table.this, exp.Identifier) and table.name not in scope.lent:
+        if isinstance(table.this, exp.Identifier) and table.name not in scope.temporary_names:
             _resolve(table, scope)
     for column in tree.find_all(exp.Column):
         _drop_qualifiers(column, scope)
     return tree
 
 
-def _resolve(table: exp.Table, scope: Scope) -> None:
-    parts = [Name(part.name, bool(part.args.get("quoted"))) for part in table.parts]
+def _resolve(table: exp.Table, scope: RewriteContext) -> None:
+    parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
     given = scope.given.get(parts[0].text) if len(parts) == 1 else None
     if given is not None:
         relation = Relation(parts[0].text, given)
@@ -53,7 +53,7 @@ def _resolve(table: exp.Table, scope: Scope) -> None:
 
 
 def _columns_called(
-    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, scope: Scope
+    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, scope: RewriteContext
 ) -> exp.Subquery:
     """`FROM t AS a(x, y)`: the first columns are called so, the others as they are."""
     named = [column.name for column in alias.args["columns"]]
@@ -85,21 +85,21 @@ def _alias(table: exp.Table, name: str) -> exp.TableAlias:
     return found
 
 
-def _source(relation: Relation, alias: str, scope: Scope) -> exp.Expr:
+def _source(relation: Relation, alias: str, scope: RewriteContext) -> exp.Expr:
     rows = relation.rows
     if isinstance(rows, ViewText):
         return _expanded(relation.name, rows, scope)
     scope.know(alias, rows.schema)
     if not isinstance(rows, ReadableTable):
         scope.cacheable = False
-        scope.lent.append(scope.engine.lend(rows))
-        scope.registered[scope.lent[-1]] = rows.schema
-        return exp.Table(this=quoted(scope.lent[-1]))
+        scope.temporary_names.append(scope.engine.register_temporary(rows))
+        scope.registered[scope.temporary_names[-1]] = rows.schema
+        return exp.Table(this=quoted(scope.temporary_names[-1]))
     scope.tables.append(rows)
     addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
     if scope.part is not None:
-        scope.lent.append(scope.engine.lend(rows, scope.part))
-        table = exp.Table(this=quoted(scope.lent[-1]))
+        scope.temporary_names.append(scope.engine.register_temporary(rows, scope.part))
+        table = exp.Table(this=quoted(scope.temporary_names[-1]))
     else:
         read = Read(rows, addresses, scope.may_hold)
         scope.reads[read.name] = read
@@ -135,7 +135,7 @@ def arrow_name(type_: pa.DataType) -> str:
     return {pa.int64(): "Int64", pa.uint64(): "UInt64", pa.float64(): "Float64"}[type_]
 
 
-def _expanded(name: str, view: ViewText, scope: Scope) -> exp.Subquery:
+def _expanded(name: str, view: ViewText, scope: RewriteContext) -> exp.Subquery:
     scope.expansions += 1
     expansion = scope.expansions
     if scope.expansions > MAX_EXPANSION:
@@ -193,7 +193,7 @@ def _branch_below(node: exp.Expr, above: exp.Expr) -> exp.Expr | None:
     return current
 
 
-def _drop_qualifiers(column: exp.Column, scope: Scope) -> None:
+def _drop_qualifiers(column: exp.Column, scope: RewriteContext) -> None:
     """`main.nodes.Person.name` is `Person.name`."""
     if column.args.get("db") and column.table.casefold() in scope.sources:
         column.set("db", None)

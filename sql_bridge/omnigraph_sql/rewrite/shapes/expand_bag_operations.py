@@ -8,12 +8,12 @@ from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import results_of
 from omnigraph_sql.resolve.projection_names import result_name
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _AGAIN = "number of the row"
 
 
-def expand_bag_operations(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def expand_bag_operations(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; innermost first.
 
     The engine drops, or keeps, every row that has an equal one.
@@ -28,7 +28,7 @@ def expand_bag_operations(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _counted(operation: exp.SetOperation, scope: Scope) -> exp.Select:
+def _counted(operation: exp.SetOperation, scope: RewriteContext) -> exp.Select:
     outputs = results_of(operation.this, scope, _name)
     if outputs is None:
         raise InvalidInput(

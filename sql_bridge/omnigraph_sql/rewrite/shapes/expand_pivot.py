@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _NAMES = "names of columns"
 
 
-def expand_pivot(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def expand_pivot(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Turn every table that is followed by PIVOT or UNPIVOT, and every such statement."""
     for source in list(tree.find_all(exp.Table, exp.Subquery)):
         if source.args.get("pivots"):
@@ -31,7 +31,7 @@ def expand_pivot(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _turn(source: exp.Expr, scope: Scope) -> None:
+def _turn(source: exp.Expr, scope: RewriteContext) -> None:
     found = source.copy()
     pivots = source.args["pivots"]
     found.set("pivots", None)
@@ -53,7 +53,7 @@ def _turn(source: exp.Expr, scope: Scope) -> None:
 # --------------------------------------------------------------------------- wide
 
 
-def _wide(source: exp.Expr, pivot: exp.Pivot, scope: Scope, place: exp.Expr) -> exp.Select:
+def _wide(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.Expr) -> exp.Select:
     """One row per group, a column per value and aggregate."""
     aggregates = [one.unalias() for one in pivot.expressions]
     fields = pivot.args["fields"]
@@ -92,7 +92,7 @@ def _value(chosen: exp.Expr) -> exp.Expr:
     return exp.Literal.string(value.name) if isinstance(value, exp.Column) else value.copy()
 
 
-def _pivoting(pivot: exp.Pivot, source: exp.Expr, scope: Scope) -> exp.Pivot:
+def _pivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> exp.Pivot:
     """The statement `PIVOT t ON column USING aggregates` as the clause of a table."""
     using = list(pivot.args.get("using") or []) or [exp.Count(this=exp.Star())]
     fields = []
@@ -132,7 +132,7 @@ def _written(chosen: exp.Expr) -> str:
 # --------------------------------------------------------------------------- long
 
 
-def _long(source: exp.Expr, pivot: exp.Pivot, scope: Scope, place: exp.Expr) -> exp.Select:
+def _long(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.Expr) -> exp.Select:
     """One row per row and column: its name, and its value or values."""
     (field,) = pivot.args["fields"]
     groups = [_members(chosen) for chosen in field.expressions]
@@ -179,7 +179,7 @@ def _label(chosen: exp.Expr) -> str:
     return "_".join(column.name for column in _members(chosen))
 
 
-def _unpivoting(pivot: exp.Pivot, source: exp.Expr, scope: Scope) -> exp.Pivot:
+def _unpivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> exp.Pivot:
     """The statement `UNPIVOT t ON columns INTO NAME n VALUE v` as the clause of a table."""
     into = pivot.args.get("into")
     name = into.this.name if into is not None else "name"
@@ -199,7 +199,7 @@ def _unpivoting(pivot: exp.Pivot, source: exp.Expr, scope: Scope) -> exp.Pivot:
 # --------------------------------------------------------------------------- columns
 
 
-def _columns(source: exp.Expr, scope: Scope, place: exp.Expr) -> list[str]:
+def _columns(source: exp.Expr, scope: RewriteContext, place: exp.Expr) -> list[str]:
     """The columns of a source that stands, or stood, at a place of the statement."""
     return scope.column_names(_with_ctes(exp.select("*").from_(source.copy()), place))
 

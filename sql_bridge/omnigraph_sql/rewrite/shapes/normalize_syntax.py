@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.shapes.keep_recursive_columns import keep_recursive_columns
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
@@ -20,7 +20,7 @@ _BINARY = ("c", "posix", "default", "binary", "ucs_basic", "utf8_binary")
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
-def normalize_syntax(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def normalize_syntax(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
@@ -72,7 +72,7 @@ def _push_columns(cte: exp.CTE) -> None:
     alias.set("columns", None)
 
 
-def _plain_time(cast: exp.Cast, scope: Scope) -> None:
+def _plain_time(cast: exp.Cast, scope: RewriteContext) -> None:
     """`-0` at the end is the offset -00; Postgres reads 09/30/2023 as month, day and year."""
     text = cast.this
     if not cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) or not isinstance(text, exp.Literal):

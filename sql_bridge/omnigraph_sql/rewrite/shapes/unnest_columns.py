@@ -13,10 +13,10 @@ from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.resolve.column_sources import columns_of, sources_of
 from omnigraph_sql.resolve.expression_types import type_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def unnest_columns(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def unnest_columns(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Move every unnesting of a table's own column into that table."""
     for select in list(tree.find_all(exp.Select)):
         for join in list(select.args.get("joins") or []):
@@ -58,7 +58,7 @@ def _list_of(source: exp.Expr) -> exp.Expr | None:
 
 
 def _move(
-    select: exp.Select, source: exp.Expr, values: exp.Expr, outer: bool, scope: Scope
+    select: exp.Select, source: exp.Expr, values: exp.Expr, outer: bool, scope: RewriteContext
 ) -> None:
     owner = _owner(select, source, values, scope)
     alias = source.args.get("alias")
@@ -89,7 +89,9 @@ def _element_name(alias: exp.TableAlias) -> str:
     return (flattened or names or [str(alias.name)])[0]
 
 
-def _owner(select: exp.Select, source: exp.Expr, values: exp.Expr, scope: Scope) -> exp.Expr:
+def _owner(
+    select: exp.Select, source: exp.Expr, values: exp.Expr, scope: RewriteContext
+) -> exp.Expr:
     """The one table whose column it is."""
     others = [
         s for s in sources_of(select) if s is not source and isinstance(s, exp.Table | exp.Subquery)
@@ -111,7 +113,7 @@ def _owner(select: exp.Select, source: exp.Expr, values: exp.Expr, scope: Scope)
     return found[0]
 
 
-def _never_empty(values: exp.Expr, scope: Scope) -> exp.Expr:
+def _never_empty(values: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """A list that holds a null where it has nothing: its row is kept."""
     type_ = type_of(values, scope)
     if type_ is None:

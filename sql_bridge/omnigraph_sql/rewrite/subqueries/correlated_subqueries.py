@@ -9,19 +9,19 @@ from typing import Literal
 from sqlglot import exp
 
 from omnigraph_sql.resolve.column_sources import columns_of, is_outer, sources_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
 
-Kind = Literal["scalar", "member", "exists", "source"]
+SubqueryKind = Literal["scalar", "member", "exists", "source"]
 DOMAIN = "rows around"
 """With what the names of domains begin."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class CorrelatedSubquery:
     """A query inside a SELECT that needs the SELECT's row."""
 
-    kind: Kind
+    kind: SubqueryKind
     query: exp.Query
     holder: exp.Expr
     """What stands in the SELECT for the query: a Subquery, an EXISTS, a join."""
@@ -29,9 +29,9 @@ class Asked:
     """The columns of the SELECT in it."""
 
 
-def correlated_subqueries(select: exp.Select, scope: Scope) -> list[Asked]:
+def correlated_subqueries(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
     """The queries in the expressions of a SELECT that need its row."""
-    found: list[Asked] = []
+    found: list[CorrelatedSubquery] = []
     for node in select.walk(
         prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)
     ):
@@ -40,7 +40,7 @@ def correlated_subqueries(select: exp.Select, scope: Scope) -> list[Asked]:
         holder: exp.Expr = node
         while isinstance(holder.parent, exp.Subquery | exp.Paren) and not holder.parent.alias:
             holder = holder.parent
-        kind: Kind
+        kind: SubqueryKind
         match holder.parent:
             case exp.Exists():
                 kind, holder = "exists", holder.parent
@@ -54,13 +54,13 @@ def correlated_subqueries(select: exp.Select, scope: Scope) -> list[Asked]:
                 continue
         outer = _outer_columns(node, select, scope)
         if outer:
-            found.append(Asked(kind, node, holder, tuple(outer)))
+            found.append(CorrelatedSubquery(kind, node, holder, tuple(outer)))
     return found
 
 
-def asked_sources(select: exp.Select, scope: Scope) -> list[Asked]:
+def correlated_sources(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
     """The joined queries that need rows of the sources before them."""
-    found: list[Asked] = []
+    found: list[CorrelatedSubquery] = []
     for join in select.args.get("joins") or []:
         source = join.this
         lateral = isinstance(source, exp.Lateral)
@@ -70,13 +70,13 @@ def asked_sources(select: exp.Select, scope: Scope) -> list[Asked]:
         outer = _outer_columns(held.this, select, scope)
         if not lateral:
             outer = [column for column in outer if column.table.startswith(DOMAIN)]
-        asked = Asked("source", held.this, join, tuple(outer))
-        if outer and not (lateral and is_easy(asked, select)):
+        asked = CorrelatedSubquery("source", held.this, join, tuple(outer))
+        if outer and not (lateral and runs_natively(asked, select)):
             found.append(asked)
     return found
 
 
-def _outer_columns(query: exp.Expr, select: exp.Select, scope: Scope) -> list[exp.Column]:
+def _outer_columns(query: exp.Expr, select: exp.Select, scope: RewriteContext) -> list[exp.Column]:
     """The columns in a query that are the SELECT's; none where some are of a query further out."""
     found: list[exp.Column] = []
     sources = sources_of(select)
@@ -121,7 +121,7 @@ def has_always_a_row(query: exp.Expr) -> bool:
     )
 
 
-def is_easy(asked: Asked, select: exp.Select) -> bool:
+def runs_natively(asked: CorrelatedSubquery, select: exp.Select) -> bool:
     """Whether the engine runs a query as it stands."""
     query = asked.query
     if not isinstance(query, exp.Select) or any(
@@ -149,7 +149,7 @@ def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
     return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
 
 
-def _equalities(asked: Asked) -> Iterator[bool]:
+def _equalities(asked: CorrelatedSubquery) -> Iterator[bool]:
     """Of every condition about the row, whether it says that something is `=` to it."""
     condition = asked.query.args["where"].this
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]

@@ -19,17 +19,17 @@ from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import qualified
 from omnigraph_sql.resolve.expression_types import type_of
 from omnigraph_sql.resolve.projection_names import result_name
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.correlated_subqueries import (
     DOMAIN,
-    Asked,
-    asked_sources,
+    CorrelatedSubquery,
+    correlated_sources,
     correlated_subqueries,
     has_always_a_row,
-    is_easy,
+    runs_natively,
 )
 from omnigraph_sql.rewrite.subqueries.dependent_join import (
-    CannotSpread,
+    CannotDecorrelate,
     Domain,
     dependent_join,
     is_one_row,
@@ -47,7 +47,7 @@ _MOST = 2_000
 """How many SELECTs are freed for one statement: what is put in a query's place has some, too."""
 
 
-def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def decorrelate(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Free the queries of every SELECT, the outermost first: those inside then need one level."""
     selects = list(tree.find_all(exp.Select))
     pending = deque(selects if len(selects) > 1 else [])
@@ -64,11 +64,11 @@ def decorrelate(tree: exp.Expr, scope: Scope) -> exp.Expr:
     )
 
 
-def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
+def _free(select: exp.Select, scope: RewriteContext, numbers: Iterator[int]) -> list[exp.Expr]:
     """Free the queries of one SELECT; gives what was put in their place."""
     made = [
         found
-        for asked in asked_sources(select, scope)
+        for asked in correlated_sources(select, scope)
         for found in _join(asked, select, scope, numbers)
     ]
     hard = _hard(select, scope)
@@ -85,19 +85,19 @@ def _free(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.
     return made
 
 
-def _hard(select: exp.Select, scope: Scope) -> list[Asked]:
+def _hard(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
     """The queries that the engine does not run; an EXISTS that is always true is told at once."""
-    found: list[Asked] = []
+    found: list[CorrelatedSubquery] = []
     for asked in correlated_subqueries(select, scope):
         if asked.kind == "exists" and has_always_a_row(asked.query):
             _name_holder(asked.holder, select)
             asked.holder.replace(exp.true())
-        elif not is_easy(asked, select):
+        elif not runs_natively(asked, select):
             found.append(asked)
     return found
 
 
-def _is_above(asked: Asked, select: exp.Select) -> bool:
+def _is_above(asked: CorrelatedSubquery, select: exp.Select) -> bool:
     """Whether a query is about groups: it stands neither in WHERE and joins nor in an aggregate."""
     if asked.holder.find_ancestor(exp.Where, exp.Join, exp.Select) is not select:
         return False
@@ -122,7 +122,7 @@ def _is_key(node: exp.Expr, select: exp.Select) -> bool:
 # --------------------------------------------------------------------------- the rows around
 
 
-class _Varying(CannotSpread):
+class _Varying(CannotDecorrelate):
     """The rows a query is asked about would be others when they are read again."""
 
     def refused(self) -> InvalidInput:
@@ -143,7 +143,9 @@ class _Around:
     """The sources that may have other rows when they are read again."""
 
     @classmethod
-    def of(cls, select: exp.Select, scope: Scope, before: exp.Join | None = None) -> _Around:
+    def of(
+        cls, select: exp.Select, scope: RewriteContext, before: exp.Join | None = None
+    ) -> _Around:
         """The sources of a SELECT; only those before a join, if one is given."""
         joins = list(select.args.get("joins") or [])
         if before is not None:
@@ -158,14 +160,14 @@ class _Around:
             frozenset(s.alias_or_name.casefold() for s in sources if is_volatile(s)),
         )
 
-    def rows(self, columns: Sequence[exp.Expr], scope: Scope) -> exp.Select:
+    def rows(self, columns: Sequence[exp.Expr], scope: RewriteContext) -> exp.Select:
         """The distinct values of some columns in its rows, or in more rows than it has.
 
         Where one source has them all, and no outer join adds nulls, that source is read alone.
         They are read once more, so a source with other rows then has no such values.
         """
         if self.from_ is None:
-            raise CannotSpread
+            raise CannotDecorrelate
         found = exp.Select(expressions=list(columns), distinct=exp.Distinct())
         sources = [self.from_.this, *(join.this for join in self.joins)]
         tables = {c.table.casefold() for one in columns for c in one.find_all(exp.Column)}
@@ -222,7 +224,11 @@ def _is_about(part: exp.Expr, tables: set[str]) -> bool:
 
 
 def _domain(
-    asked: Asked, select: exp.Select, around: _Around, scope: Scope, number: int
+    asked: CorrelatedSubquery,
+    select: exp.Select,
+    around: _Around,
+    scope: RewriteContext,
+    number: int,
 ) -> tuple[Domain, list[exp.Expr]]:
     """The rows a query is asked about, and the columns of the SELECT that say which one it is.
 
@@ -248,7 +254,9 @@ def _domain(
 # --------------------------------------------------------------------------- answering
 
 
-def _join(asked: Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]) -> list[exp.Expr]:
+def _join(
+    asked: CorrelatedSubquery, select: exp.Select, scope: RewriteContext, numbers: Iterator[int]
+) -> list[exp.Expr]:
     """A joined query: its rows for all rows before it, joined by what they are about."""
     join = asked.holder
     assert isinstance(join, exp.Join)
@@ -265,13 +273,13 @@ def _join(asked: Asked, select: exp.Select, scope: Scope, numbers: Iterator[int]
         )
         names = [column.name for column in alias.args.get("columns") or []]
         if names and len(names) != _width(asked.query):
-            raise CannotSpread
+            raise CannotDecorrelate
         _name_all(asked.query)
         _expand_withs(asked.query)
         rows = dependent_join(asked.query, domain, scope)
     except _Varying as varying:
         raise varying.refused() from None
-    except CannotSpread:
+    except CannotDecorrelate:
         _held(join).set("this", before)
         return []
     derived = _derived(rows, alias.name, names or None, domain)
@@ -292,7 +300,7 @@ def _expand_withs(query: exp.Query) -> None:
     if not isinstance(with_, exp.With):
         return
     if with_.args.get("recursive"):
-        raise CannotSpread
+        raise CannotDecorrelate
     query.set("with_", None)
     ctes = list(with_.expressions)
     for place, cte in reversed(list(enumerate(ctes))):
@@ -316,7 +324,11 @@ def _held(join: exp.Join) -> exp.Expr:
 
 
 def _answer(
-    asked: Asked, select: exp.Select, around: _Around, scope: Scope, numbers: Iterator[int]
+    asked: CorrelatedSubquery,
+    select: exp.Select,
+    around: _Around,
+    scope: RewriteContext,
+    numbers: Iterator[int],
 ) -> list[exp.Expr]:
     """Put the answer to a query in its place."""
     in_join = isinstance(asked.holder.find_ancestor(exp.Join, exp.Select), exp.Join)
@@ -332,7 +344,7 @@ def _answer(
     one_row = is_one_row(asked.query)
     try:
         if asked.kind != "exists" and _width(asked.query) is None:
-            raise CannotSpread
+            raise CannotDecorrelate
         _name_all(asked.query)
         domain, columns = _domain(asked, select, around, scope, number)
         _expand_withs(asked.query)
@@ -340,7 +352,7 @@ def _answer(
         assert place is not None
         key = asked.query.arg_key or "this"
         rows = dependent_join(asked.query, domain, scope)
-    except CannotSpread as failure:
+    except CannotDecorrelate as failure:
         if isinstance(failure, _Varying) and asked.kind == "scalar":
             raise failure.refused() from None
         asked.query.replace(before)
@@ -403,7 +415,7 @@ def _name_all(query: exp.Expr) -> None:
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
     if not isinstance(first, exp.Select):
-        raise CannotSpread
+        raise CannotDecorrelate
     named = [
         one
         if one.is_star

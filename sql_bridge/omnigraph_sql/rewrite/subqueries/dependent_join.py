@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.projection_names import result_name
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     lift_above_aggregation,
@@ -27,7 +27,7 @@ _COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 _PLACE, _SORT, _KEPT, _GROUPS = "place", "sort", "kept", "groups"
 
 
-class CannotSpread(Exception):
+class CannotDecorrelate(Exception):
     """The query has a shape that is not taken apart."""
 
 
@@ -64,7 +64,7 @@ class Domain:
         return exp.and_(*(exp.NullSafeEQ(this=one, expression=other) for one, other in pairs))
 
 
-def dependent_join(query: exp.Query, domain: Domain, scope: Scope) -> exp.Query:
+def dependent_join(query: exp.Query, domain: Domain, scope: RewriteContext) -> exp.Query:
     """The rows of a query for each row of a domain, whose columns the query names already."""
     if isinstance(query, exp.Subquery) and not query.alias:
         return dependent_join(query.this, domain, scope)
@@ -81,7 +81,7 @@ def dependent_join(query: exp.Query, domain: Domain, scope: Scope) -> exp.Query:
         sorts = _hide(query, keys, domain)
         found = _spread_select(query, domain, scope)
     else:
-        raise CannotSpread
+        raise CannotDecorrelate
     return _cut(found, domain, sorts, limit, offset) if cut else found
 
 
@@ -95,7 +95,7 @@ def is_one_row(query: exp.Expr) -> bool:
     return is_aggregated(query) or not query.args.get("from_")
 
 
-def lift_having(select: exp.Select, scope: Scope) -> exp.Select:
+def lift_having(select: exp.Select, scope: RewriteContext) -> exp.Select:
     """`above_aggregates`, with HAVING as a WHERE over the groups; gives the SELECT of these."""
     having = select.args.get("having")
     select.set("having", None)
@@ -123,7 +123,7 @@ def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
     if found is None:
         return None
     if not isinstance(found, exp.Limit | exp.Offset) or found.expression is None:
-        raise CannotSpread
+        raise CannotDecorrelate
     count: exp.Expr = found.expression
     return None if isinstance(count, exp.Null) or count.name.upper() == "ALL" else count
 
@@ -131,11 +131,11 @@ def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
 # --------------------------------------------------------------------------- SELECT
 
 
-def _spread_select(select: exp.Select, domain: Domain, scope: Scope) -> exp.Select:
+def _spread_select(select: exp.Select, domain: Domain, scope: RewriteContext) -> exp.Select:
     if select.args.get("windows") or select.args.get("laterals") or _is_distinct_on(select):
-        raise CannotSpread
+        raise CannotDecorrelate
     if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
-        raise CannotSpread
+        raise CannotDecorrelate
     name_groups(select)
     for window in select.find_all(exp.Window):
         if window.find_ancestor(exp.Select) is select:
@@ -144,7 +144,7 @@ def _spread_select(select: exp.Select, domain: Domain, scope: Scope) -> exp.Sele
     group = select.args.get("group")
     if group is not None:
         if group.find(exp.Rollup, exp.Cube, exp.GroupingSets) or group.args.get("totals"):
-            raise CannotSpread
+            raise CannotDecorrelate
         group.set("expressions", [*group.expressions, *domain.columns()])
         _put_first(select, domain)
     elif is_aggregated(select):
@@ -179,7 +179,7 @@ def _give_keys(select: exp.Select, domain: Domain) -> None:
     select.set("expressions", [*select.expressions, *keys])
 
 
-def _one_group_each(select: exp.Select, domain: Domain, scope: Scope) -> None:
+def _one_group_each(select: exp.Select, domain: Domain, scope: RewriteContext) -> None:
     """An aggregate of all rows has a row also where there are none: nulls, and counts of 0."""
     groups = lift_having(select, scope)
     _put_first(groups, domain)
@@ -204,9 +204,9 @@ def _aggregate(node: exp.Expr) -> exp.Expr:
 # --------------------------------------------------------------------------- UNION and its like
 
 
-def _spread_sides(query: exp.SetOperation, domain: Domain, scope: Scope) -> exp.Query:
+def _spread_sides(query: exp.SetOperation, domain: Domain, scope: RewriteContext) -> exp.Query:
     if query.args.get("by_name") or query.args.get("on"):
-        raise CannotSpread
+        raise CannotDecorrelate
     query.set("this", dependent_join(query.this, domain, scope))
     query.set("expression", dependent_join(query.expression, domain, scope))
     return query
@@ -224,7 +224,7 @@ def _hide(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) -> list[
         meant = _meant(key.this, outputs)
         name = domain.named(f"{_SORT} {place}")
         if distinct and not any(meant == output.unalias() for output in outputs):
-            raise CannotSpread
+            raise CannotDecorrelate
         select.append("expressions", exp.alias_(meant.copy(), name, quoted=True))
         found.append(_ordered(key, name))
     return found
@@ -235,7 +235,7 @@ def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
     if isinstance(key, exp.Literal) and key.is_int:
         place = int(key.name) - 1
         if not 0 <= place < len(outputs) or any(one.is_star for one in outputs[: place + 1]):
-            raise CannotSpread
+            raise CannotDecorrelate
         meant: exp.Expr = outputs[place].unalias()
         return meant
     if isinstance(key, exp.Column) and not key.table:
@@ -254,7 +254,7 @@ def _sorted_output(key: exp.Expr, query: exp.SetOperation) -> exp.Expr:
     for name in names:
         if isinstance(wanted, exp.Column) and name.casefold() == wanted.name.casefold():
             return _ordered(key, name)
-    raise CannotSpread
+    raise CannotDecorrelate
 
 
 def _ordered(key: exp.Expr, name: str) -> exp.Expr:

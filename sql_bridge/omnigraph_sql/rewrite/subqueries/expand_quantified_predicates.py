@@ -30,7 +30,7 @@ from omnigraph_sql.resolve.column_sources import (
     sources_of,
 )
 from omnigraph_sql.resolve.projection_names import result_name
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     is_below,
@@ -63,7 +63,7 @@ class _Membership:
         return isinstance(self.node, exp.In) and len(self.operands) == 1
 
 
-def expand_quantified_predicates(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def expand_quantified_predicates(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Decide them in every SELECT, the innermost first."""
     numbers = count(1)
     for select in reversed(list(tree.find_all(exp.Select))):
@@ -79,7 +79,7 @@ def expand_quantified_predicates(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _decide_in(select: exp.Select, scope: Scope, numbers: Iterator[int]) -> None:
+def _decide_in(select: exp.Select, scope: RewriteContext, numbers: Iterator[int]) -> None:
     _settle_joins(select, scope)
     pending = list(_predicates(select))
     aliases: dict[str, str] = {}
@@ -121,7 +121,7 @@ def _predicates(select: exp.Select) -> Iterator[exp.Expr]:
         yield node
 
 
-def _membership(node: exp.Expr, scope: Scope) -> _Membership | None:
+def _membership(node: exp.Expr, scope: RewriteContext) -> _Membership | None:
     """What a node asks of a query; none for EXISTS, and for lists."""
     if isinstance(node, exp.Exists):
         return None
@@ -139,7 +139,7 @@ def _membership(node: exp.Expr, scope: Scope) -> _Membership | None:
     return _Membership(node, held, operands, comparison, all_, is_correlated(held, scope))
 
 
-def _name_the_star(query: exp.Query, scope: Scope) -> None:
+def _name_the_star(query: exp.Query, scope: RewriteContext) -> None:
     """`SELECT *` from a source of one known column gives that column."""
     sources = sources_of(query) if isinstance(query, exp.Select) else []
     if len(sources) == 1 and [str(column) for column in query.selects] == ["*"]:
@@ -151,7 +151,9 @@ def _name_the_star(query: exp.Query, scope: Scope) -> None:
 # --------------------------------------------------------------------------- one membership
 
 
-def _decide(asked: _Membership, select: exp.Select, scope: Scope, alias: str) -> list[exp.Expr]:
+def _decide(
+    asked: _Membership, select: exp.Select, scope: RewriteContext, alias: str
+) -> list[exp.Expr]:
     """Put what the engine can decide in the place of a membership; gives what is left to decide."""
     polarity, conjunct = _place(asked.node)
     if asked.all_ and polarity is not None:
@@ -363,7 +365,7 @@ def _any_row(query: exp.Select) -> exp.Expr:
 # --------------------------------------------------------------------------- places
 
 
-def _settle_joins(select: exp.Select, scope: Scope) -> None:
+def _settle_joins(select: exp.Select, scope: RewriteContext) -> None:
     """Conditions of joins that ask a query: into WHERE, or to the table they are about."""
     joins = select.args.get("joins") or []
     for place, join in enumerate(joins):
@@ -391,7 +393,7 @@ def _settle_joins(select: exp.Select, scope: Scope) -> None:
         _decide_in(kept_rows, scope, count(1000))
 
 
-def _is_about(part: exp.Expr, source: exp.Expr, select: exp.Select, scope: Scope) -> bool:
+def _is_about(part: exp.Expr, source: exp.Expr, select: exp.Select, scope: RewriteContext) -> bool:
     """Whether a condition is about the columns of one source only."""
     mine, names = source.alias_or_name.casefold(), columns_of(source, scope)
     for column in part.find_all(exp.Column):
@@ -404,7 +406,7 @@ def _is_about(part: exp.Expr, source: exp.Expr, select: exp.Select, scope: Scope
     return True
 
 
-def _ask_once(node: exp.Exists, select: exp.Select, scope: Scope) -> None:
+def _ask_once(node: exp.Exists, select: exp.Select, scope: RewriteContext) -> None:
     """EXISTS about no row in particular is asked once, not for each row."""
     if not is_correlated(node.this, scope):
         rows = node.this.copy().subquery(quoted("rows"))

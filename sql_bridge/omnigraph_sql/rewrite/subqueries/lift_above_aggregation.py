@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _GROUPS = "groups"
 _BELOW = ("from_", "joins", "laterals", "where", "group", "having")
@@ -42,7 +42,7 @@ def is_below(node: exp.Expr, select: exp.Select) -> bool:
     return False
 
 
-def lift_above_aggregation(select: exp.Select, scope: Scope) -> exp.Select:
+def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Select:
     """Put the grouping into a derived table; the SELECT itself then only computes with groups.
 
     Gives the SELECT of the groups.
@@ -73,7 +73,7 @@ def lift_above_aggregation(select: exp.Select, scope: Scope) -> exp.Select:
     return inner
 
 
-def _keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+def _keys(select: exp.Select, scope: RewriteContext) -> list[exp.Expr]:
     group = select.args.get("group")
     if group is None:
         return []
@@ -111,7 +111,7 @@ def _replace(
     keys: list[exp.Expr],
     aggregates: list[exp.Expr],
     select: exp.Select,
-    scope: Scope,
+    scope: RewriteContext,
 ) -> None:
     named = [(key, f"key {i}") for i, key in enumerate(keys)]
     named += [(found, f"value {i}") for i, found in enumerate(aggregates)]
@@ -124,7 +124,7 @@ def _replace(
         node.replace(exp.Column(this=quoted(name), table=quoted(_GROUPS)))
 
 
-def _is_of(node: exp.Expr, select: exp.Select, scope: Scope) -> bool:
+def _is_of(node: exp.Expr, select: exp.Select, scope: RewriteContext) -> bool:
     """Whether an expression, perhaps of a query inside a SELECT, is computed by the SELECT."""
     if node.find_ancestor(exp.Select) is select:
         return True

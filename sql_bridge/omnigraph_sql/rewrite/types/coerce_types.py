@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.resolve.expression_types import type_of
-from omnigraph_sql.resolve.rewrite_context import Scope
-from omnigraph_sql.resolve.type_inference import SureTypes
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 _CUTTING_DIALECTS = ("spark", "tsql")
 """Here a cast to an integer cuts the fraction off, as the engine's does; elsewhere it rounds."""
@@ -26,7 +26,7 @@ _SMALL_UNITS = ("hour", "minute", "second", "milli", "micro", "nano", ":")
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 
 
-def coerce_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def coerce_types(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Casts round, dates become times, lists are as long as they are, weeks begin where they do."""
     if scope.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
@@ -42,7 +42,7 @@ def coerce_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
     if scope.dialect not in _CUTTING_DIALECTS:
         for cast in list(tree.find_all(exp.Cast)):
             _round(cast, scope)
-    types = SureTypes(scope)
+    types = TypeInference(scope)
     computed = list(tree.find_all(exp.Add, exp.Sub, exp.Mul))
     for node in reversed(computed):
         _type_parameters(node, types)
@@ -51,21 +51,21 @@ def coerce_types(tree: exp.Expr, scope: Scope) -> exp.Expr:
     return tree
 
 
-def _round(cast: exp.Cast, scope: Scope) -> None:
+def _round(cast: exp.Cast, scope: RewriteContext) -> None:
     if pa.types.is_integer(arrow_type(cast.args["to"])):
         found = type_of(cast.this, scope)
         if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
             cast.set("this", exp.Round(this=cast.this.copy()))
 
 
-def _type_parameters(node: exp.Expr, types: SureTypes) -> None:
+def _type_parameters(node: exp.Expr, types: TypeInference) -> None:
     """A parameter beside a small integer is one itself, so that the result is looked at."""
     for side, other in (("this", node.expression), ("expression", node.this)):
         if isinstance(node.args[side], exp.Parameter) and types.of(other) in _SMALL:
             _cast(node, side, _SMALL[types.of(other)])
 
 
-def _give_room(node: exp.Expr, types: SureTypes) -> None:
+def _give_room(node: exp.Expr, types: TypeInference) -> None:
     """Small integers are computed as BIGINT and cast back, and hours are added to a time.
 
     The engine lets small integers overflow unseen, but casts none that does not fit; and it drops
@@ -86,7 +86,7 @@ def _give_room(node: exp.Expr, types: SureTypes) -> None:
         _cast(node, "expression", exp.DataType.Type.TIMESTAMP)
 
 
-def _is_part_of_sum(node: exp.Expr, types: SureTypes) -> bool:
+def _is_part_of_sum(node: exp.Expr, types: TypeInference) -> bool:
     """Whether a sum of small integers is added to another one."""
     above = node.parent
     while isinstance(above, exp.Paren):
@@ -121,7 +121,7 @@ def _sides(node: exp.Expr) -> list[exp.Expr]:
     return [side for side in found if side is not None]
 
 
-def _dates_as_times(sides: list[exp.Expr], scope: Scope) -> None:
+def _dates_as_times(sides: list[exp.Expr], scope: RewriteContext) -> None:
     """A date beside a time is a time, in microseconds: nanoseconds end in the year 2262."""
     types = [type_of(side, scope) for side in sides]
     if any(type_ is not None and pa.types.is_timestamp(type_) for type_ in types):

@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _DECIMAL_DIGITS = 76
 _NANOSECONDS = re.compile(r"\s*(\d{4}-\d\d-\d\d[ T][\d:]+\.\d{7,9})")
@@ -21,7 +21,7 @@ _TIMES = (
 )
 
 
-def preserve_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:  # noqa: ARG001
+def preserve_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:  # noqa: ARG001
     """Hexadecimal is bytes, an exponent makes a double, and a time has the digits it is given.
 
     The engine takes every number for a decimal, which has no room for the exponents of doubles.

@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import sources_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def substitute_id_for_key(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def substitute_id_for_key(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """Compare ids where keys are compared with texts; both have the same answer."""
     keys = {
         name: read.table.key for name, read in scope.reads.items() if read.table.key is not None

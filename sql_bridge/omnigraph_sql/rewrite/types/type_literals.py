@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph_sql.resolve.expression_types import type_of
-from omnigraph_sql.resolve.rewrite_context import Scope
+from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _COMPARISONS = (
     exp.EQ,
@@ -25,7 +25,7 @@ _COMPARISONS = (
 _INTEGERS = range(-(2**31), 2**31)
 
 
-def type_literals(tree: exp.Expr, scope: Scope) -> exp.Expr:
+def type_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """A column that is nothing but a number is INTEGER where the number fits.
 
     The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
@@ -78,7 +78,7 @@ def _is_small(value: exp.Expr) -> bool:
     return isinstance(inner, exp.Literal) and inner.is_int and int(value.to_py()) in _INTEGERS
 
 
-def _is_double(side: exp.Expr, scope: Scope) -> bool:
+def _is_double(side: exp.Expr, scope: RewriteContext) -> bool:
     if isinstance(side, exp.Query) or type_of(side, scope) != pa.float64():
         return False
     if isinstance(side.unnest(), exp.Cast):

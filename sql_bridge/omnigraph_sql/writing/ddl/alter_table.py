@@ -11,10 +11,10 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import TableDeclaration
-from omnigraph_sql.frontend.identifiers import Name, called, quoted
+from omnigraph_sql.frontend.identifiers import IdentifierPart, called, quoted
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.column_definitions import (
-    Declared,
+    ColumnDefinitions,
     read_column,
     read_constraint,
     required,
@@ -23,12 +23,17 @@ from omnigraph_sql.writing.ddl.graph_types import alter_type
 from omnigraph_sql.writing.ddl.views import rename_view
 from omnigraph_sql.writing.statement.column_defaults import DEFAULTS
 from omnigraph_sql.writing.statement.column_mapping import picked
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target, find_target, require, target_name
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import (
+    WriteTarget,
+    find_target,
+    require,
+    target_name,
+)
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableAlteration:
     """A table on its way to other columns: what each is made of, and what is declared."""
 
     schema: pa.Schema
@@ -37,7 +42,7 @@ class Shape:
     declaration: TableDeclaration
 
 
-def alter(work: Change, statement: exp.Alter) -> int:
+def alter(work: WriteStatement, statement: exp.Alter) -> int:
     """Change a table, a view or a type of the graph."""
     named = target_name(work.connection, statement.this)
     target = find_target(work.connection, work.snapshot, named)
@@ -55,10 +60,10 @@ def alter(work: Change, statement: exp.Alter) -> int:
     return 0
 
 
-def _rename(work: Change, target: Target, to: exp.Expr) -> int:
+def _rename(work: WriteStatement, target: WriteTarget, to: exp.Expr) -> int:
     named = target_name(work.connection, to)
     schema = named.schema.text if named.schema else target.schema
-    new = Target(schema, named.name.text, "absent").full
+    new = WriteTarget(schema, named.name.text, "absent").full
     if new != target.full and (
         work.txn.plain.exists(new) or work.txn.plain.definition("view", new)
     ):
@@ -70,9 +75,11 @@ def _rename(work: Change, target: Target, to: exp.Expr) -> int:
     return 0
 
 
-def _reshape(work: Change, target: Target, actions: list[exp.Expr]) -> None:
+def _reshape(work: WriteStatement, target: WriteTarget, actions: list[exp.Expr]) -> None:
     table = work.txn.plain.table(target.full)
-    shape = Shape(table.schema, {name: name for name in table.schema.names}, table.declaration)
+    shape = TableAlteration(
+        table.schema, {name: name for name in table.schema.names}, table.declaration
+    )
     for action in actions:
         shape = _after(shape, action, target)
     if shape.schema == table.schema and all(k == v for k, v in shape.values.items()):
@@ -85,7 +92,7 @@ def _reshape(work: Change, target: Target, actions: list[exp.Expr]) -> None:
             _rewrite(work, target, shape)
 
 
-def _rewrite(work: Change, target: Target, shape: Shape) -> None:
+def _rewrite(work: WriteStatement, target: WriteTarget, shape: TableAlteration) -> None:
     """Columns that are computed: the rows are read by a query and written anew."""
     columns = []
     for name in shape.schema.names:
@@ -102,7 +109,7 @@ def _rewrite(work: Change, target: Target, shape: Shape) -> None:
         work.txn.plain.append(target.full, conformed(part, kept))
 
 
-def _after(shape: Shape, action: exp.Expr, target: Target) -> Shape:
+def _after(shape: TableAlteration, action: exp.Expr, target: WriteTarget) -> TableAlteration:
     match action:
         case exp.ColumnDef():
             return _added(shape, action)
@@ -113,19 +120,19 @@ def _after(shape: Shape, action: exp.Expr, target: Target) -> Shape:
         case exp.AlterColumn():
             return _altered(shape, action, target)
         case exp.AddConstraint():
-            said = Declared()
+            said = ColumnDefinitions()
             for rule in action.expressions:
                 read_constraint(rule, said, shape.schema.names)
             return _constrained(shape, said)
     raise InvalidInput(f"{action.sql()} is not supported")
 
 
-def _added(shape: Shape, column: exp.ColumnDef) -> Shape:
-    if Name(column.name, True).pick(shape.schema.names) is not None:
+def _added(shape: TableAlteration, column: exp.ColumnDef) -> TableAlteration:
+    if IdentifierPart(column.name, True).pick(shape.schema.names) is not None:
         if column.args.get("exists"):
             return shape
         raise AlreadyExists(f"there is a column {column.name!r} already")
-    said = Declared()
+    said = ColumnDefinitions()
     read_column(column, said)
     (field,) = said.columns
     default = next(
@@ -144,7 +151,7 @@ def _added(shape: Shape, column: exp.ColumnDef) -> Shape:
     return _constrained(made, said)
 
 
-def _constrained(shape: Shape, said: Declared) -> Shape:
+def _constrained(shape: TableAlteration, said: ColumnDefinitions) -> TableAlteration:
     known = shape.declaration
     defaults = {**known.properties.get(DEFAULTS, {}), **said.defaults}
     declaration = replace(
@@ -158,9 +165,9 @@ def _constrained(shape: Shape, said: Declared) -> Shape:
     return replace(shape, schema=required(shape.schema, said.primary_key), declaration=declaration)
 
 
-def _dropped(shape: Shape, action: exp.Drop, target: Target) -> Shape:
+def _dropped(shape: TableAlteration, action: exp.Drop, target: WriteTarget) -> TableAlteration:
     column = action.args["tables"][0] if action.args.get("tables") else action.this
-    wanted = Name(column.name)
+    wanted = IdentifierPart(column.name)
     if action.args.get("exists") and wanted.pick(shape.schema.names) is None:
         return shape
     (name,) = picked([wanted], shape.schema, target.full)
@@ -168,7 +175,7 @@ def _dropped(shape: Shape, action: exp.Drop, target: Target) -> Shape:
     if name in known.primary_key and not action.args.get("cascade"):
         raise InvalidInput(f"{name!r} belongs to the primary key", hint="Add CASCADE.")
     checks = tuple(check for check in known.checks if f"`{name}`" not in check)
-    return Shape(
+    return TableAlteration(
         pa.schema(field for field in shape.schema if field.name != name),
         {k: v for k, v in shape.values.items() if k != name},
         replace(
@@ -182,8 +189,10 @@ def _dropped(shape: Shape, action: exp.Drop, target: Target) -> Shape:
     )
 
 
-def _renamed(shape: Shape, action: exp.RenameColumn, target: Target) -> Shape:
-    (old,) = picked([Name(action.this.name)], shape.schema, target.full)
+def _renamed(
+    shape: TableAlteration, action: exp.RenameColumn, target: WriteTarget
+) -> TableAlteration:
+    (old,) = picked([IdentifierPart(action.this.name)], shape.schema, target.full)
     new = action.args["to"].name
     if new in shape.schema.names:
         raise AlreadyExists(f"there is a column {new!r} already")
@@ -192,7 +201,7 @@ def _renamed(shape: Shape, action: exp.RenameColumn, target: Target) -> Shape:
     def now(name: str) -> str:
         return new if name == old else name
 
-    return Shape(
+    return TableAlteration(
         pa.schema(field.with_name(now(field.name)) for field in shape.schema),
         {now(k): v for k, v in shape.values.items()},
         replace(
@@ -217,8 +226,10 @@ def _properties(known: TableDeclaration, names: Mapping[str, str | None]) -> dic
     return rest | ({DEFAULTS: moved} if moved else {})
 
 
-def _altered(shape: Shape, action: exp.AlterColumn, target: Target) -> Shape:
-    (name,) = picked([Name(action.this.name)], shape.schema, target.full)
+def _altered(
+    shape: TableAlteration, action: exp.AlterColumn, target: WriteTarget
+) -> TableAlteration:
+    (name,) = picked([IdentifierPart(action.this.name)], shape.schema, target.full)
     place = shape.schema.get_field_index(name)
     field = shape.schema.field(place)
     values, declaration = dict(shape.values), shape.declaration
@@ -238,4 +249,4 @@ def _altered(shape: Shape, action: exp.AlterColumn, target: Target) -> Shape:
     if isinstance(action.args.get("comment"), exp.Expr):
         comments = {**declaration.column_comments, name: action.args["comment"].name}
         declaration = replace(declaration, column_comments=comments)
-    return Shape(shape.schema.set(place, field), values, declaration)
+    return TableAlteration(shape.schema.set(place, field), values, declaration)

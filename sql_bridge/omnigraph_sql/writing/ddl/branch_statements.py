@@ -10,9 +10,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
-from omnigraph_sql.catalog.access_guard import Touch
-from omnigraph_sql.catalog.find_relation import found_schema
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.catalog.access_guard import AccessRequest
+from omnigraph_sql.catalog.find_relation import find_schema
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.frontend.parser import parse_one
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def create_branch(connection: Connection, body: str) -> int:
     name = _required(said.get("IF NOT EXISTS", said[""]), "CREATE BRANCH b [FROM m]")
     source = said.get("FROM", connection.catalog)
     options = _branch_options(said.get("WITH", "()"), connection.dialect)
-    connection.guard(Touch("branch", name))
+    connection.guard(AccessRequest("branch", name))
     connection.pins().touch("read", source)
     try:
         connection.graph.create_branch(name, source, **options)
@@ -108,7 +108,7 @@ def drop_branch(connection: Connection, body: str) -> int:
     name = _required(said.get("IF EXISTS", said[""]), "DROP BRANCH b")
     if name == connection.catalog:
         raise InvalidInput(f"the session is on {name}", hint="USE another branch first.")
-    connection.guard(Touch("branch", name))
+    connection.guard(AccessRequest("branch", name))
     try:
         connection.graph.delete_branch(name)
     except NotFound:
@@ -159,7 +159,7 @@ def drop_tag(connection: Connection, body: str) -> int:
     """DROP TAG [IF EXISTS] t"""
     said = split(body, [("IF", "EXISTS")], connection.dialect)
     name = _required(said.get("IF EXISTS", said[""]), "DROP TAG t")
-    connection.guard(Touch("branch", name))
+    connection.guard(AccessRequest("branch", name))
     try:
         connection.graph.tags.delete(name)
     except NotFound:
@@ -177,13 +177,15 @@ def _required(name: str, form: str) -> str:
 def use(connection: Connection, statement: exp.Use) -> int:
     """USE b, USE SCHEMA s, USE b.s: where names are looked up from now on."""
     kind = str(statement.args.get("kind") or "").upper()
-    parts = [Name(part.name, bool(part.args.get("quoted"))) for part in statement.this.parts]
+    parts = [
+        IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in statement.this.parts
+    ]
     match kind, parts:
         case "SCHEMA" | "DATABASE", [schema]:
-            connection.schema = found_schema(connection, schema)
+            connection.schema = find_schema(connection, schema)
         case "SCHEMA" | "DATABASE" | "", [catalog, schema]:
             _use_catalog(connection, catalog)
-            connection.schema = found_schema(connection, schema)
+            connection.schema = find_schema(connection, schema)
         case "CATALOG" | "", [catalog]:
             _use_catalog(connection, catalog)
         case _:
@@ -191,7 +193,7 @@ def use(connection: Connection, statement: exp.Use) -> int:
     return 0
 
 
-def _use_catalog(connection: Connection, name: Name) -> None:
+def _use_catalog(connection: Connection, name: IdentifierPart) -> None:
     branches = [branch.name for branch in connection.graph.branches()]
     found = name.pick(branches) or name.text
     connection.check_out(found)

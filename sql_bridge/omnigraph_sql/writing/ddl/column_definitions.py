@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.plain.plain_table import TableDeclaration
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.statement.column_defaults import DEFAULTS
 
 
 @dataclass
-class Declared:
+class ColumnDefinitions:
     """What the parentheses of a CREATE TABLE say."""
 
     columns: list[pa.Field] = field(default_factory=list)
@@ -52,9 +52,9 @@ def required(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     return pa.schema(f.with_nullable(f.nullable and f.name not in columns) for f in schema)
 
 
-def declared(items: Iterable[exp.Expr], known: Sequence[str] = ()) -> Declared:
+def declared(items: Iterable[exp.Expr], known: Sequence[str] = ()) -> ColumnDefinitions:
     """Read a column list; keys may name columns that are known otherwise."""
-    found = Declared()
+    found = ColumnDefinitions()
     rest = []
     for item in items:
         if isinstance(item, exp.ColumnDef):
@@ -67,7 +67,7 @@ def declared(items: Iterable[exp.Expr], known: Sequence[str] = ()) -> Declared:
     return found
 
 
-def read_column(column: exp.ColumnDef, found: Declared) -> None:
+def read_column(column: exp.ColumnDef, found: ColumnDefinitions) -> None:
     """One column with its constraints."""
     name = column.name
     kind = column.args.get("kind")
@@ -97,7 +97,7 @@ def read_column(column: exp.ColumnDef, found: Declared) -> None:
     found.columns.append(pa.field(name, arrow_type(kind), nullable))
 
 
-def read_constraint(item: exp.Expr, found: Declared, names: Sequence[str]) -> None:
+def read_constraint(item: exp.Expr, found: ColumnDefinitions, names: Sequence[str]) -> None:
     """A constraint of the whole table; foreign keys are taken note of by nobody."""
     if isinstance(item, exp.Constraint):
         for inner in item.expressions:
@@ -121,7 +121,7 @@ def _columns(given: Sequence[exp.Expr], names: Sequence[str]) -> tuple[str, ...]
     found = []
     for column in given:
         inner = column.this if isinstance(column, exp.Ordered) else column
-        picked = Name(inner.name).pick(names)
+        picked = IdentifierPart(inner.name).pick(names)
         if picked is None:
             raise InvalidInput(
                 f"a key names the column {inner.name!r}, which the table does not have"

@@ -10,16 +10,16 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import PlainTable, TableDeclaration, storable
-from omnigraph_sql.frontend.identifiers import Name
-from omnigraph_sql.writing.ddl.column_definitions import Declared, declared, required
+from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.writing.ddl.column_definitions import ColumnDefinitions, declared, required
 from omnigraph_sql.writing.ddl.graph_types import comment_on_type, drop_type
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema
 from omnigraph_sql.writing.ddl.temporary_tables import is_temporary
 from omnigraph_sql.writing.ddl.views import comment_on_view
 from omnigraph_sql.writing.statement.column_mapping import picked, renamed
-from omnigraph_sql.writing.statement.write_statement import Change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import (
-    Target,
+    WriteTarget,
     find_target,
     place_for,
     require,
@@ -27,7 +27,7 @@ from omnigraph_sql.writing.statement.write_target import (
 )
 
 
-def create_table(work: Change, statement: exp.Create) -> int:
+def create_table(work: WriteStatement, statement: exp.Create) -> int:
     """Make a table, empty or with the rows of a query, in one publish; how many rows."""
     target = place_for(work.connection, work.snapshot, target_name(work.connection, statement.this))
     require_schema(work, target.schema)
@@ -60,12 +60,18 @@ def create_table(work: Change, statement: exp.Create) -> int:
     return 0
 
 
-def _create(work: Change, target: Target, schema: pa.Schema, declaration: TableDeclaration) -> None:
+def _create(
+    work: WriteStatement, target: WriteTarget, schema: pa.Schema, declaration: TableDeclaration
+) -> None:
     work.txn.plain.create(target.full, schema, declaration, replace=target.kind == "table")
 
 
 def _create_as(
-    work: Change, target: Target, items: list[exp.Expr], query: exp.Query, comment: str | None
+    work: WriteStatement,
+    target: WriteTarget,
+    items: list[exp.Expr],
+    query: exp.Query,
+    comment: str | None,
 ) -> int:
     reader = work.read(query)
     names = [item.name for item in items if isinstance(item, exp.Identifier | exp.Column)]
@@ -84,7 +90,7 @@ def _create_as(
     return count
 
 
-def _result_schema(result: pa.Schema, said: Declared, names: list[str]) -> pa.Schema:
+def _result_schema(result: pa.Schema, said: ColumnDefinitions, names: list[str]) -> pa.Schema:
     """The columns of a table made from a query: declared, or as the query gives them."""
     if said.columns:
         if len(said.columns) != len(result):
@@ -99,14 +105,14 @@ def _result_schema(result: pa.Schema, said: Declared, names: list[str]) -> pa.Sc
     return required(storable(given), said.primary_key)
 
 
-def _clone(work: Change, target: Target, source: exp.Expr) -> int:
+def _clone(work: WriteStatement, target: WriteTarget, source: exp.Expr) -> int:
     if target.kind == "table":
         work.txn.plain.drop(target.full)
     work.txn.plain.clone(_plain(work, source), target.full)
     return 0
 
 
-def _plain(work: Change, table: exp.Expr) -> PlainTable:
+def _plain(work: WriteStatement, table: exp.Expr) -> PlainTable:
     named = target_name(work.connection, table)
     snapshot = work.connection.pins().snapshot(named.catalog)
     found = require(find_target(work.connection, snapshot, named), "table")
@@ -129,7 +135,7 @@ def _comment(statement: exp.Create) -> str | None:
     return None
 
 
-def drop(work: Change, statement: exp.Drop) -> int:
+def drop(work: WriteStatement, statement: exp.Drop) -> int:
     """DROP TABLE and DROP VIEW; a node or edge type goes by a change of the schema."""
     wanted = "view" if statement.args["kind"] == "VIEW" else "table"
     for table in statement.args.get("tables") or [statement.this]:
@@ -153,7 +159,7 @@ def drop(work: Change, statement: exp.Drop) -> int:
     return 0
 
 
-def truncate(work: Change, statement: exp.TruncateTable) -> int:
+def truncate(work: WriteStatement, statement: exp.TruncateTable) -> int:
     """Remove all rows; how many there were."""
     count = 0
     for table in statement.expressions:
@@ -170,7 +176,7 @@ def truncate(work: Change, statement: exp.TruncateTable) -> int:
     return count
 
 
-def comment(work: Change, statement: exp.Comment) -> int:
+def comment(work: WriteStatement, statement: exp.Comment) -> int:
     """COMMENT ON TABLE, VIEW or COLUMN."""
     kind = str(statement.args["kind"]).upper()
     given = statement.expression
@@ -178,7 +184,7 @@ def comment(work: Change, statement: exp.Comment) -> int:
     name, column = statement.this, None
     if kind == "COLUMN":
         parts = list(name.parts)
-        column = Name(parts[-1].name, bool(parts[-1].args.get("quoted")))
+        column = IdentifierPart(parts[-1].name, bool(parts[-1].args.get("quoted")))
         name = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts[:-1]), strict=False)))
     target = find_target(work.connection, work.snapshot, target_name(work.connection, name))
     require(target, "table", "view", "node", "edge")
@@ -191,7 +197,9 @@ def comment(work: Change, statement: exp.Comment) -> int:
     return 0
 
 
-def _comment_on_table(work: Change, target: Target, column: Name | None, text: str | None) -> None:
+def _comment_on_table(
+    work: WriteStatement, target: WriteTarget, column: IdentifierPart | None, text: str | None
+) -> None:
     plain = work.txn.plain
     known = plain.table(target.full).declaration
     if column is None:

@@ -15,14 +15,14 @@ from omnigraph.errors import AlreadyExists, InvalidInput, UnsupportedSchemaChang
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.render_pg import to_source
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
 from omnigraph_sql.writing.ddl.pg_properties import TypeText, property_type, quote, type_text
 from omnigraph_sql.writing.statement.column_mapping import picked, typed
-from omnigraph_sql.writing.statement.write_statement import Change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import (
-    Target,
     TargetName,
+    WriteTarget,
     find_target,
     target_name,
 )
@@ -31,12 +31,12 @@ Edit = Callable[[list[str]], list[str]]
 """Changes the lines of one declaration."""
 
 
-def create_type(work: Change, statement: CreateType) -> int:
+def create_type(work: WriteStatement, statement: CreateType) -> int:
     """Make or replace a node or edge type, with the rows of a query if there is one."""
     place = NODES if statement.kind == "node" else EDGES
     named = target_name(work.connection, statement.create.this)
     target = find_target(
-        work.connection, work.snapshot, TargetName(named.catalog, Name(place), named.name)
+        work.connection, work.snapshot, TargetName(named.catalog, IdentifierPart(place), named.name)
     )
     there = target.kind != "absent"
     if there and statement.create.args.get("exists"):
@@ -59,7 +59,7 @@ def create_type(work: Change, statement: CreateType) -> int:
     return _fill(work, type_name, said, reader)
 
 
-def _ends(work: Change, statement: CreateType) -> tuple[str, str] | None:
+def _ends(work: WriteStatement, statement: CreateType) -> tuple[str, str] | None:
     """The node types an edge goes between, as the graph spells them."""
     if statement.ends is None:
         return None
@@ -68,7 +68,7 @@ def _ends(work: Change, statement: CreateType) -> tuple[str, str] | None:
     return src.pick(known) or src.text, dst.pick(known) or dst.text
 
 
-def _declare(work: Change, target: Target, said: TypeText, *, there: bool) -> None:
+def _declare(work: WriteStatement, target: WriteTarget, said: TypeText, *, there: bool) -> None:
     source = work.connection.graph.schema(_at(work)).source
     if not there:
         work.txn.apply_schema(f"{source.rstrip()}\n\n{said.text}")
@@ -85,11 +85,13 @@ def _declare(work: Change, target: Target, said: TypeText, *, there: bool) -> No
         work.txn.apply_schema(f"{without.rstrip()}\n\n{said.text}")
 
 
-def _at(work: Change) -> str:
+def _at(work: WriteStatement) -> str:
     return f"{work.snapshot.branch}@{work.snapshot.commit}"
 
 
-def _fill(work: Change, type_name: str, said: TypeText, reader: pa.RecordBatchReader) -> int:
+def _fill(
+    work: WriteStatement, type_name: str, said: TypeText, reader: pa.RecordBatchReader
+) -> int:
     schema = table_schema(work.txn.catalog.type_for(type_name))
     count = 0
     for batch in reader:
@@ -103,13 +105,13 @@ def _fill(work: Change, type_name: str, said: TypeText, reader: pa.RecordBatchRe
 # --------------------------------------------------------------------------- changing a type
 
 
-def drop_type(work: Change, target: Target) -> None:
+def drop_type(work: WriteStatement, target: WriteTarget) -> None:
     """DROP TABLE of a node or edge type; the edges of a node type have to go first."""
     source = to_source(work.txn.catalog)
     work.txn.apply_schema(_replaced(source, target, lambda _: []))
 
 
-def alter_type(work: Change, target: Target, actions: list[exp.Expr]) -> int:
+def alter_type(work: WriteStatement, target: WriteTarget, actions: list[exp.Expr]) -> int:
     """ALTER TABLE of a node or edge type, as a change of the schema."""
     type_ = target.type(work.snapshot)
     schema = table_schema(type_)
@@ -123,25 +125,25 @@ def alter_type(work: Change, target: Target, actions: list[exp.Expr]) -> int:
     return 0
 
 
-def _edit(action: exp.Expr, schema: pa.Schema, target: Target) -> Edit:
+def _edit(action: exp.Expr, schema: pa.Schema, target: WriteTarget) -> Edit:
     match action:
         case exp.ColumnDef():
-            if action.args.get("exists") and Name(action.name).pick(schema.names):
+            if action.args.get("exists") and IdentifierPart(action.name).pick(schema.names):
                 return lambda lines: lines
             return lambda lines: _with_member(lines, property_type(action))
         case exp.Drop(kind="COLUMN"):
             column = action.args["tables"][0] if action.args.get("tables") else action.this
-            wanted = Name(column.name)
+            wanted = IdentifierPart(column.name)
             if action.args.get("exists") and wanted.pick(schema.names) is None:
                 return lambda lines: lines
             (gone,) = picked([wanted], schema, target.full)
             return lambda lines: [line for line in lines if not line.startswith(f"  {gone}: ")]
         case exp.RenameColumn():
-            (old,) = picked([Name(action.this.name)], schema, target.full)
+            (old,) = picked([IdentifierPart(action.this.name)], schema, target.full)
             new = action.args["to"].name
             return lambda lines: [_renamed_property(line, old, new) for line in lines]
         case exp.AlterColumn():
-            (name,) = picked([Name(action.this.name)], schema, target.full)
+            (name,) = picked([IdentifierPart(action.this.name)], schema, target.full)
             return lambda lines: [_altered(line, name, action) for line in lines]
     raise InvalidInput(f"{action.sql()} cannot be done to a type of the graph")
 
@@ -179,7 +181,7 @@ def _altered(line: str, name: str, action: exp.AlterColumn) -> str:
     return f"  {name}: {bare}{'?' if nullable else ''}" + (f" @{rest}" if rest else "")
 
 
-def _renamed_type(source: str, target: Target, new: str) -> str:
+def _renamed_type(source: str, target: WriteTarget, new: str) -> str:
     def rename(lines: list[str]) -> list[str]:
         head = re.sub(rf"^({target.kind}) {re.escape(target.name)}\b", rf"\1 {new}", lines[0])
         hint = f"@rename_from({quote(target.name)})"
@@ -199,7 +201,7 @@ def _renamed_type(source: str, target: Target, new: str) -> str:
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
-def _replaced(source: str, target: Target, edit: Edit) -> str:
+def _replaced(source: str, target: WriteTarget, edit: Edit) -> str:
     """Canonical text with one declaration changed; it ends at a closing brace, or at once."""
     lines = source.splitlines()
     head = re.compile(rf"{target.kind} {re.escape(target.name)}\b")
@@ -211,7 +213,9 @@ def _replaced(source: str, target: Target, edit: Edit) -> str:
     return "\n".join([*lines[:start], *made, *lines[end + 1 :]]) + "\n"
 
 
-def comment_on_type(work: Change, target: Target, column: Name | None, text: str | None) -> None:
+def comment_on_type(
+    work: WriteStatement, target: WriteTarget, column: IdentifierPart | None, text: str | None
+) -> None:
     """Say something about a type or one of its properties; none unsays it."""
     note = f"@description({quote(text)})" if text is not None else ""
 

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.frontend.parser import parse_one
 
 
@@ -27,7 +27,7 @@ class CreateType:
 
     kind: Literal["node", "edge"]
     create: exp.Create
-    ends: tuple[Name, Name] | None
+    ends: tuple[IdentifierPart, IdentifierPart] | None
 
 
 def read_create_type(command: exp.Command, dialect: str) -> CreateType:
@@ -50,7 +50,7 @@ def _hint(kind: str) -> str:
     return f"Write CREATE {kind.upper()} TABLE name{between} (column TYPE, …) [AS SELECT …]."
 
 
-def _without_ends(body: str, dialect: str) -> tuple[str, tuple[Name, Name]]:
+def _without_ends(body: str, dialect: str) -> tuple[str, tuple[IdentifierPart, IdentifierPart]]:
     tokens = list(sqlglot.tokenize(body, read=dialect))
     found = _find_ends(tokens)
     if found is None:
@@ -76,5 +76,5 @@ def _find_ends(tokens: list[Token]) -> tuple[Token, Token, Token, Token] | None:
     return None
 
 
-def _name(token: Token) -> Name:
-    return Name(token.text, token.token_type is TokenType.IDENTIFIER)
+def _name(token: Token) -> IdentifierPart:
+    return IdentifierPart(token.text, token.token_type is TokenType.IDENTIFIER)

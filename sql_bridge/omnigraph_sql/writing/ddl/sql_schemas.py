@@ -8,14 +8,14 @@ from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph.storage.manifest.definitions import define
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
-from omnigraph_sql.frontend.identifiers import Name
-from omnigraph_sql.writing.statement.write_statement import Change
+from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import names_in
 
 _FIXED = frozenset({NODES, EDGES, INFORMATION_SCHEMA, SYSTEM})
 
 
-def create_schema(work: Change, statement: exp.Create) -> int:
+def create_schema(work: WriteStatement, statement: exp.Create) -> int:
     """Make a schema."""
     name = schema_part(statement.this)
     known = name.pick(schema_names(work.snapshot))
@@ -31,7 +31,7 @@ def create_schema(work: Change, statement: exp.Create) -> int:
     return 0
 
 
-def drop_schema(work: Change, statement: exp.Drop) -> int:
+def drop_schema(work: WriteStatement, statement: exp.Drop) -> int:
     """Remove a schema, with CASCADE also what is in it; all in one publish."""
     for part in statement.args.get("tables") or [statement.this]:
         name = schema_part(part)
@@ -59,15 +59,15 @@ def drop_schema(work: Change, statement: exp.Drop) -> int:
     return 0
 
 
-def schema_part(table: exp.Expr) -> Name:
+def schema_part(table: exp.Expr) -> IdentifierPart:
     """The name of a schema where the grammar has a table."""
     identifier = table.args.get("db") or table.this if isinstance(table, exp.Table) else table
     if not isinstance(identifier, exp.Expr):
         raise InvalidInput(f"{table.sql()} is not the name of a schema")
-    return Name(identifier.name, bool(identifier.args.get("quoted")))
+    return IdentifierPart(identifier.name, bool(identifier.args.get("quoted")))
 
 
-def require_schema(work: Change, schema: str) -> None:
+def require_schema(work: WriteStatement, schema: str) -> None:
     """A schema that is there: tables and views do not make theirs by themselves."""
     if schema in (INFORMATION_SCHEMA, SYSTEM):
         raise InvalidInput(

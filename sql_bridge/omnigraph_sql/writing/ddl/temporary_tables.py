@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from omnigraph_sql.writing.statement.write_statement import Change, change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
@@ -31,10 +31,10 @@ def drop_temporary(connection: Connection, names: Iterable[tuple[str, str]]) -> 
     for catalog, tables in by_catalog.items():
         if not any(branch.name == catalog for branch in connection.graph.branches()):
             continue
-        change(connection, catalog, "drop temporary tables", None, partial(_drop_all, tables))
+        run_write(connection, catalog, "drop temporary tables", None, partial(_drop_all, tables))
 
 
-def _drop_all(names: Sequence[str], work: Change) -> int:
+def _drop_all(names: Sequence[str], work: WriteStatement) -> int:
     plain = work.txn.plain
     for name in names:
         if plain.exists(name):

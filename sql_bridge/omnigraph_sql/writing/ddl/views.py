@@ -8,15 +8,15 @@ from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.storage.manifest.definitions import define
-from omnigraph_sql.frontend.identifiers import Name, quoted
+from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
 from omnigraph_sql.frontend.sql_types import sql_name
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema
 from omnigraph_sql.writing.ddl.temporary_tables import is_temporary
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target, place_for, target_name
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import WriteTarget, place_for, target_name
 
 
-def create_view(work: Change, statement: exp.Create) -> int:
+def create_view(work: WriteStatement, statement: exp.Create) -> int:
     """Make or replace a view; it is planned first, so that one that cannot be read is refused."""
     named = target_name(work.connection, statement.this)
     target = place_for(work.connection, work.snapshot, named)
@@ -72,7 +72,9 @@ def _named(query: exp.Query, names: list[str]) -> exp.Query:
     return exp.select("*").from_(exp.Subquery(this=query.copy(), alias=alias))
 
 
-def comment_on_view(work: Change, target: Target, column: Name | None, text: str | None) -> None:
+def comment_on_view(
+    work: WriteStatement, target: WriteTarget, column: IdentifierPart | None, text: str | None
+) -> None:
     """Say something about a view or one of its columns; none unsays it."""
     view = work.txn.plain.definition("view", target.full)
     assert view is not None
@@ -91,7 +93,7 @@ def comment_on_view(work: Change, target: Target, column: Name | None, text: str
     work.txn.plain.define(define("view", target.full, body))
 
 
-def rename_view(work: Change, target: Target, name: str) -> None:
+def rename_view(work: WriteStatement, target: WriteTarget, name: str) -> None:
     """Give a view another name in its schema."""
     view = work.txn.plain.definition("view", target.full)
     assert view is not None

@@ -11,18 +11,18 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import Name, called, quoted
+from omnigraph_sql.frontend.identifiers import IdentifierPart, called, quoted
 from omnigraph_sql.writing.statement.column_defaults import default_expressions
 from omnigraph_sql.writing.statement.column_mapping import picked
 from omnigraph_sql.writing.statement.row_sinks import Sink, sink_for
-from omnigraph_sql.writing.statement.write_statement import Change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import find_target, require, target_name
 
 HANDLE, PLACE = "handle of the row", "place of the match"
 """Names of columns that no table has."""
 
 
-def delete(work: Change, statement: exp.Delete) -> int:
+def delete(work: WriteStatement, statement: exp.Delete) -> int:
     """Remove rows; how many."""
     table, sources = _delete_sources(statement)
     target = require(
@@ -45,7 +45,7 @@ def delete(work: Change, statement: exp.Delete) -> int:
     return count
 
 
-def update(work: Change, statement: exp.Update) -> int:
+def update(work: WriteStatement, statement: exp.Update) -> int:
     """Give rows new values; how many."""
     table = statement.this
     sources = list(table.args.pop("joins", None) or ())
@@ -94,9 +94,11 @@ def assignments(given: list[exp.Expr], schema: pa.Schema, what: str) -> dict[str
     return {name: value for name, (_, value) in zip(names, pairs, strict=True)}
 
 
-def _name(column: exp.Expr) -> Name:
+def _name(column: exp.Expr) -> IdentifierPart:
     part = column.this if isinstance(column, exp.Column) else column
-    return Name(column.name, bool(part.args.get("quoted")) if isinstance(part, exp.Expr) else False)
+    return IdentifierPart(
+        column.name, bool(part.args.get("quoted")) if isinstance(part, exp.Expr) else False
+    )
 
 
 def _value(

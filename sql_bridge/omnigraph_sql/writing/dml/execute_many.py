@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.resolve.parameter_types import arranged
 from omnigraph_sql.rewrite.names.number_parameters import parameter_name
 from omnigraph_sql.writing.statement.column_mapping import columns_of, picked
 from omnigraph_sql.writing.statement.row_sinks import sink_for
 from omnigraph_sql.writing.statement.write_parameters import all_names, is_parameter
-from omnigraph_sql.writing.statement.write_statement import Change, change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
 from omnigraph_sql.writing.statement.write_target import find_target, require, target_name
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
 
-Planner = Callable[["Connection", exp.Expr], tuple[str, Callable[[Change], int]]]
+Planner = Callable[["Connection", exp.Expr], tuple[str, Callable[[WriteStatement], int]]]
 
 
 def run_for_each(
@@ -39,16 +39,16 @@ def run_for_each(
         assert isinstance(statement, exp.Insert)
         catalog = target_name(connection, statement.this).catalog
 
-        def load(work: Change) -> int:
+        def load(work: WriteStatement) -> int:
             return _insert_rows(work, statement, rows, places)
 
-        return change(connection, catalog, text, None, load)
+        return run_write(connection, catalog, text, None, load)
     with connection.one_publish():
         count = 0
         for row in rows.to_pylist():
             given = list(row.values()) if names[:1] == ["1"] else row
             catalog, work = planner(connection, statement.copy())
-            count += change(connection, catalog, text, given, work)
+            count += run_write(connection, catalog, text, given, work)
     return count
 
 
@@ -66,13 +66,19 @@ def _inserted_parameters(statement: exp.Expr) -> list[str] | None:
     return [parameter_name(value) or "" for value in values]
 
 
-def _insert_rows(work: Change, statement: exp.Insert, rows: pa.Table, places: list[str]) -> int:
+def _insert_rows(
+    work: WriteStatement, statement: exp.Insert, rows: pa.Table, places: list[str]
+) -> int:
     named = target_name(work.connection, statement.this)
     target = require(find_target(work.connection, work.snapshot, named), "table", "node", "edge")
     schema = columns_of(work, target)
     columns = list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
     names = (
-        picked((Name(c.name, bool(c.args.get("quoted"))) for c in columns), schema, target.full)
+        picked(
+            (IdentifierPart(c.name, bool(c.args.get("quoted"))) for c in columns),
+            schema,
+            target.full,
+        )
         if columns
         else list(schema.names)[: len(places)]
     )

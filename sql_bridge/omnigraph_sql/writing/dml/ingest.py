@@ -9,12 +9,17 @@ import pyarrow as pa
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema
 from omnigraph_sql.writing.statement.column_mapping import columns_of, picked
 from omnigraph_sql.writing.statement.row_sinks import sink_for
-from omnigraph_sql.writing.statement.write_statement import Change, change
-from omnigraph_sql.writing.statement.write_target import Target, TargetName, find_target, place_for
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
+from omnigraph_sql.writing.statement.write_target import (
+    TargetName,
+    WriteTarget,
+    find_target,
+    place_for,
+)
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
@@ -38,19 +43,23 @@ def ingest(
         raise InvalidInput(f"there is no mode {mode!r}", hint=f"Use {', '.join(MODES)}.")
     reader = rows.to_reader() if isinstance(rows, pa.Table) else rows
     named = TargetName(
-        catalog or connection.catalog, Name(schema, True) if schema else None, Name(table, True)
+        catalog or connection.catalog,
+        IdentifierPart(schema, True) if schema else None,
+        IdentifierPart(table, True),
     )
 
-    def work(this: Change) -> int:
+    def work(this: WriteStatement) -> int:
         if temporary:
             connection.remember_temporary(this.catalog, f"{schema or connection.schema}.{table}")
         return _load(this, named, reader, mode)
 
     # A stream can be read once: a statement whose branch moved under it is not run again.
-    return change(connection, named.catalog, f"ingest {table} ({mode})", None, work, attempts=1)
+    return run_write(connection, named.catalog, f"ingest {table} ({mode})", None, work, attempts=1)
 
 
-def _load(work: Change, named: TargetName, reader: pa.RecordBatchReader, mode: IngestMode) -> int:
+def _load(
+    work: WriteStatement, named: TargetName, reader: pa.RecordBatchReader, mode: IngestMode
+) -> int:
     target = find_target(work.connection, work.snapshot, named)
     if target.is_type:
         return _load_type(work, target, reader, mode)
@@ -62,13 +71,17 @@ def _load(work: Change, named: TargetName, reader: pa.RecordBatchReader, mode: I
     return _load_table(work, place_for(work.connection, work.snapshot, named), reader, mode)
 
 
-def _load_type(work: Change, target: Target, reader: pa.RecordBatchReader, mode: IngestMode) -> int:
+def _load_type(
+    work: WriteStatement, target: WriteTarget, reader: pa.RecordBatchReader, mode: IngestMode
+) -> int:
     if mode == "create":
         raise AlreadyExists(
             f"there is a {target.kind} type {target.name} already",
             hint="Use the mode append or replace.",
         )
-    names = picked((Name(n) for n in reader.schema.names), columns_of(work, target), target.full)
+    names = picked(
+        (IdentifierPart(n) for n in reader.schema.names), columns_of(work, target), target.full
+    )
     if mode == "replace":
         work.txn.clear(target.type_name)
     sink, count = sink_for(work, target), 0
@@ -80,7 +93,7 @@ def _load_type(work: Change, target: Target, reader: pa.RecordBatchReader, mode:
 
 
 def _load_table(
-    work: Change, target: Target, reader: pa.RecordBatchReader, mode: IngestMode
+    work: WriteStatement, target: WriteTarget, reader: pa.RecordBatchReader, mode: IngestMode
 ) -> int:
     require_schema(work, target.schema)
     plain = work.txn.plain
@@ -95,7 +108,7 @@ def _load_table(
         declared = pa.schema([pa.field(f.name, f.type, f.nullable) for f in reader.schema])
         plain.create(target.full, declared, replace=there)
     schema = plain.schema(target.full)
-    names = picked((Name(n) for n in reader.schema.names), schema, target.full)
+    names = picked((IdentifierPart(n) for n in reader.schema.names), schema, target.full)
     count = 0
     for batch in reader:
         if batch.num_rows:

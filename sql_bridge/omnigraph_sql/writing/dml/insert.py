@@ -8,17 +8,22 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import Name, called, quoted
+from omnigraph_sql.frontend.identifiers import IdentifierPart, called, quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.writing.dml.insert_on_conflict import insert_or_update
 from omnigraph_sql.writing.statement.column_defaults import default_expressions, is_default
 from omnigraph_sql.writing.statement.column_mapping import columns_of, picked, renamed
 from omnigraph_sql.writing.statement.row_sinks import sink_for
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target, find_target, require, target_name
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import (
+    WriteTarget,
+    find_target,
+    require,
+    target_name,
+)
 
 
-def insert(work: Change, statement: exp.Insert) -> int:
+def insert(work: WriteStatement, statement: exp.Insert) -> int:
     """Add rows; how many."""
     named = target_name(work.connection, statement.this)
     target = require(find_target(work.connection, work.snapshot, named), "table", "node", "edge")
@@ -46,7 +51,7 @@ def insert(work: Change, statement: exp.Insert) -> int:
     return count
 
 
-def _empty(work: Change, target: Target) -> None:
+def _empty(work: WriteStatement, target: WriteTarget) -> None:
     """INSERT OVERWRITE: what is there goes first."""
     if target.is_type:
         work.txn.clear(target.type_name)
@@ -59,17 +64,17 @@ def _alias(statement: exp.Insert) -> str | None:
     return table.alias or None
 
 
-def _columns(statement: exp.Insert, schema: pa.Schema, target: Target) -> list[str]:
+def _columns(statement: exp.Insert, schema: pa.Schema, target: WriteTarget) -> list[str]:
     if isinstance(statement.this, exp.Schema):
         given = list(statement.this.expressions)
     else:
         alias = statement.this.args.get("alias")
         given = list(alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else []
     if given:
-        names = [Name(column.name, bool(column.args.get("quoted"))) for column in given]
+        names = [IdentifierPart(column.name, bool(column.args.get("quoted"))) for column in given]
         return picked(names, schema, target.full)
     if statement.args.get("by_name") and isinstance(statement.expression, exp.Query):
-        names = [Name(select.alias_or_name) for select in statement.expression.selects]
+        names = [IdentifierPart(select.alias_or_name) for select in statement.expression.selects]
         return picked(names, schema, target.full)
     # Without a list, the values are those of the first columns; the id of an entity is optional.
     width = _width(statement.expression)

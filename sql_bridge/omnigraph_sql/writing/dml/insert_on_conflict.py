@@ -9,18 +9,18 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.schema import NodeType
-from omnigraph_sql.frontend.identifiers import Name, called, column_of, quoted
+from omnigraph_sql.frontend.identifiers import IdentifierPart, called, column_of, quoted
 from omnigraph_sql.writing.dml.delete_update import assignments
 from omnigraph_sql.writing.dml.merge_into import Clause, Merging, cast_to, run_merge
 from omnigraph_sql.writing.statement.column_mapping import picked
 from omnigraph_sql.writing.statement.row_sinks import Sink, sink_for
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import WriteTarget
 
 
 def insert_or_update(
-    work: Change,
-    target: Target,
+    work: WriteStatement,
+    target: WriteTarget,
     query: exp.Query,
     columns: Sequence[str],
     conflict: exp.OnConflict,
@@ -71,7 +71,11 @@ def _in_the_columns_types(
 
 
 def _conflict_key(
-    work: Change, target: Target, sink: Sink, conflict: exp.OnConflict, columns: Sequence[str]
+    work: WriteStatement,
+    target: WriteTarget,
+    sink: Sink,
+    conflict: exp.OnConflict,
+    columns: Sequence[str],
 ) -> list[str]:
     named = conflict.args.get("conflict_keys") or []
     if named:
@@ -87,12 +91,12 @@ def _conflict_key(
     return key
 
 
-def _conflict_name(column: exp.Expr) -> Name:
+def _conflict_name(column: exp.Expr) -> IdentifierPart:
     inner = column.this if isinstance(column, exp.Ordered) else column
-    return Name(inner.name)
+    return IdentifierPart(inner.name)
 
 
-def _declared_key(work: Change, target: Target) -> list[str]:
+def _declared_key(work: WriteStatement, target: WriteTarget) -> list[str]:
     if target.is_type:
         type_ = target.type(work.snapshot)
         return list(type_.key.members) if isinstance(type_, NodeType) and type_.key else ["id"]

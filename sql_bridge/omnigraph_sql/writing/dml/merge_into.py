@@ -16,28 +16,33 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import Name, called, column_of
+from omnigraph_sql.frontend.identifiers import IdentifierPart, called, column_of
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.writing.dml.delete_update import assignments
 from omnigraph_sql.writing.statement.column_defaults import default_expressions, is_default
 from omnigraph_sql.writing.statement.column_mapping import picked
 from omnigraph_sql.writing.statement.row_sinks import Sink, sink_for
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target, find_target, require, target_name
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import (
+    WriteTarget,
+    find_target,
+    require,
+    target_name,
+)
 
 HANDLE, CLAUSE, PRESENT = "handle of the row", "number of the clause", "source is present"
 
-Match = Literal["matched", "only source", "only target"]
-Action = Literal["update", "delete", "insert", "nothing"]
+MatchKind = Literal["matched", "only source", "only target"]
+MergeAction = Literal["update", "delete", "insert", "nothing"]
 
 
 @dataclass(frozen=True)
 class Clause:
     """One WHEN: to which rows it applies, and what it does to them."""
 
-    match: Match
+    match: MatchKind
     condition: exp.Expr | None
-    action: Action
+    action: MergeAction
     values: dict[str, exp.Expr]
 
 
@@ -53,7 +58,7 @@ class Merging:
     with_: exp.With | None = None
 
 
-def merge(work: Change, statement: exp.Merge) -> int:
+def merge(work: WriteStatement, statement: exp.Merge) -> int:
     """Update, delete and insert rows by what a source says; how many."""
     table = statement.this
     target = require(
@@ -83,9 +88,9 @@ def merge(work: Change, statement: exp.Merge) -> int:
 
 
 def _clause(
-    when: exp.When, sink: Sink, target: Target, alias: str, source_columns: Sequence[str]
+    when: exp.When, sink: Sink, target: WriteTarget, alias: str, source_columns: Sequence[str]
 ) -> Clause:
-    match: Match = (
+    match: MatchKind = (
         "matched"
         if when.args.get("matched")
         else "only target"
@@ -121,7 +126,7 @@ def _with_defaults(clause: Clause, defaults: Mapping[str, exp.Expr]) -> Clause:
 
 
 def _set(
-    then: exp.Update, sink: Sink, target: Target, alias: str, source_columns: Sequence[str]
+    then: exp.Update, sink: Sink, target: WriteTarget, alias: str, source_columns: Sequence[str]
 ) -> dict[str, exp.Expr]:
     if (
         len(then.expressions) == 1
@@ -133,7 +138,7 @@ def _set(
 
 
 def _inserted(
-    then: exp.Insert, sink: Sink, target: Target, alias: str, source_columns: Sequence[str]
+    then: exp.Insert, sink: Sink, target: WriteTarget, alias: str, source_columns: Sequence[str]
 ) -> dict[str, exp.Expr]:
     if isinstance(then.this, exp.Star) or then.this is None and then.expression is None:
         return _same_names(sink.schema, alias, source_columns)
@@ -141,7 +146,10 @@ def _inserted(
     values = [value if is_default(value) else _of_source(value, alias) for value in given]
     if isinstance(then.this, exp.Tuple):
         names = picked(
-            (Name(c.name, bool(c.this.args.get("quoted"))) for c in then.this.expressions),
+            (
+                IdentifierPart(c.name, bool(c.this.args.get("quoted")))
+                for c in then.this.expressions
+            ),
             sink.schema,
             target.full,
         )
@@ -173,7 +181,7 @@ def _same_names(schema: pa.Schema, alias: str, source: Sequence[str]) -> dict[st
     }
 
 
-def _source_columns(work: Change, source: exp.Expr, with_: exp.With | None) -> list[str]:
+def _source_columns(work: WriteStatement, source: exp.Expr, with_: exp.With | None) -> list[str]:
     query = exp.select("*").from_(source.copy())
     if with_ is not None:
         query.set("with_", with_.copy())
@@ -183,7 +191,7 @@ def _source_columns(work: Change, source: exp.Expr, with_: exp.With | None) -> l
 # --------------------------------------------------------------------------- running
 
 
-def run_merge(work: Change, sink: Sink, merging: Merging) -> int:
+def run_merge(work: WriteStatement, sink: Sink, merging: Merging) -> int:
     query = _joined(sink, merging)
     alias = merging.table.alias or merging.table.name
     seen: list[pa.Array] = []

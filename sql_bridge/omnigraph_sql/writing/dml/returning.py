@@ -12,7 +12,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.planning.plan_query import Planned, plan_query
+from omnigraph_sql.planning.plan_query import PlannedQuery, plan_query
 from omnigraph_sql.resolve.parameter_types import Params, arranged
 from omnigraph_sql.writing.statement.write_parameters import (
     all_names,
@@ -20,7 +20,7 @@ from omnigraph_sql.writing.statement.write_parameters import (
     require_values,
     values_for,
 )
-from omnigraph_sql.writing.statement.write_statement import Change, change
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
 from omnigraph_sql.writing.statement.write_target import find_target, require, target_name
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from omnigraph_sql.session.connection import Connection
 
-    Planner = Callable[[Connection, exp.Expr], tuple[str, Callable[[Change], int]]]
+    Planner = Callable[[Connection, exp.Expr], tuple[str, Callable[[WriteStatement], int]]]
 
 _ROWS = "rows changed"
 
@@ -58,7 +58,7 @@ def run_returning(
     catalog, work = planner(connection, statement)
     returned: list[pa.Table] = []
 
-    def recorded(changing: Change) -> int:
+    def recorded(changing: WriteStatement) -> int:
         """What fails here takes the change back with it: nothing is published yet."""
         changing.kept = []
         count = work(changing)
@@ -68,7 +68,7 @@ def run_returning(
         ]
         return count
 
-    change(connection, catalog, text or query.sql(), values, recorded)
+    run_write(connection, catalog, text or query.sql(), values, recorded)
     (rows,) = returned
     return rows.to_reader()
 
@@ -85,7 +85,7 @@ def _one(names: Sequence[str], params: Params) -> Sequence[Any] | Mapping[str, A
     return values if names[:1] == ["1"] else dict(zip(names, values, strict=True))
 
 
-def _query(connection: Connection, statement: exp.Expr, kept: list[pa.Table]) -> Planned:
+def _query(connection: Connection, statement: exp.Expr, kept: list[pa.Table]) -> PlannedQuery:
     """The query that RETURNING is, over the rows that were changed."""
     table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
     named = target_name(connection, statement.this)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import WriteTarget
 
 DEFAULTS = "defaults"
 """Under which property a table's declaration keeps the default expressions of columns."""
 
 
-def default_expressions(work: Change, target: Target) -> dict[str, exp.Expr]:
+def default_expressions(work: WriteStatement, target: WriteTarget) -> dict[str, exp.Expr]:
     """What columns of a plain table are when nothing is said."""
     if target.kind != "table":
         return {}

@@ -9,19 +9,19 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.plain.conform_rows import cast_column
-from omnigraph_sql.frontend.identifiers import Name
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target
+from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import WriteTarget
 
 
-def columns_of(work: Change, target: Target) -> pa.Schema:
+def columns_of(work: WriteStatement, target: WriteTarget) -> pa.Schema:
     """The columns of a target as SQL shows them."""
     if target.is_type:
         return table_schema(target.type(work.snapshot))
     return work.txn.plain.schema(target.full)
 
 
-def picked(names: Iterable[Name], schema: pa.Schema, what: str) -> list[str]:
+def picked(names: Iterable[IdentifierPart], schema: pa.Schema, what: str) -> list[str]:
     """Columns by the names a statement uses, in any case."""
     found: list[str] = []
     for name in names:

@@ -10,8 +10,8 @@ from omnigraph.loading.typed_batch import ids_for
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.tables.readable_table import ADDRESS
 from omnigraph_sql.writing.statement.column_mapping import columns_of, typed
-from omnigraph_sql.writing.statement.write_statement import Change
-from omnigraph_sql.writing.statement.write_target import Target
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.write_target import WriteTarget
 
 
 class Sink(Protocol):
@@ -39,7 +39,7 @@ class PlainSink:
     handle = ADDRESS
     addresses = True
 
-    def __init__(self, work: Change, target: Target) -> None:
+    def __init__(self, work: WriteStatement, target: WriteTarget) -> None:
         self._plain = work.txn.plain
         self._name = target.full
         self.schema = columns_of(work, target)
@@ -63,7 +63,7 @@ class TypeSink:
     handle = "id"
     addresses = False
 
-    def __init__(self, work: Change, target: Target) -> None:
+    def __init__(self, work: WriteStatement, target: WriteTarget) -> None:
         self._work = work
         self._type = target.type(work.snapshot)
         self._txn = work.txn
@@ -104,6 +104,6 @@ class TypeSink:
         )
 
 
-def sink_for(work: Change, target: Target) -> Sink:
+def sink_for(work: WriteStatement, target: WriteTarget) -> Sink:
     """Where rows of a target go."""
     return TypeSink(work, target) if target.is_type else PlainSink(work, target)

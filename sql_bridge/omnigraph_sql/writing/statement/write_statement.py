@@ -31,7 +31,7 @@ MESSAGE_LENGTH = 200
 
 
 @dataclass
-class Change:
+class WriteStatement:
     """A statement at work: where it reads, and the transaction it writes with."""
 
     connection: Connection
@@ -66,12 +66,12 @@ class Change:
         return plan_query(self.connection, query, self.connection.pins()).schema
 
 
-def change(
+def run_write(
     connection: Connection,
     catalog: str,
     text: str,
     params: Params,
-    work: Callable[[Change], int],
+    work: Callable[[WriteStatement], int],
     *,
     attempts: int = ATTEMPTS,
 ) -> int:
@@ -88,7 +88,7 @@ def change(
         with connection.pinned(catalog, txn.snapshot):
             try:
                 with txn:
-                    return work(Change(connection, catalog, txn, params))
+                    return work(WriteStatement(connection, catalog, txn, params))
             except (ReadSetConflict, TransactionExpired, PublishContention):
                 if attempt + 1 == attempts:
                     raise

@@ -13,7 +13,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, catalog_tables
 from omnigraph_sql.catalog.information_schema import schema_names
-from omnigraph_sql.frontend.identifiers import Name
+from omnigraph_sql.frontend.identifiers import IdentifierPart
 
 if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
@@ -26,12 +26,12 @@ class TargetName:
     """A name as it was written, with the branch it is on."""
 
     catalog: str
-    schema: Name | None
-    name: Name
+    schema: IdentifierPart | None
+    name: IdentifierPart
 
 
 @dataclass(frozen=True)
-class Target:
+class WriteTarget:
     """What a name means on a branch."""
 
     schema: str
@@ -68,11 +68,11 @@ def target_name(connection: Connection, table: exp.Expr) -> TargetName:
         table = table.this
     if not isinstance(table, exp.Table):
         raise InvalidInput(f"{table.sql()} is not the name of a table")
-    parts = [Name(part.name, bool(part.args.get("quoted"))) for part in table.parts]
+    parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
     return _placed(connection, parts)
 
 
-def _placed(connection: Connection, parts: Sequence[Name]) -> TargetName:
+def _placed(connection: Connection, parts: Sequence[IdentifierPart]) -> TargetName:
     match parts:
         case [name]:
             return TargetName(connection.catalog, None, name)
@@ -90,41 +90,43 @@ def _placed(connection: Connection, parts: Sequence[Name]) -> TargetName:
     )
 
 
-def find_target(connection: Connection, snapshot: Snapshot, named: TargetName) -> Target:
+def find_target(connection: Connection, snapshot: Snapshot, named: TargetName) -> WriteTarget:
     """What is there under a name, or that nothing is; where it would be made."""
     target = _find(connection, snapshot, named)
     connection.pins().touch(connection.action, named.catalog, target.schema, target.name)
     return target
 
 
-def _find(connection: Connection, snapshot: Snapshot, named: TargetName) -> Target:
+def _find(connection: Connection, snapshot: Snapshot, named: TargetName) -> WriteTarget:
     if named.schema is not None:
         schema = named.schema.pick(schema_names(snapshot)) or named.schema.text
         found = named.name.pick(names_in(snapshot, schema))
         if found is None:
-            return Target(schema, named.name.text, "absent")
-        return Target(schema, found, _kind(snapshot, schema, found))
+            return WriteTarget(schema, named.name.text, "absent")
+        return WriteTarget(schema, found, _kind(snapshot, schema, found))
     schema = connection.schema or "public"
     for place in dict.fromkeys((schema, NODES, EDGES)):
         found = named.name.pick(names_in(snapshot, place))
         if found is not None:
-            return Target(place, found, _kind(snapshot, place, found))
-    return Target(schema, named.name.text, "absent")
+            return WriteTarget(place, found, _kind(snapshot, place, found))
+    return WriteTarget(schema, named.name.text, "absent")
 
 
-def place_for(connection: Connection, snapshot: Snapshot, named: TargetName) -> Target:
+def place_for(connection: Connection, snapshot: Snapshot, named: TargetName) -> WriteTarget:
     """Where a new table or view goes: types of the same name in the graph do not matter."""
-    schema = named.schema or Name(connection.schema or "public")
+    schema = named.schema or IdentifierPart(connection.schema or "public")
     place = schema.pick(schema_names(snapshot)) or schema.text
     if place in (NODES, EDGES):
         kind = "NODE" if place == NODES else "EDGE"
         raise InvalidInput(
             f"{place} holds types of the graph", hint=f"Use CREATE {kind} TABLE to make one."
         )
-    return find_target(connection, snapshot, TargetName(named.catalog, Name(place), named.name))
+    return find_target(
+        connection, snapshot, TargetName(named.catalog, IdentifierPart(place), named.name)
+    )
 
 
-def require(target: Target, *kinds: TargetKind) -> Target:
+def require(target: WriteTarget, *kinds: TargetKind) -> WriteTarget:
     """The target, if it is of one of these kinds."""
     if target.kind == "absent":
         raise NotFound(
