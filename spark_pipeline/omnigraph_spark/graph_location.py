@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from omnigraph.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from omnigraph.api.graph import Graph
+    from omnigraph import Graph
 
 SERVER_SCHEMES = ("grpc://", "grpc+tcp://", "grpc+tls://", "grpc+mtls://")
 STORAGE_PREFIX = "storage."

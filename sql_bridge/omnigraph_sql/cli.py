@@ -13,8 +13,7 @@ from omnigraph.cli.query_text import actor_option, file_source, parameters
 from omnigraph.cli.result_output import FORMATS, write_result
 
 if TYPE_CHECKING:
-    from omnigraph.api.graph import Graph
-    from omnigraph.exec.run.query_result import QueryResult
+    from omnigraph import Graph, QueryResult
     from omnigraph_sql.resolve.parameter_types import Params
 
 
@@ -88,7 +87,7 @@ def run_text(
     user: str | None = None,
 ) -> QueryResult | int:
     """Run a text at a branch or moment: its rows, as the commands of the engine write them."""
-    from omnigraph.exec.run.query_result import QueryResult
+    from omnigraph import QueryResult
     from omnigraph_sql.session.connection import connect
 
     connection = connect(graph, at, user, dialect=dialect)

@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph.exec.graph.adjacency_disk_cache import default_cache_dir
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import GraphView
-from omnigraph.exec.graph.reachability import REACHED, ReachDirection, reach
+from omnigraph.exec.graph.reachability import REACH_SCHEMA, ReachDirection, reach
 from omnigraph.exec.mutate.run_mutation import MutationResult, require_branch, run_mutation
 from omnigraph.exec.run.explain import explain
 from omnigraph.exec.run.query_result import QueryResult
@@ -78,7 +78,7 @@ class Queries:
     ) -> pa.RecordBatchReader:
         view = GraphView(self._snapshot(at), self._context)
         found = reach(view, edge, node, seeds, low, high, direction)
-        return pa.RecordBatchReader.from_batches(REACHED, found)
+        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, found)
 
     def explain(
         self,

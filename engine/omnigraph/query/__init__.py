@@ -6,13 +6,15 @@ omnigraph.schema and omnigraph.errors only.
 
 from omnigraph.query.compile import CompiledQuery, choose_query, compile_file, compile_query
 from omnigraph.query.lint import LintReport, lint
-from omnigraph.query.logical.describe import Descriptor
+from omnigraph.query.logical.describe import Descriptor, Fact
+from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.query.params import coerce_params
 from omnigraph.query.syntax.parse import parse
 
 __all__ = [
     "CompiledQuery",
     "Descriptor",
+    "Fact",
     "LintReport",
     "choose_query",
     "coerce_params",
@@ -20,4 +22,5 @@ __all__ = [
     "compile_query",
     "lint",
     "parse",
+    "result_schema",
 ]

@@ -14,6 +14,7 @@ from omnigraph.schema.model.catalog import (
     Catalog,
     EdgeType,
     Embed,
+    GraphType,
     Index,
     Interface,
     Key,
@@ -25,7 +26,7 @@ from omnigraph.schema.model.catalog import (
 )
 from omnigraph.schema.model.entity_ids import derive_ids, key_text
 from omnigraph.schema.model.fingerprint import compiled_hash, fingerprint
-from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.schema.model.property_types import PropertyType, Scalar, scalar_type
 from omnigraph.schema.model.render_pg import to_source
 from omnigraph.schema.syntax.parse import parse
 
@@ -36,6 +37,7 @@ __all__ = [
     "PatternCheck",
     "EdgeType",
     "Embed",
+    "GraphType",
     "Index",
     "Interface",
     "Key",
@@ -56,6 +58,7 @@ __all__ = [
     "new_ulids",
     "parse",
     "plan_evolution",
+    "scalar_type",
     "table_schema",
     "to_source",
 ]

@@ -7,7 +7,7 @@ from omnigraph_flight.access.authentication import Caller
 from omnigraph_flight.access.open_graphs import Graphs
 from omnigraph_flight.access.policies import Policies, Resource
 from omnigraph_flight.access.session_settings import Settings
-from omnigraph_sql.catalog.access_guard import AccessRequest
+from omnigraph_sql import AccessRequest
 
 
 class GuardedConnections:

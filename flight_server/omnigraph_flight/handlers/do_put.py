@@ -18,7 +18,7 @@ from omnigraph_flight.protocol.flight_sql_messages import encoded
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.sessions.server_statement import prepare, run_text
 from omnigraph_flight.sessions.server_transaction import ServerTransaction
-from omnigraph_sql.writing.dml.ingest import IngestMode
+from omnigraph_sql import IngestMode
 
 _MODES: dict[tuple[int, int], IngestMode] = {
     (1, 1): "create",

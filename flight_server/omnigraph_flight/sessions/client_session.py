@@ -15,8 +15,7 @@ from omnigraph_flight.access.result_store import StoredResult
 from omnigraph_flight.access.session_settings import DEFAULT_BRANCH, DEFAULT_SCHEMA, Settings
 from omnigraph_flight.sessions.connection_lease import ConnectionLease
 from omnigraph_flight.sessions.server_transaction import ServerTransaction, no_such_transaction
-from omnigraph_sql.catalog.find_relation import find_schema
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql import IdentifierPart, find_schema
 
 _COOKIES_KEPT = 8
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import omnigraph_sql
+from omnigraph import Snapshot
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_flight.access.session_settings import DEFAULT_SCHEMA, Settings
 
 

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph import Snapshot
 from omnigraph_flight.sessions.connection_lease import ConnectionLease
 from omnigraph_flight.sessions.server_statement import ServerStatement
 

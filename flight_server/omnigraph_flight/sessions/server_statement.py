@@ -17,14 +17,11 @@ import pyarrow as pa
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.query import CompiledQuery, compile_query
-from omnigraph.query.logical.describe import Fact
-from omnigraph.query.logical.logical_plan import ReadPlan
-from omnigraph.query.logical.result_schema import result_schema
-from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.query import CompiledQuery, Fact, compile_query, result_schema
+from omnigraph.query.logical import ReadPlan
+from omnigraph.schema import arrow_type
 from omnigraph_flight.protocol.tickets import Language
-from omnigraph_sql.catalog.access_guard import AccessRequest, Action
-from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
+from omnigraph_sql import EDGES, NODES, AccessRequest, Action
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")

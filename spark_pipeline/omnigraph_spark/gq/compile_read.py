@@ -9,8 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from omnigraph.query.logical.expressions import Aggregate, EntityKind, PropertyRef
-from omnigraph.query.logical.logical_plan import OutputColumn, ReadPlan
+from omnigraph.query.logical import Aggregate, EntityKind, OutputColumn, PropertyRef, ReadPlan
 from omnigraph_spark.gq.conditions import refuse_search, value_sql
 from omnigraph_spark.gq.constants import Constants, sql_type
 from omnigraph_spark.gq.pattern_joins import JoinedPattern, references

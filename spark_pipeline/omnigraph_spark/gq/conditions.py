@@ -11,7 +11,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.comparison import MIRRORED
 from omnigraph.exec.evaluate.evaluator import exact_values
-from omnigraph.query.logical.expressions import (
+from omnigraph.query.logical import (
     Aggregate,
     Bm25,
     Compare,
@@ -26,8 +26,7 @@ from omnigraph.query.logical.expressions import (
     StartsWith,
     TextMatch,
 )
-from omnigraph.schema.model.arrow_schema import arrow_type
-from omnigraph.schema.model.property_types import PropertyType, scalar_type
+from omnigraph.schema import PropertyType, arrow_type, scalar_type
 from omnigraph_spark.gq import exact_comparison
 from omnigraph_spark.gq.constants import Constants, call, is_constant
 

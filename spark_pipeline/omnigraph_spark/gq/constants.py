@@ -11,9 +11,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from omnigraph.query.logical.expressions import Expr, Literal, Now, Param
-from omnigraph.schema.model.arrow_schema import arrow_type
-from omnigraph.schema.model.property_types import PropertyType
+from omnigraph.query.logical import Expr, Literal, Now, Param
+from omnigraph.schema import PropertyType, arrow_type
 from omnigraph_spark.spark_types import spark_type
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

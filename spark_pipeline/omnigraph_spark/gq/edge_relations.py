@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.query.logical.logical_plan import Expand
+from omnigraph.query.logical import Expand
 from omnigraph_spark.gq.constants import call
 from omnigraph_spark.gq.table_columns import ReferencedColumns, column
 

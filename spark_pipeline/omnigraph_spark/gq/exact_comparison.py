@@ -10,8 +10,8 @@ from typing import Any
 from sqlglot import exp
 
 from omnigraph.exec.evaluate.comparison import MIRRORED
-from omnigraph.query.syntax.tree import Comparison
-from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.query.logical import Comparison
+from omnigraph.schema import PropertyType, Scalar
 
 OPERATORS: dict[Comparison, type[exp.Binary]] = {
     "=": exp.EQ,

@@ -7,19 +7,22 @@ from functools import partial
 
 from sqlglot import exp
 
-from omnigraph.query.logical.expression_walk import variables_of
-from omnigraph.query.logical.expressions import (
+from omnigraph.query.logical import (
     Aggregate,
+    AntiJoin,
     Compare,
     Condition,
     Contains,
+    Expand,
     Expr,
     Membership,
     NodeRef,
+    Pattern,
     PropertyRef,
     StartsWith,
+    VariableInfo,
+    variables_of,
 )
-from omnigraph.query.logical.logical_plan import AntiJoin, Expand, Pattern, VariableInfo
 from omnigraph_spark.gq.conditions import condition_sql
 from omnigraph_spark.gq.constants import Constants
 from omnigraph_spark.gq.edge_relations import edge_relation, pair_relation

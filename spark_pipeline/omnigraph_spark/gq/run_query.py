@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.errors import InvalidInput
 from omnigraph.query import coerce_params, compile_query
-from omnigraph.query.logical.logical_plan import ReadPlan
+from omnigraph.query.logical import ReadPlan
 from omnigraph.schema import Catalog
 from omnigraph_spark.data_source import pinned
 from omnigraph_spark.gq.compile_read import SparkQuery, compile_read

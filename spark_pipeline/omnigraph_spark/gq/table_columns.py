@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from omnigraph.query.logical.expressions import EntityKind
+from omnigraph.query.logical import EntityKind
 
 
 @dataclass

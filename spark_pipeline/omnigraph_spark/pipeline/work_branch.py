@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.api.graph import Graph
+from omnigraph import Graph
 from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.pipeline.pipeline_model import Check
 from omnigraph_spark.server_connection import ask, connected, quoted, text_literal

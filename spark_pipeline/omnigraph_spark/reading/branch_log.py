@@ -9,8 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from omnigraph.api.graph import Graph
-from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA
+from omnigraph import CHANGE_SCHEMA, Graph
 from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.server_connection import (
     ask,
@@ -122,7 +121,7 @@ class ServedHistory:
 
     def entries(self, before: str, after: str) -> Iterator[pa.RecordBatch]:
         kinds = ", ".join(map(text_literal, KINDS))
-        names = ", ".join(map(quoted, ENTRY_SCHEMA.names))
+        names = ", ".join(map(quoted, CHANGE_SCHEMA.names))
         sql = f"SELECT {names} FROM {_changes(before, after)} WHERE kind IN ({kinds})"
         with connected(self.place, after) as server, server.cursor() as cursor:
             cursor.execute(sql)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA
+from omnigraph import CHANGE_SCHEMA
 from omnigraph.errors import InvalidInput, Reclaimed
 from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.reading.branch_log import BranchLog, CommitPart, history_of
@@ -51,7 +51,7 @@ class ChangeReading:
     def schema(self) -> pa.Schema:
         """Of one type: its columns after the change, or before it if the entity is gone."""
         if self.table_key is None:
-            return pa.schema([*COMMIT_COLUMNS, *(f for f in ENTRY_SCHEMA if f.name != "type_id")])
+            return pa.schema([*COMMIT_COLUMNS, *(f for f in CHANGE_SCHEMA if f.name != "type_id")])
         columns = self.history.columns(self.branch, self.table_key)
         return pa.schema([*COMMIT_COLUMNS, CHANGE, *columns])
 

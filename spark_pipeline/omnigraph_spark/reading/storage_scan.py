@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import Filter, InputPartition
 
-from omnigraph.storage.tables.table_slices import TableSlice, read_slice
+from omnigraph.bulk import TableSlice, read_slice
 from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.reading.spark_filters import condition_of
 
 if TYPE_CHECKING:
-    from omnigraph.api.queries import QueryResult
+    from omnigraph import QueryResult
 
 ROWS_PER_PARTITION = 1 << 18
 """Unless told how many partitions to make, there is one for about so many rows."""

@@ -11,10 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from omnigraph.bulk import Texts
-from omnigraph.storage.constraints.distributed_protocol import read_keys
-from omnigraph.storage.core.row_addresses import Addresses
-from omnigraph.storage.tables.table_slices import TableSlice
+from omnigraph.bulk import Addresses, TableSlice, Texts, read_keys
 from omnigraph_spark.graph_location import GraphLocation
 
 ROWS_PER_TASK = 1 << 20

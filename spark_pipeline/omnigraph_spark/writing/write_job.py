@@ -16,8 +16,8 @@ from omnigraph.errors import TransactionExpired
 from omnigraph_spark.graph_location import GraphLocation
 
 if TYPE_CHECKING:
+    from omnigraph import Commit
     from omnigraph.bulk import Survey, Target
-    from omnigraph.storage.core.model import Commit
 
 _LOG = logging.getLogger(__name__)
 

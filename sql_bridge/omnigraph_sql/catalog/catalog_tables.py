@@ -10,11 +10,10 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph import Snapshot
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.schema.model.catalog import EdgeType, GraphType
-from omnigraph.storage.manifest.definitions import Definition
-from omnigraph.storage.plain.plain_table import PlainTable
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph.schema import EdgeType, GraphType
+from omnigraph.tables import Definition, PlainTable
 from omnigraph_sql.frontend.sql_types import arrow_type
 
 NODES, EDGES, PUBLIC = "nodes", "edges", "public"

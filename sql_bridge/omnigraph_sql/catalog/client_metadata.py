@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph import Snapshot
 from omnigraph_sql.catalog.catalog_tables import CatalogTable, ForeignKey, catalog_tables
 from omnigraph_sql.catalog.information_schema import schema_names
 from omnigraph_sql.frontend.sql_types import sql_name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph.tables import ReadableTable
 from omnigraph_sql.catalog import information_schema, system_tables
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, CatalogTable, catalog_tables
 from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names

@@ -12,16 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.api.graph import Graph
+from omnigraph import CHANGE_SCHEMA, REACH_SCHEMA, Graph, Snapshot
 from omnigraph.api.stored_queries import find_stored
-from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.exec.graph.reachability import REACHED
-from omnigraph.query import compile_query
-from omnigraph.query.logical.describe import Fact
-from omnigraph.query.logical.logical_plan import ReadPlan
-from omnigraph.query.logical.result_schema import result_schema
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph.query import Fact, compile_query, result_schema
+from omnigraph.query.logical import ReadPlan
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
@@ -184,7 +179,7 @@ def _traverse(call: TableFunctionCall) -> ComputedRows:
             at=call.snapshot,
         )
 
-    return ComputedRows(REACHED, batches)
+    return ComputedRows(REACH_SCHEMA, batches)
 
 
 def _nearest(call: TableFunctionCall) -> ComputedRows:
@@ -220,7 +215,7 @@ def _changes(call: TableFunctionCall) -> ComputedRows:
     before, after = call.text(0, "from"), call.text(1, "to")
     for moment in (before, after):
         call.pins.touch("read", moment)
-    return ComputedRows(ENTRY_SCHEMA, lambda: call.graph.diff(before, after).batches())
+    return ComputedRows(CHANGE_SCHEMA, lambda: call.graph.diff(before, after).batches())
 
 
 _FUNCTIONS: Mapping[str, Callable[[TableFunctionCall], ComputedRows]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph import Snapshot
 from omnigraph_sql.catalog.catalog_tables import (
     EDGES,
     NODES,

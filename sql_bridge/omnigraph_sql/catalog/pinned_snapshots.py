@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from omnigraph.api.graph import Graph
+from omnigraph import Graph, Snapshot, is_hidden
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.storage.refs.branches import is_hidden
-from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql.catalog.access_guard import AccessRequest, Action, Guard, allow
 
 Moments: TypeAlias = tuple[tuple[str, str, str], ...]

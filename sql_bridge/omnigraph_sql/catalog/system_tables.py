@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.api.graph import Graph
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph import Graph, Snapshot
 from omnigraph_sql.catalog.information_schema import CatalogRow
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 

@@ -13,9 +13,8 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from datafusion import DataFrame, RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 
-from omnigraph.api.graph import Graph
-from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
-from omnigraph.storage.tables.version_diff import whole_bytes
+from omnigraph import Graph
+from omnigraph.tables import ADDRESS, ReadableTable, stored_bytes
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.error_translation import datafusion_errors
 from omnigraph_sql.datafusion.json_functions import register_json_functions
@@ -150,7 +149,7 @@ def _small(table: ReadableTable, addresses: bool) -> pa.Table | None:
     """
     if not 0 < table.rows <= SMALL_ROWS or not table.scannable:
         return None
-    if whole_bytes(table.tables, table.version) > SMALL_BYTES:
+    if stored_bytes(table.tables, table.version) > SMALL_BYTES:
         return None
     columns = [*table.schema.names, *([ADDRESS] if addresses else [])]
     batches, size = [], 0

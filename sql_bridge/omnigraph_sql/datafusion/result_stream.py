@@ -15,7 +15,7 @@ from datafusion import DataFrame
 from datafusion.record_batch import RecordBatchStream
 
 from omnigraph.errors import Cancelled, InvalidInput, OmniGraphError
-from omnigraph.storage.tables.readable_table import BATCH_ROWS
+from omnigraph.tables import BATCH_ROWS
 from omnigraph_sql.datafusion.error_translation import datafusion_errors, explained
 
 

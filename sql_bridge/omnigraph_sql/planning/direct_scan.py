@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
+from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _CLAUSES = frozenset({"expressions", "from_", "where", "limit", "offset", "kind", "hint"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph.tables import ReadableTable
 
 _WHOLE = ("group", "having", "order", "limit", "offset", "distinct", "joins", "laterals",
           "qualify", "windows", "with_", "connect", "sample")  # fmt: skip

@@ -14,7 +14,7 @@ from datafusion import DataFrame
 from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph.tables import ReadableTable
 from omnigraph_sql.catalog.pinned_snapshots import Moments, PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.datafusion_session import DataFusionSession

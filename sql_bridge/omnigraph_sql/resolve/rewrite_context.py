@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph.tables import ReadableTable
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.datafusion_session import DataFusionSession, table_name

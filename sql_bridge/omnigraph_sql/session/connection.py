@@ -9,10 +9,8 @@ from contextlib import contextmanager, nullcontext
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph.api.graph import Graph
+from omnigraph import Commit, Graph, Snapshot
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.core.model import Commit
-from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql import writing
 from omnigraph_sql.catalog.access_guard import Action, Guard, allow
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.tables.readable_table import ReadableTable
+from omnigraph.tables import ReadableTable
 from omnigraph_sql import writing
 from omnigraph_sql.catalog.access_guard import AccessRequest
 from omnigraph_sql.catalog.find_relation import find_relation

@@ -54,8 +54,7 @@ class Embedded(Environment):
         try:
             import omnigraph
             from omnigraph.errors import NotFound
-            from omnigraph_flight.config import Config
-            from omnigraph_flight.server import Server
+            from omnigraph_flight import Config, Server
         except ImportError as error:
             raise DbtRuntimeError(
                 "a profile with `path` runs the server in this process and needs it installed: "

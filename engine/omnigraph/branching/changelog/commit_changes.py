@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.branching.compare.change_counts import Stats, count_changes
 from omnigraph.branching.compare.change_filter import Filter
 from omnigraph.branching.compare.change_json_lines import change_lines
-from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA, entry_batches
+from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA, entry_batches
 from omnigraph.branching.compare.snapshot_diff import PropertyValues
 from omnigraph.branching.compare.type_pairs import Pair, pair_changes, pairs
 from omnigraph.errors import ParentlessCommit, SchemaBoundary
@@ -104,7 +104,7 @@ class CommitChanges:
 
     def reader(self) -> pa.RecordBatchReader:
         """The changes as a stream of batches; images are JSON texts."""
-        return pa.RecordBatchReader.from_batches(ENTRY_SCHEMA, self.batches())
+        return pa.RecordBatchReader.from_batches(CHANGE_SCHEMA, self.batches())
 
     def batches(self, after: tuple[bool, int] | None = None) -> Iterator[pa.RecordBatch]:
         """The changes as batches of bounded size; `after` leaves out the types before its order."""

@@ -19,7 +19,7 @@ from omnigraph.branching.compare.table_diff import Changes
 from omnigraph.common.arrow_to_json import escaped, json_texts
 from omnigraph.schema.model.catalog import EdgeType
 
-ENTRY_SCHEMA = pa.schema(
+CHANGE_SCHEMA = pa.schema(
     [
         pa.field("kind", pa.utf8(), nullable=False),
         pa.field("type_id", pa.int64()),
@@ -121,7 +121,7 @@ def _batches(rows: _Rows, type_name: str, chosen: pa.Array) -> Iterator[pa.Recor
         _images(before, rows.layout, after=False).take(at_before),
         _images(after, rows.layout, after=True).take(at_after),
     ]
-    yield pa.RecordBatch.from_arrays(columns, schema=ENTRY_SCHEMA)
+    yield pa.RecordBatch.from_arrays(columns, schema=CHANGE_SCHEMA)
 
 
 def _spread(places: pa.Array) -> pa.Array:
@@ -163,7 +163,7 @@ def plain_batch(changed: Iterable[tuple[str, str]]) -> pa.RecordBatch:
             {"kind": "table", "type_name": name, "id": name, "op": op, **dict.fromkeys(_REST)}
             for name, op in changed
         ],
-        schema=ENTRY_SCHEMA,
+        schema=CHANGE_SCHEMA,
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.branching.compare.change_counts import Stats, count_changes
 from omnigraph.branching.compare.change_filter import Filter
-from omnigraph.branching.compare.change_rows import ENTRY_SCHEMA, entry_batches, plain_batch
+from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA, entry_batches, plain_batch
 from omnigraph.branching.compare.plain_diff import plain_changes, plain_names
 from omnigraph.branching.compare.table_diff import Changes
 from omnigraph.branching.compare.type_pairs import Pair, pair_changes, pairs
@@ -66,7 +66,7 @@ class Diff:
 
     def reader(self) -> pa.RecordBatchReader:
         """The entries as a stream of batches; images are JSON texts."""
-        return pa.RecordBatchReader.from_batches(ENTRY_SCHEMA, self.batches())
+        return pa.RecordBatchReader.from_batches(CHANGE_SCHEMA, self.batches())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The entries as batches of bounded size."""

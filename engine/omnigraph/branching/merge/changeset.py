@@ -17,7 +17,7 @@ from omnigraph.common.spilled_rows import SpilledRows
 from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.tables.tables import TableStore
-from omnigraph.storage.tables.version_diff import RowSet, read_rows, whole_bytes
+from omnigraph.storage.tables.version_diff import RowSet, read_rows, stored_bytes
 
 READ_BYTES = 4096
 """About what reading one value of one row takes: a page of its column."""
@@ -48,7 +48,7 @@ class UnreadRows:
         """Whether reading ids would take more than a small part of the table."""
         if "keys" in self.__dict__:
             return False
-        size = whole_bytes(self.tables, self.rows.version)
+        size = stored_bytes(self.tables, self.rows.version)
         return self.rows.rows * READ_BYTES * COUNTED_SHARE > size
 
 

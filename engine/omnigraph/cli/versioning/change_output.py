@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.branching.compare.snapshot_diff import PropertyValues
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation
 
 if TYPE_CHECKING:
     from omnigraph.branching.compare.change_counts import Stats
+    from omnigraph.branching.compare.snapshot_diff import PropertyValues
 
 SHOWN_CHANGES = 500
 """As many changes as a terminal shows at once; programs get all of them."""

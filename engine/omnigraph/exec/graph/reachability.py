@@ -18,7 +18,7 @@ from omnigraph.schema.model.catalog import EdgeType
 
 ReachDirection = Literal["out", "in", "both"]
 
-REACHED = pa.schema(
+REACH_SCHEMA = pa.schema(
     [
         pa.field("seed", pa.string(), nullable=False),
         pa.field("id", pa.string(), nullable=False),
@@ -68,7 +68,7 @@ def reach(
                             (origin if depth == 0 else end).ids(node[some]),
                             pa.repeat(pa.scalar(depth, pa.int32()), len(node[some])),
                         ],
-                        schema=REACHED,
+                        schema=REACH_SCHEMA,
                     )
             if depth == high or not len(node):
                 break

@@ -128,7 +128,7 @@ def surviving_addresses(
     return places, known
 
 
-def whole_bytes(tables: TableStore, version: TableVersion) -> int:
+def stored_bytes(tables: TableStore, version: TableVersion) -> int:
     """About how much a version takes in the store."""
     return sum(map(_bytes, tables.open(version).get_fragments()))
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.storage.tables.readable_table import ADDRESS, ReadableTable
+from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
 from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
 from omnigraph_sql.frontend.parser import parse_one

@@ -9,8 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
-from omnigraph.storage.plain.conform_rows import conformed
-from omnigraph.storage.plain.plain_table import TableDeclaration
+from omnigraph.tables import TableDeclaration, conformed
 from omnigraph_sql.frontend.identifiers import IdentifierPart, called, quoted
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.column_definitions import (

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.plain.plain_table import TableDeclaration
+from omnigraph.tables import TableDeclaration
 from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.statement.column_defaults import DEFAULTS

@@ -8,8 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
-from omnigraph.storage.plain.conform_rows import conformed
-from omnigraph.storage.plain.plain_table import PlainTable, TableDeclaration, storable
+from omnigraph.tables import PlainTable, TableDeclaration, conformed, storable
 from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.writing.ddl.column_definitions import ColumnDefinitions, declared, required
 from omnigraph_sql.writing.ddl.graph_types import comment_on_type, drop_type

@@ -12,8 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput, UnsupportedSchemaChange
-from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.schema.model.render_pg import to_source
+from omnigraph.schema import table_schema, to_source
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType

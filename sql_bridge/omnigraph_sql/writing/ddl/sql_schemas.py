@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
-from omnigraph.storage.manifest.definitions import define
+from omnigraph.tables import define
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
 from omnigraph_sql.frontend.identifiers import IdentifierPart

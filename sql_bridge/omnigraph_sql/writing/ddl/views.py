@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
-from omnigraph.storage.manifest.definitions import define
+from omnigraph.tables import define
 from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
 from omnigraph_sql.frontend.sql_types import sql_name
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema

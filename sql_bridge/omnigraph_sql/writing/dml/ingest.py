@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from omnigraph.errors import AlreadyExists, InvalidInput, NotFound
-from omnigraph.storage.plain.conform_rows import conformed
+from omnigraph.tables import conformed
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.writing.ddl.sql_schemas import require_schema

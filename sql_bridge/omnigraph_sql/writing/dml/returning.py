@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.schema import table_schema
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.planning.plan_query import PlannedQuery, plan_query

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.storage.plain.conform_rows import cast_column
+from omnigraph.schema import table_schema
+from omnigraph.tables import cast_column
 from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import WriteTarget

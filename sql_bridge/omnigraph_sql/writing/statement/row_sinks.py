@@ -7,8 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from omnigraph.loading.typed_batch import ids_for
-from omnigraph.storage.plain.conform_rows import conformed
-from omnigraph.storage.tables.readable_table import ADDRESS
+from omnigraph.tables import ADDRESS, conformed
 from omnigraph_sql.writing.statement.column_mapping import columns_of, typed
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import WriteTarget

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from omnigraph.api.graph import Graph
-from omnigraph.common.ulid import new_ulid
+from omnigraph import Commit, Graph, Snapshot
 from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound
-from omnigraph.storage.core.model import Commit
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph.schema import new_ulid
 
 PREFIX = "__txn/"
 LONGEST = "24h"

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph.api.graph import Transaction
+from omnigraph import Snapshot, Transaction
 from omnigraph.errors import PublishContention, ReadSetConflict, TransactionExpired
-from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph_sql.planning.plan_query import plan_query, read
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.writing.statement.write_parameters import values_for

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
+from omnigraph import Snapshot
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph.schema import GraphType
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, catalog_tables
 from omnigraph_sql.catalog.information_schema import schema_names
 from omnigraph_sql.frontend.identifiers import IdentifierPart
