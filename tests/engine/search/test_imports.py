@@ -9,7 +9,14 @@ import pytest
 
 ENGINE = Path(__file__).parents[3] / "engine" / "omnigraph"
 ALLOWED = {
-    "exec/search": ("numpy", "pyarrow", "Stemmer", "omnigraph.errors", "omnigraph.exec.search"),
+    "exec/search": (
+        "numpy",
+        "pyarrow",
+        "Stemmer",
+        "omnigraph.errors",
+        "omnigraph.common",
+        "omnigraph.exec.search",
+    ),
     "embedding": ("numpy", "omnigraph.errors", "omnigraph.embedding"),
 }
 STANDARD = {"__future__", "collections", "dataclasses", "functools", "itertools", "typing"}
