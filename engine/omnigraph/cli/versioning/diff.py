@@ -42,7 +42,7 @@ def diff(
     FROM and TO are branches, branch@commit, branch@v42, branch@time or commits. On a terminal it
     is a table; through a pipe, or with --json, one JSON object per entity and line.
     """
-    from omnigraph.branching.compare.change_json_lines import diff_texts
+    from omnigraph.branching.compare.change_json_lines import diff_lines
 
     graph = invocation.graph()
     found = graph.diff(from_, to, kinds=kinds or None, types=types or None, ops=ops or None)
@@ -50,7 +50,7 @@ def diff(
         facts = {"from": found.before.commit, "to": found.after.commit}
         write_stats(invocation, found.stats(), facts)
     elif for_programs(invocation):
-        write_lines(text for batch in found.batches() for text in diff_texts(batch).to_pylist())
+        write_lines(text for batch in found.batches() for text in diff_lines(batch).to_pylist())
     else:
         write_changes((e.op, e.type_name, e.id, e.before, e.after) for e in found)
 

@@ -6,10 +6,11 @@ Every span is a byte range `[start, end)` of the UTF-8 source.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from omnigraph.common.lexical import Span
-from omnigraph.schema.model.catalog import Value
+from omnigraph.schema.model.catalog import Kind, Value
 from omnigraph.schema.model.property_types import PropertyType
 
 
@@ -93,6 +94,9 @@ class CardinalityTree:
 class InterfaceTree:
     name: NameNode
     properties: tuple[PropertyDeclaration, ...]
+    kind: ClassVar[Kind] = "interface"
+    annotations: ClassVar[tuple[AnnotationTree, ...]] = ()
+    constraints: ClassVar[tuple[ConstraintTree, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ class NodeTree:
     implements: tuple[NameNode, ...]
     properties: tuple[PropertyDeclaration, ...]
     constraints: tuple[ConstraintTree, ...]
+    kind: ClassVar[Kind] = "node"
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,7 @@ class EdgeTree:
     annotations: tuple[AnnotationTree, ...]
     properties: tuple[PropertyDeclaration, ...]
     constraints: tuple[ConstraintTree, ...]
+    kind: ClassVar[Kind] = "edge"
 
 
 OwnerTree = InterfaceTree | NodeTree | EdgeTree
