@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.errors import did_you_mean
 from omnigraph.query.check.type_compatibility import bare, compatible, element, same_kind
 from omnigraph.query.check.variable_scope import VariableScope
@@ -18,7 +19,6 @@ from omnigraph.query.logical.expressions import (
 from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
-    NameNode,
     NowTree,
     PairTree,
     PredicateTree,

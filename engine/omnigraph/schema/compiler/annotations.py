@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.common.lexical import SourceProblem, Span
+from omnigraph.common.lexical import NameNode, SourceProblem, Span
 from omnigraph.schema.model.catalog import Annotation, Embed, Value
 from omnigraph.schema.syntax.tree import (
     AnnotationTree,
     LiteralNode,
-    NameNode,
     PropertyDeclaration,
 )
 

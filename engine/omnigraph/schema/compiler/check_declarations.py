@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omnigraph.common.lexical import SourceProblem, Span
+from omnigraph.common.lexical import NameNode, SourceProblem, Span
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.compiler.interfaces import Effective, EffectiveProperty
 from omnigraph.schema.model.arrow_schema import pattern_problem
@@ -20,7 +20,6 @@ from omnigraph.schema.syntax.tree import (
     ConstraintTree,
     EdgeTree,
     InterfaceTree,
-    NameNode,
     OwnerTree,
     RangeConstraint,
     SchemaTree,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.compiler.annotations import PropertyNotes, read_property
 from omnigraph.schema.syntax.diagnostics import CatalogProblem
 from omnigraph.schema.syntax.tree import (
     EdgeTree,
     InterfaceTree,
-    NameNode,
     NodeTree,
     PropertyDeclaration,
 )

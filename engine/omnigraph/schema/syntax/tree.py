@@ -9,17 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
-from omnigraph.common.lexical import Span
+from omnigraph.common.lexical import NameNode, Span
 from omnigraph.schema.model.catalog import Kind, Value
 from omnigraph.schema.model.property_types import PropertyType
-
-
-@dataclass(frozen=True)
-class NameNode:
-    """A TypeName, an Ident or an EnumValue."""
-
-    text: str
-    span: Span
 
 
 @dataclass(frozen=True)
