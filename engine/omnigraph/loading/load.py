@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.loading.columnar_reader import read_columnar
-from omnigraph.loading.line_framing import Limits
+from omnigraph.loading.line_framing import Limits, require_ndjson
 from omnigraph.loading.ndjson_reader import read_ndjson
 from omnigraph.loading.typed_batch import TypedBatch
 from omnigraph.schema import Catalog
@@ -36,7 +36,6 @@ _OPERATIONS: Mapping[str, Literal["overwrite", "insert", "upsert"]] = {
     "append": "insert",
     "merge": "upsert",
 }
-_NDJSON_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".txt", ""})
 
 
 @dataclass(frozen=True)
@@ -185,11 +184,7 @@ def _opened(source: str | Path | bytes | BinaryIO) -> Iterator[BinaryIO]:
         yield source
         return
     path = Path(source)
-    if path.suffix.lower() not in _NDJSON_SUFFIXES:
-        raise InvalidInput(
-            f"{path.name} does not look like NDJSON and no type is given",
-            hint=f"Say which type its rows are: --type Person {path.name}.",
-        )
+    require_ndjson(path)
     try:
         with path.open("rb") as file:
             yield file
