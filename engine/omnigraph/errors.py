@@ -148,7 +148,10 @@ class UnsupportedSchemaChange(InvalidInput):
 
 
 class LoadError(InvalidInput):
-    """One input record is wrong; `details["load_error"]` says which and why."""
+    """One input record is wrong; `details["load_error"]` says which and why.
+
+    `line` counts lines, or what `unit` names, from 1.
+    """
 
     def __init__(
         self,
@@ -158,13 +161,14 @@ class LoadError(InvalidInput):
         line: int | None = None,
         type_name: str | None = None,
         field: str | None = None,
+        unit: str = "line",
     ) -> None:
         self.reason = reason
         self.line = line
         self.type_name = type_name
         self.field = field
         facts = {"code": reason, "line": line, "type_name": type_name, "field": field}
-        where = f"line {line}: " if line is not None else ""
+        where = f"{unit} {line}: " if line is not None else ""
         super().__init__(
             where + message,
             details={"load_error": {k: v for k, v in facts.items() if v is not None}},
