@@ -39,7 +39,7 @@ types = pa.types
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY_MICROS = 86_400_000_000
 _EXACT_INTEGERS = {Scalar.F32: 2**24, Scalar.F64: 2**53}
-_NAN_HINT = "NaN is not a value; use null where a number is missing"
+_NAN_HINT = "NaN is not a value; where a number is missing the column must have a null"
 _INTEGER = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
