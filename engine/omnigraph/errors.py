@@ -52,13 +52,13 @@ class InvalidInput(OmniGraphError, ValueError):
 _SHOWN, _SHOWN_BEFORE = 200, 80
 
 
-def _excerpt(line: str, place: int) -> tuple[str, int]:
-    """The line, cut to a readable length around the place, and the place in what is left."""
+def _excerpt(line: str, position: int) -> tuple[str, int]:
+    """The line, cut to a readable length around a position, and the position in the excerpt."""
     if len(line) <= _SHOWN:
-        return line, place
-    start = max(0, place - _SHOWN_BEFORE)
+        return line, position
+    start = max(0, position - _SHOWN_BEFORE)
     before, after = "…" if start else "", "…" if start + _SHOWN < len(line) else ""
-    return before + line[start : start + _SHOWN] + after, place - start + len(before)
+    return before + line[start : start + _SHOWN] + after, position - start + len(before)
 
 
 class PointingError(InvalidInput):
@@ -83,18 +83,14 @@ class PointingError(InvalidInput):
         self.column = len(before) - (before.rfind("\n") + 1) + 1
         text = source.split("\n")[self.line - 1].rstrip("\r")
         width = len(data[start:end].decode(errors="ignore").split("\n")[0].rstrip("\r"))
-        shown, place = _excerpt(text, self.column - 1)
-        caret = "^" * max(1, min(width, len(shown) - place))
-        pad = "".join("\t" if c == "\t" else " " for c in shown[:place])
+        shown, position = _excerpt(text, self.column - 1)
+        caret = "^" * max(1, min(width, len(shown) - position))
+        pad = "".join("\t" if c == "\t" else " " for c in shown[:position])
         where = f"{file or '<text>'}:{self.line}:{self.column}"
+        facts = {"line": self.line, "column": self.column, "problem": problem}
         super().__init__(
             f"{prefix}{where} {problem}\n  {shown}\n  {pad}{caret}",
-            details={
-                "span": [start, end],
-                "line": self.line,
-                "column": self.column,
-                "problem": problem,
-            },
+            details={"span": [start, end], **facts},
         )
 
 
@@ -148,7 +144,10 @@ class UnsupportedSchemaChange(InvalidInput):
 
 
 class LoadError(InvalidInput):
-    """One input record is wrong; `details["load_error"]` says which and why."""
+    """One input record is wrong; `details["load_error"]` says which and why.
+
+    `line` counts lines, or what `unit` names, from 1.
+    """
 
     def __init__(
         self,
@@ -158,13 +157,14 @@ class LoadError(InvalidInput):
         line: int | None = None,
         type_name: str | None = None,
         field: str | None = None,
+        unit: str = "line",
     ) -> None:
         self.reason = reason
         self.line = line
         self.type_name = type_name
         self.field = field
         facts = {"code": reason, "line": line, "type_name": type_name, "field": field}
-        where = f"line {line}: " if line is not None else ""
+        where = f"{unit} {line}: " if line is not None else ""
         super().__init__(
             where + message,
             details={"load_error": {k: v for k, v in facts.items() if v is not None}},
@@ -172,7 +172,7 @@ class LoadError(InvalidInput):
 
 
 class ConstraintViolation(InvalidInput):
-    """The final image of a write breaks a rule of the schema.
+    """The graph after a write would break a constraint of the schema.
 
     `notation` is the compact form used by the language reference, `unique(T.p = v; a, b)`;
     `details["violation"]` has the same facts as fields.
@@ -194,7 +194,7 @@ class ResourceLimit(InvalidInput):
 
     def __init__(self, resource: str, limit: int, actual: int) -> None:
         super().__init__(
-            f"{resource} exceeds the configured limit: {actual} > {limit}",
+            f"{resource} is {actual}, above the configured limit of {limit}",
             hint="Split the input or raise the limit.",
             details={"resource_limit": {"resource": resource, "limit": limit, "actual": actual}},
         )
@@ -206,7 +206,7 @@ class CursorRejected(InvalidInput):
     code = "cursor_rejected"
 
 
-# --------------------------------------------------------------------------- no such thing
+# --------------------------------------------------------------------------- not found
 
 
 class NotFound(OmniGraphError, LookupError):
@@ -231,15 +231,12 @@ class ChangeFeedGap(Reclaimed):
     code = "change_feed_gap"
 
     def __init__(self, cursor: str | None, first_unreadable: str) -> None:
+        facts = {"cursor": cursor, "first_unreadable_commit_id": first_unreadable}
         super().__init__(
-            f"the changes of commit {first_unreadable} were reclaimed before they were read",
-            hint="Take a baseline and go on from its cursor.",
-            details={
-                "change_feed_gap": {
-                    "cursor": cursor,
-                    "first_unreadable_commit_id": first_unreadable,
-                }
-            },
+            f"the changes of commit {first_unreadable} were removed by a collection before this "
+            "consumer read them",
+            hint="Take a new baseline and continue from its cursor.",
+            details={"change_feed_gap": facts},
         )
 
 
@@ -247,7 +244,7 @@ class ChangeFeedGap(Reclaimed):
 
 
 class Conflict(OmniGraphError):
-    """What the caller assumed is no longer, or never was, so; nothing was changed."""
+    """A precondition of the caller does not hold (any more); nothing was changed."""
 
     code = "conflict"
 
@@ -266,7 +263,7 @@ class BranchProtected(Conflict):
     def __init__(self, branch: str, refused: str = "takes no direct writes") -> None:
         super().__init__(
             f"branch {branch!r} is protected: it {refused}",
-            hint="Write to a branch of your own and merge it, or lift the protection with "
+            hint="Write to another branch and merge it, or remove the protection with "
             f"`omnigraph branch unprotect {branch}`.",
             details={"branch": branch},
         )
@@ -279,29 +276,29 @@ class ParentlessCommit(Conflict):
 
     def __init__(self, commit_id: str) -> None:
         super().__init__(
-            f"commit {commit_id} created the graph: it has no parent to be compared with",
-            hint="Ask for the changes of a later commit.",
+            f"commit {commit_id} created the graph, so it has no parent to compare with",
+            hint="Choose a later commit.",
             details={"parentless_commit": {"graph_commit_id": commit_id}},
         )
 
 
 class SchemaBoundary(Conflict):
-    """A commit changed the schema of types that hold data, so images before and after differ."""
+    """A commit changed the schema of types with data, so row states before and after differ."""
 
     code = "schema_boundary"
 
     def __init__(self, commit_id: str, parent_id: str, types: Sequence[str]) -> None:
+        facts = {
+            "graph_commit_id": commit_id,
+            "parent_commit_id": parent_id,
+            "types": list(types),
+        }
         super().__init__(
-            f"commit {commit_id} changed the schema of {', '.join(types)}, with data in place",
-            hint=f"Compare the two moments with a diff; a feed goes on after it with "
+            f"commit {commit_id} changed the schema of {', '.join(types)}, which has data: its "
+            "changes cannot be listed row by row",
+            hint="Compare the commit and its parent with a diff; a feed continues behind it with "
             f"start='after:{commit_id}'.",
-            details={
-                "schema_boundary": {
-                    "graph_commit_id": commit_id,
-                    "parent_commit_id": parent_id,
-                    "types": list(types),
-                }
-            },
+            details={"schema_boundary": facts},
         )
 
 
@@ -311,21 +308,16 @@ class KeyConflict(Conflict):
     code = "key_conflict"
 
     def __init__(self, entity_kind: str, type_name: str, entity_id: str) -> None:
+        facts = {"entity_kind": entity_kind, "type_name": type_name, "entity_id": entity_id}
         super().__init__(
-            f"{entity_kind} {type_name} {entity_id!r} exists already or is given twice",
+            f"{entity_kind} {type_name} {entity_id!r} already exists or is given twice",
             hint='Use mode="merge" to replace entities that exist.',
-            details={
-                "key_conflict": {
-                    "entity_kind": entity_kind,
-                    "type_name": type_name,
-                    "entity_id": entity_id,
-                }
-            },
+            details={"key_conflict": facts},
         )
 
 
 class ReadSetConflict(Conflict):
-    """The branch moved under a write that may not be prepared again by itself."""
+    """The branch moved under a write that is not prepared again automatically."""
 
     code = "read_set_conflict"
 
@@ -351,7 +343,7 @@ class ExpectedVersionMismatch(ReadSetConflict):
             table_key,
             expected,
             actual,
-            f"{table_key} is at version {actual}, this write was prepared on {expected}.",
+            f"{table_key} is at version {actual}, this write was prepared on {expected}",
         )
         self.hint = 'Reload and try again, or use mode="merge".'
 
@@ -382,14 +374,14 @@ class AlreadyApplied(Conflict):
 
     def __init__(self, branch: str, stream: str, batch: int) -> None:
         super().__init__(
-            f"{branch} has batch {batch} of the stream {stream!r} already",
-            hint="Go on with the next batch.",
+            f"batch {batch} of stream {stream!r} is on {branch} already",
+            hint="Continue with the next batch.",
             details={"stream": stream, "batch": batch},
         )
 
 
 class MergeConflict(Conflict):
-    """Two branches want different things; nothing was merged.
+    """Two branches made changes that contradict each other; nothing was merged.
 
     `details["merge_conflicts"]` lists the first conflicts as
     `{entity_kind, type_name, entity_id, kind, message}`; `conflict_counts` has all, by kind.
@@ -420,7 +412,7 @@ class MergeConflict(Conflict):
 
 
 class TransactionExpired(Conflict):
-    """A collection ran since the transaction began; its staged files may be gone."""
+    """A collection ran since the transaction began; its staged files may be deleted."""
 
     code = "transaction_expired"
 
@@ -441,16 +433,16 @@ class StorageError(OmniGraphError):
 
 
 class CommitUnknown(StorageError):
-    """The store did not say whether the commit landed; look for its id before trying again."""
+    """The store did not confirm the commit; look for its id before trying again."""
 
     code = "commit_unknown"
 
     def __init__(self, commit_id: str, cause: str) -> None:
         self.commit_id = commit_id
         super().__init__(
-            f"it is not known whether commit {commit_id} was published: {cause}",
-            hint=f"Look for {commit_id} with `omnigraph commit show`; repeat the write only if it "
-            "is not there.",
+            f"unknown outcome: commit {commit_id} may or may not have been published: {cause}",
+            hint=f"Run `omnigraph commit show {commit_id}`, and repeat the write only if there is "
+            "no such commit.",
             details={"commit_id": commit_id, "cause": cause},
         )
 
@@ -468,15 +460,15 @@ class FormatTooNew(StorageError):
 
 
 class Corruption(StorageError):
-    """Something on the store is missing or is not what a commit recorded."""
+    """An object of the store is missing or is not what a commit recorded."""
 
     code = "corruption"
 
 
 class ProviderError(StorageError):
-    """The embedding provider cannot be reached, refuses, or answers what cannot be used.
+    """The embedding provider is unreachable, refuses, or sends an invalid response.
 
-    No store, but a service outside all the same: try later, or look at its settings.
+    An external service like the store: try again later, or check its settings.
     """
 
     code = "provider"

@@ -9,7 +9,8 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
-from omnigraph.cli.query_text import actor_option, file_source, parameters
+from omnigraph.cli.options import actor_option
+from omnigraph.cli.query_text import file_source, parameters
 from omnigraph.cli.result_output import FORMATS, write_result
 
 if TYPE_CHECKING:

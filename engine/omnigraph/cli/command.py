@@ -45,6 +45,12 @@ class Invocation:
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
 
 
+def is_given(context: click.Context, option: str) -> bool:
+    """Whether an option stands on the command line, and is not its default."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401
     # The same option may come before and after the subcommand; what comes last is meant.
     if value:
@@ -71,30 +77,8 @@ def _shared_options(envvar: str | None) -> list[click.Parameter]:
     ]
 
 
-def write_examples(formatter: click.HelpFormatter, example: str) -> None:
-    """The Example section of a help page."""
-    if example:
-        with formatter.section("Example"):
-            for line in example.strip().splitlines():
-                formatter.write(f"{'':>{formatter.current_indent}}{line.strip()}\n")
-
-
 class Command(click.Command):
     """A command with the shared options and an example."""
-
-    def __init__(self, name: str | None, *, example: str = "", **attributes: Any) -> None:  # noqa: ANN401
-        super().__init__(name, **attributes)
-        self.example = example
-        self.params += _shared_options(None)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_examples(formatter, self.example)
-
-
-class Group(click.Group):
-    """A group of commands with the shared options and an example."""
-
-    command_class = Command
 
     def __init__(
         self,
@@ -109,7 +93,16 @@ class Group(click.Group):
         self.params += _shared_options(store_variable)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_examples(formatter, self.example)
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.strip().splitlines():
+                    formatter.write(f"{'':>{formatter.current_indent}}{line.strip()}\n")
+
+
+class Group(Command, click.Group):
+    """A group of commands with the shared options and an example."""
+
+    command_class = Command
 
 
 def command(name: str, *, example: str) -> Callable[[Callable[..., None]], Command]:

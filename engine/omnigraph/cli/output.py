@@ -9,13 +9,16 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import click
 
+from omnigraph.cli.command import Invocation
 from omnigraph.errors import OmniGraphError
 
 DEBUG_VARIABLE = "OMNIGRAPH_DEBUG"
+LINES_AT_ONCE = 512
 # Names and values come from data: what they hold must not steer the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 
@@ -32,6 +35,21 @@ def write_line(text: str) -> None:
     click.echo(clean(text))
 
 
+def write_answer(invocation: Invocation, document: Any, text: str) -> None:  # noqa: ANN401
+    """The outcome of a command: one JSON document with `--json`, else one line for people."""
+    if invocation.json:
+        write_json(document)
+    else:
+        write_line(text)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Lines of JSON, some at a time, so that a reader who has seen enough is noticed soon."""
+    remaining = iter(lines)
+    while part := list(islice(remaining, LINES_AT_ONCE)):
+        click.echo("\n".join(part).encode("utf-8", "backslashreplace"))
+
+
 def moment(shown: datetime, precision: str = "seconds") -> str:
     """`2026-11-01T00:00:00Z`."""
     return shown.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
@@ -40,6 +58,11 @@ def moment(shown: datetime, precision: str = "seconds") -> str:
 def counted(count: int, one: str, many: str | None = None) -> str:
     """`1 file`, `2 files`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """The text, or its beginning where it is too long for a table."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def write_table(
@@ -134,9 +157,9 @@ def _described(error: BaseException) -> dict[str, Any]:
         return {"error": "interrupted", "code": "interrupted"}
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return {
-        "error": f"something unexpected happened: {words}",
+        "error": f"unexpected internal error: {words}",
         "code": "unexpected",
-        "hint": f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
+        "hint": f"Please report this bug, with the traceback that {DEBUG_VARIABLE}=1 shows.",
     }
 
 

@@ -1,4 +1,4 @@
-"""Where commands take the text and the parameters of a query from."""
+"""The text and the parameters of a query, from options, files or a pipe."""
 
 from __future__ import annotations
 
@@ -7,29 +7,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from omnigraph.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    pass
-
-
-at_option = click.option(
-    "--at",
-    metavar="MOMENT",
-    default="main",
-    show_default=True,
-    help="A branch, branch@commit, branch@v42, branch@time or a commit.",
-)
-
-
-branch_option = click.option(
-    "--branch", metavar="NAME", default="main", show_default=True, help="The branch to change."
-)
-
 
 target_option = click.option(
     "--branch",
@@ -43,12 +25,7 @@ target_option = click.option(
 
 
 text_option = click.option("-e", "--expression", metavar="TEXT", help="The text of the query.")
-
-
 file_option = click.option("--file", metavar="FILE", help="A .gq file; - is stdin.")
-
-
-actor_option = click.option("--actor", metavar="NAME", help="Who does it; kept in the commit.")
 
 
 def query_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -101,7 +78,9 @@ def file_source(file: str) -> QueryText:
             f"there is no query file {file!r}", hint="Give the path of a .gq file."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read {file!r}: {error}") from error
+        raise InvalidInput(
+            f"cannot read {file!r}: {error}", hint="Give a text file in UTF-8 that you may read."
+        ) from error
 
 
 def parameters(text: str) -> Any:  # noqa: ANN401

@@ -6,8 +6,6 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from omnigraph.cli import output
 
 if TYPE_CHECKING:
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
 
 
 FORMATS = ("table", "json", "jsonl", "csv", "arrow")
-
-
-LINES_AT_ONCE = 500
 
 
 def write_result(result: QueryResult, form: str) -> None:
@@ -49,8 +44,8 @@ def _write_table(result: QueryResult) -> None:
         for batch in result.batches()
         for row in zip(*map(json_values, batch.columns), strict=True)
     ]
-    numeric = [f.name for f in result.schema if pa.types.is_integer(f.type)]
-    numeric += [f.name for f in result.schema if pa.types.is_floating(f.type)]
+    is_number = (pa.types.is_integer, pa.types.is_floating)
+    numeric = [f.name for f in result.schema if any(test(f.type) for test in is_number)]
     output.write_table(result.schema.names, rows, numbers=numeric)
     output.write_line(output.counted(len(rows), "row"))
 
@@ -64,10 +59,7 @@ def _shown(value: Any) -> str | None:  # noqa: ANN401
 def _write_lines(result: QueryResult) -> None:
     dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     for rows in result.json_batches():
-        # In small parts, so that a reader who has seen enough is noticed soon.
-        for start in range(0, len(rows), LINES_AT_ONCE):
-            lines = [dump(row) + "\n" for row in rows[start : start + LINES_AT_ONCE]]
-            click.echo("".join(lines).encode(), nl=False)
+        output.write_lines(map(dump, rows))
 
 
 def _write_csv(result: QueryResult) -> None:
@@ -119,7 +111,7 @@ def write_affected(result: MutationResult, *, as_json: bool) -> None:
         output.write_json(result.to_json())
         return
     if result.commit is None:
-        output.write_line(f"Nothing matched; {result.branch} is as it was.")
+        output.write_line(f"Nothing matched; {result.branch} is unchanged.")
         return
     nodes = output.counted(result.affected_nodes, "node")
     edges = output.counted(result.affected_edges, "edge")

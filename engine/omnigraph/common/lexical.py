@@ -1,9 +1,11 @@
-"""The lexical rules that `.pg` and `.gq` share: what is skipped, strings, and bytes of the text."""
+"""The lexical rules that `.pg` and `.gq` share: blanks, literals, names, spans and parse errors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from lark import Lark, Token
@@ -19,6 +21,18 @@ SKIP = rb"(?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 _TRIVIA = re.compile(SKIP)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+
+# Past this a number is no number anybody means, and Python refuses to read it.
+_MAX_DIGITS = 1000
+
+
+@dataclass(frozen=True)
+class NameNode:
+    """A name as it is written."""
+
+    text: str
+    span: Span
 
 
 class SourceProblem(Exception):
@@ -102,8 +116,48 @@ def _explained(
     if token.type == "$END":
         end = len(data.rstrip(b" \t\r\n"))
         return f"the file ends too early: expected {expected(accepts)}", (max(end - 1, 0), end)
-    span = (token.start_pos or 0, token.end_pos or 0)
-    return special(token, accepts) or f"expected {expected(accepts)}, found `{token}`", span
+    text = special(token, accepts) or f"expected {expected(accepts)}, found `{token}`"
+    return text, span_of(token)
+
+
+def expected_words(words: Mapping[str, str], accepts: set[str], *first: str) -> str:
+    """What may come next, in the words of a language and in their order."""
+    names = [*first, *dict.fromkeys(word for kind, word in words.items() if kind in accepts)]
+    if "a number" in names and "a whole number" in names:
+        names.remove("a whole number")
+    if "$END" in accepts:
+        names.append("the end of the file")
+    if not names:
+        return "nothing more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+# --------------------------------------------------------------------------- tokens
+
+
+def span_of(first: Token, last: Token | None = None) -> Span:
+    """The bytes from one token to another, or of one."""
+    return (first.start_pos or 0, (last or first).end_pos or 0)
+
+
+def name_of(token: Token) -> NameNode:
+    """The name that a token spells."""
+    return NameNode(str(token), span_of(token))
+
+
+def integer_value(token: Token) -> int:
+    """The number that an integer token stands for."""
+    if len(token) > _MAX_DIGITS:
+        raise SourceProblem(f"a number has at most {_MAX_DIGITS} digits", span_of(token))
+    return int(token)
+
+
+def float_value(token: Token) -> float:
+    """The number that a token with a decimal point stands for."""
+    value = float(token)
+    if not isfinite(value):
+        raise SourceProblem("this number is too large for a 64-bit float", span_of(token))
+    return value
 
 
 def string_value(token: Token) -> str:

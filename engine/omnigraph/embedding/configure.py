@@ -1,4 +1,4 @@
-"""Which embedder the environment asks for."""
+"""The embedder that the environment configures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def configured_embedder(
         return OfflineEmbedder(dimension, model or "offline")
     if kind != "openai":
         raise InvalidInput(
-            f"OMNIGRAPH_EMBEDDER is {kind!r}, which is no embedder", hint="Use offline or openai."
+            f"unknown embedder {kind!r} in OMNIGRAPH_EMBEDDER", hint="Use offline or openai."
         )
     if not model:
         raise InvalidInput(

@@ -30,11 +30,11 @@ class Embedder(Protocol):
 def normalised(vectors: npt.NDArray[np.float64]) -> Vectors:
     """The vectors with length one; refuses those that have no direction."""
     if not np.isfinite(vectors).all():
-        raise ProviderError("an embedding holds a value that is not finite")
+        raise ProviderError("an embedding has a component that is not finite")
     # By the largest component first: squares of extreme values would leave the range of floats.
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     if not largest.all():
-        raise ProviderError("an embedding is all zeros, which is no direction")
+        raise ProviderError("an embedding is the zero vector, which has no direction")
     scaled = vectors / largest
     unit: Vectors = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(np.float32)
     return unit

@@ -1,8 +1,8 @@
 """Embeddings from a provider that speaks OpenAI's HTTP interface.
 
-Answers are checked before use; passing failures are tried again with pauses. The key goes into one
-header and nowhere else: not into errors, not into `repr`. Redirects are not followed, since that
-would hand the key to a host nobody named.
+Responses are checked before use; transient failures are tried again with pauses. The key goes into
+one header and nowhere else: not into errors, not into `repr`. Redirects are not followed, since
+that would hand the key to a host nobody named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWN = 300
 _PIECE = 1 << 16
 
 
-class _Passing(Exception):
+class _TransientFailure(Exception):
     """A failure that may be gone on the next attempt, and how long the provider asks to wait."""
 
     def __init__(self, problem: str, wait: float | None = None) -> None:
@@ -53,11 +53,11 @@ class OpenAIEmbedder:
     def __post_init__(self) -> None:
         if not _is_base(self.url):
             raise InvalidInput(
-                "the URL of the embedding provider is not one",
-                hint="Give the base, like https://api.openai.com/v1.",
+                "the URL of the embedding provider is not valid",
+                hint="Give the base URL, like https://api.openai.com/v1.",
             )
         if self.key is not None and not (self.key.isascii() and self.key.isprintable()):
-            raise InvalidInput("the key of the embedding provider holds unprintable characters")
+            raise InvalidInput("the API key of the embedding provider has unprintable characters")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         parts = [np.empty((0, self.dimension), np.float32)]
@@ -65,28 +65,26 @@ class OpenAIEmbedder:
         return np.concatenate(parts)
 
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
-        question = {"model": self.model, "input": list(texts), "dimensions": self.dimension}
-        answer = self._ask_patiently(json.dumps(question).encode())
-        return normalised(_vectors(answer, len(texts), self.dimension))
+        body = {"model": self.model, "input": list(texts), "dimensions": self.dimension}
+        response = self._request_with_retries(json.dumps(body).encode())
+        return normalised(_vectors(response, len(texts), self.dimension))
 
-    # ------------------------------------------------------------------ asking
-
-    def _ask_patiently(self, question: bytes) -> bytes:
+    def _request_with_retries(self, body: bytes) -> bytes:
         pause = FIRST_PAUSE
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._ask(question)
-            except _Passing as failure:
+                return self._request(body)
+            except _TransientFailure as failure:
                 if attempt == ATTEMPTS:
                     raise ProviderError(
                         f"the embedding provider failed {ATTEMPTS} times: {failure}",
-                        hint="Try again later, or look at OMNIGRAPH_EMBEDDING_URL.",
+                        hint="Try again later, or check OMNIGRAPH_EMBEDDING_URL.",
                     ) from failure
                 self.sleep(min(LONGEST_PAUSE, pause if failure.wait is None else failure.wait))
                 pause *= 2
         raise AssertionError("unreachable")
 
-    def _ask(self, question: bytes) -> bytes:
+    def _request(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.key is not None:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -94,7 +92,7 @@ class OpenAIEmbedder:
         connection = self._connection()
         try:
             connection.request(
-                "POST", f"{urlsplit(self.url).path.rstrip('/')}/embeddings", question, headers
+                "POST", f"{urlsplit(self.url).path.rstrip('/')}/embeddings", body, headers
             )
             with connection.getresponse() as response:
                 return self._accepted(response, _read(response, deadline))
@@ -103,7 +101,7 @@ class OpenAIEmbedder:
                 f"the embedding provider's certificate is not trusted: {error.verify_message}"
             ) from error
         except (OSError, HTTPException) as error:
-            raise _Passing(f"{type(error).__name__}: {error}") from error
+            raise _TransientFailure(f"{type(error).__name__}: {error}") from error
         finally:
             connection.close()
 
@@ -121,10 +119,10 @@ class OpenAIEmbedder:
             text = text.replace(self.key, "…")
         problem = f"HTTP {response.status} {response.reason}: {text}"
         if response.status == 429 or response.status >= 500:
-            raise _Passing(problem, _seconds(response.headers.get("Retry-After")))
+            raise _TransientFailure(problem, _seconds(response.headers.get("Retry-After")))
         raise ProviderError(
             f"the embedding provider refused: {problem}",
-            hint="Look at OMNIGRAPH_EMBEDDING_URL, _MODEL and _KEY.",
+            hint="Check OMNIGRAPH_EMBEDDING_URL, _MODEL and _KEY.",
             details={"status": response.status},
         )
 
@@ -154,18 +152,18 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 def _read(response: HTTPResponse, deadline: float) -> bytes:
     """The whole body, unless it takes too long or is far beyond what was asked for."""
-    pieces = []
+    parts = []
     size = 0
-    while piece := response.read1(_PIECE):
-        pieces.append(piece)
-        size += len(piece)
+    while part := response.read1(_PIECE):
+        parts.append(part)
+        size += len(part)
         if time.monotonic() > deadline:
-            raise TimeoutError("the answer took too long")
+            raise TimeoutError("the response took too long")
         if size > ANSWER_BYTES:
-            raise ProviderError(f"the embedding provider's answer exceeds {ANSWER_BYTES} bytes")
+            raise ProviderError(f"the embedding provider's response exceeds {ANSWER_BYTES} bytes")
     if response.length:
-        raise ConnectionError("the answer broke off")
-    return b"".join(pieces)
+        raise ConnectionError("the response broke off")
+    return b"".join(parts)
 
 
 def _seconds(header: str | None) -> float | None:
@@ -173,31 +171,27 @@ def _seconds(header: str | None) -> float | None:
     return float(header) if header is not None and header.strip().isdecimal() else None
 
 
-# --------------------------------------------------------------------------- understanding
+# --------------------------------------------------------------------------- responses
 
 
-def _vectors(answer: bytes, count: int, dimension: int) -> npt.NDArray[np.float64]:
+def _vectors(response: bytes, count: int, dimension: int) -> npt.NDArray[np.float64]:
     """The embeddings of an answer in the order of the texts, checked for their shape."""
     try:
-        items: list[dict[str, Any]] = json.loads(answer)["data"]
-        places = [item.get("index", i) for i, item in enumerate(items)]
+        items: list[dict[str, Any]] = json.loads(response)["data"]
+        positions = [item.get("index", i) for i, item in enumerate(items)]
         rows = [item["embedding"] for item in items]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ProviderError(
-            f"the embedding provider's answer is not understood: {error}"
-        ) from error
-    if sorted(map(repr, places)) != sorted(map(repr, range(count))):
-        raise ProviderError(
-            f"the embedding provider answered {len(rows)} texts, not the {count} it was asked for"
-        )
+        raise ProviderError(f"the embedding provider's response is not valid: {error}") from error
+    if sorted(map(repr, positions)) != sorted(map(repr, range(count))):
+        raise ProviderError(f"the embedding provider sent {len(rows)} embeddings for {count} texts")
     vectors = np.empty((count, dimension))
-    for place, row in zip(places, rows, strict=True):
+    for position, row in zip(positions, rows, strict=True):
         if not isinstance(row, list) or len(row) != dimension:
             raise ProviderError(
-                f"the embedding provider gave {_shape(row)}, the property needs {dimension}",
+                f"the embedding provider sent {_shape(row)}, but the property has {dimension}",
                 hint="Use a model of the property's dimension.",
             )
-        vectors[place] = _numbers(row)
+        vectors[position] = _numbers(row)
     return vectors
 
 
@@ -207,8 +201,8 @@ def _shape(row: object) -> str:
 
 def _numbers(row: list[Any]) -> npt.NDArray[np.float64]:
     if not all(type(value) in (float, int) for value in row):
-        raise ProviderError("an embedding holds a value that is not a number")
+        raise ProviderError("an embedding has a component that is not a number")
     try:
         return np.array(row, np.float64)
     except OverflowError as error:
-        raise ProviderError("an embedding holds a value that is not finite") from error
+        raise ProviderError("an embedding has a component that is not finite") from error

@@ -1,7 +1,8 @@
-"""Load inputs (NDJSON, Parquet, CSV, Arrow) to typed Arrow batches with ids, and export to NDJSON.
+"""Inputs (NDJSON, Parquet, CSV, Arrow) to typed Arrow batches with ids, and export to NDJSON.
 
 Promises batches in the schema of their table or a typed error naming the first wrong line.
-Readers and writers know no storage; `load` and `dump` join them to a write transaction, a snapshot.
+Readers and writers import schema and common; only `load` and `export_snapshot` know storage, a
+write transaction and a snapshot.
 """
 
 from omnigraph.loading.columnar_reader import read_columnar

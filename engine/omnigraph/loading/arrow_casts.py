@@ -24,9 +24,15 @@ from omnigraph.loading.json_columns import (
     text_micros,
     vector_array,
 )
-from omnigraph.loading.json_property import INTEGER_RANGES, ValueProblem, check_value
+from omnigraph.loading.json_property import ValueProblem, check_value
 from omnigraph.schema.model.arrow_schema import arrow_type
-from omnigraph.schema.model.property_types import FLOATS, PropertyType, Scalar, scalar_type
+from omnigraph.schema.model.property_types import (
+    FLOATS,
+    INTEGER_RANGES,
+    PropertyType,
+    Scalar,
+    scalar_type,
+)
 
 types = pa.types
 
@@ -34,12 +40,10 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY_MICROS = 86_400_000_000
 _EXACT_INTEGERS = {Scalar.F32: 2**24, Scalar.F64: 2**53}
 _NAN_HINT = "NaN is not a value; where a number is missing the column must have a null"
-
-
 _INTEGER = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
-class WrongAt(ValueProblem):
+class ColumnProblem(ValueProblem):
     """A column that a property does not take; `row` counts from 0 and is None for the column."""
 
     def __init__(self, code: str, reason: str, row: int | None = None) -> None:
@@ -82,8 +86,8 @@ def as_utf8(column: pa.Array) -> pa.Array:
     return column if types.is_string(column.type) else column.cast(pa.utf8())
 
 
-def _refuse(words: str, column: pa.Array) -> WrongAt:
-    return WrongAt("value_type", f"{words} is needed, not a column of {column.type}")
+def _refuse(words: str, column: pa.Array) -> ColumnProblem:
+    return ColumnProblem("value_type", f"{words} is needed, not a column of {column.type}")
 
 
 def _first(mask: pa.Array | np.ndarray[Any, Any]) -> int:
@@ -133,8 +137,8 @@ def _exact(
             try:
                 if value is not None:
                     check_value(value, type_)
-            except ValueProblem as wrong:
-                raise WrongAt(wrong.code, wrong.reason, row) from None
+            except ValueProblem as problem:
+                raise ColumnProblem(problem.code, problem.reason, row) from None
         raise
 
 
@@ -147,7 +151,7 @@ def _json_cells(cells: list[Any]) -> list[Any]:
         return [None if c is None else orjson.loads(c) for c in cells]
     except orjson.JSONDecodeError as error:
         row = cells.index(error.doc)
-        raise WrongAt("value_type", f"not a JSON array: {error.msg}", row) from None
+        raise ColumnProblem("value_type", f"not a JSON array: {error.msg}", row) from None
 
 
 # --------------------------------------------------------------------------- scalars
@@ -183,7 +187,7 @@ def _integer(column: pa.Array, scalar: Scalar) -> pa.Array:
         low, high = INTEGER_RANGES[scalar]
         numbers = _raw(column, column.type)
         row = _first((numbers < low) | (numbers > high))
-        raise WrongAt("value_range", f"{numbers[row]} does not fit {scalar}", row) from None
+        raise ColumnProblem("value_range", f"{numbers[row]} does not fit {scalar}", row) from None
 
 
 def _float(column: pa.Array, scalar: Scalar, target: pa.DataType) -> pa.Array:
@@ -197,7 +201,7 @@ def _float(column: pa.Array, scalar: Scalar, target: pa.DataType) -> pa.Array:
         row = _first(pc.invert(sound))
         value = column[row].as_py()
         reason = _NAN_HINT if value != value else f"{value} does not fit {scalar}"
-        raise WrongAt("value_range", reason, row)
+        raise ColumnProblem("value_range", reason, row)
     return numbers
 
 
@@ -209,7 +213,7 @@ def _float_of_integers(column: pa.Array, scalar: Scalar, target: pa.DataType) ->
         numbers = _raw(column, column.type)
         row = _first((numbers > most) | (numbers < -most))
         reason = f"{numbers[row]} may not be exact as {scalar}; cast the column to float to round"
-        raise WrongAt("value_range", reason, row) from None
+        raise ColumnProblem("value_range", reason, row) from None
 
 
 def _moment(column: pa.Array) -> pa.Array:
@@ -230,7 +234,7 @@ def _scaled(numbers: pa.Array, factor: int) -> pa.Array:
         raw = _raw(numbers, pa.int64())
         most = (2**63 - 1) // factor
         row = _first((raw > most) | (raw < -most))
-        raise WrongAt("value_range", "a moment too far away for microseconds", row) from None
+        raise ColumnProblem("value_range", "a moment too far away for microseconds", row) from None
 
 
 # --------------------------------------------------------------------------- nested
@@ -240,9 +244,7 @@ def _as_lists(column: pa.Array, type_: PropertyType) -> pa.Array:
     kind = column.type
     if types.is_list_view(kind) or types.is_large_list_view(kind):
         # Not by a cast: in pyarrow 26 it gives lists whose offsets are too few.
-        lengths = pc.list_value_length(column).fill_null(0).to_numpy()
-        missing = column.is_null() if column.null_count else None
-        return list_array(lengths, column.flatten(), pa.list_(kind.value_type), missing)
+        return _rebuilt(column, column.flatten(), pa.list_(kind.value_type))
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return column
     raise _refuse(f"a column of {type_}", column)
@@ -253,14 +255,14 @@ def _elements(column: pa.Array, scalar: Scalar, code: str | None) -> tuple[pa.Ar
     flat = column.flatten()
     try:
         if flat.null_count:
-            raise WrongAt("value_type", "null inside a list", _first(flat.is_null()))
+            raise ColumnProblem("value_type", "null inside a list", _first(flat.is_null()))
         converted = stored_column(flat, scalar_type(scalar))
-    except WrongAt as wrong:
-        row = wrong.row
+    except ColumnProblem as problem:
+        row = problem.row
         if row is not None:
             ends = np.cumsum(pc.list_value_length(column).fill_null(0).to_numpy())
             row = int(np.searchsorted(ends, row, side="right"))
-        raise WrongAt(code or wrong.code, f"an element: {wrong.reason}", row) from None
+        raise ColumnProblem(code or problem.code, f"an element: {problem.reason}", row) from None
     return converted, converted is flat
 
 
@@ -270,9 +272,13 @@ def _list(column: pa.Array, type_: PropertyType) -> pa.Array:
     target = arrow_type(type_)
     if same and column.type == target:
         return column
+    return _rebuilt(column, elements, target)
+
+
+def _rebuilt(column: pa.Array, elements: pa.Array, target: pa.DataType) -> pa.Array:
+    """Lists of the same lengths with other elements."""
     lengths = pc.list_value_length(column).fill_null(0).to_numpy()
-    missing = column.is_null() if column.null_count else None
-    return list_array(lengths, elements, target, missing)
+    return list_array(lengths, elements, target, column.is_null() if column.null_count else None)
 
 
 def _vector(column: pa.Array, type_: PropertyType) -> pa.Array:
@@ -282,7 +288,7 @@ def _vector(column: pa.Array, type_: PropertyType) -> pa.Array:
     if pc.all(pc.equal(lengths, dimension)).as_py() is False:
         row = _first(pc.not_equal(lengths, dimension))
         reason = f"{dimension} numbers are needed, not {lengths[row].as_py()}"
-        raise WrongAt("vector_dim", reason, row)
+        raise ColumnProblem("vector_dim", reason, row)
     elements, same = _elements(column, Scalar.F32, "vector_element")
     target = arrow_type(type_)
     if same and column.type == target:

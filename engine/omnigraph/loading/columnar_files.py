@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,7 +72,7 @@ def _reader(source: Any) -> Any:  # noqa: ANN401
     if hasattr(source, "to_batches"):  # a dataset
         return pa.RecordBatchReader.from_batches(source.schema, iter(source.to_batches()))
     raise InvalidInput(
-        f"columns cannot be read from a {type(source).__name__}",
+        f"cannot read columns from a {type(source).__name__}",
         hint="Give a path, an Arrow table or reader, or a data frame; rows of Python go to "
         "`transaction`.",
     )
@@ -91,62 +92,59 @@ def _open_file(path: Path, type_: EntityType, format_: Format | None, rows: int)
     if format_ not in ("parquet", "csv", "arrow"):
         known = ", ".join(SUFFIXES)
         raise InvalidInput(
-            f"the format of {path.name} is not known from its name",
+            f"the suffix of {path.name} does not tell its format",
             hint=f"Give the format, or use one of the suffixes {known}.",
         )
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    with _readable(path, format_, type_, []):
+    names: list[str] = []  # of a CSV, so that an error can name the column
+    readable = partial(_readable, path, format_, type_, names)
+    with readable():
         if format_ == "csv":
-            return _open_csv(path, type_, rows)
-        if format_ == "parquet":
-            return _open_parquet(path, type_, rows)
-        return _open_arrow(path, type_, rows)
+            names += _csv_header(path)
+            columns, batches = names, _csv_batches(path, type_) if names else ()
+        elif format_ == "parquet":
+            file = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=MIB)
+            columns = file.schema_arrow.names
+            batches = file.iter_batches(batch_size=rows, use_threads=False)
+        else:
+            columns, batches = _arrow_batches(path)
+    return ColumnarInput(columns, _validated(_cut(batches, rows), readable), csv=format_ == "csv")
 
 
-def _open_parquet(path: Path, type_: EntityType, rows: int) -> ColumnarInput:
-    file = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=MIB)
-    batches = file.iter_batches(batch_size=rows, use_threads=False)
-    return ColumnarInput(file.schema_arrow.names, _guarded(batches, path, "parquet", type_, []))
-
-
-def _open_arrow(path: Path, type_: EntityType, rows: int) -> ColumnarInput:
+def _arrow_batches(path: Path) -> tuple[list[str], Any]:
     data = pa.memory_map(str(path))
     is_file = data.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
     data.seek(0)
     if not is_file:
         stream = pa.ipc.open_stream(data)
-        return ColumnarInput(
-            stream.schema.names, _guarded(_cut(stream, rows), path, "arrow", type_, [])
-        )
+        return stream.schema.names, stream
     file = pa.ipc.open_file(data)
-    batches = (file.get_batch(i) for i in range(file.num_record_batches))
-    return ColumnarInput(file.schema.names, _guarded(_cut(batches, rows), path, "arrow", type_, []))
+    return file.schema.names, (file.get_batch(i) for i in range(file.num_record_batches))
 
 
-def _open_csv(path: Path, type_: EntityType, rows: int) -> ColumnarInput:
+def _csv_header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", newline="") as text:
-        names = next(csv.reader(text), [])
-    if not names:
-        return ColumnarInput([], iter(()), csv=True)
+        return next(csv.reader(text), [])
+
+
+def _csv_batches(path: Path, type_: EntityType) -> Any:  # noqa: ANN401
     texts = dict.fromkeys(("id", "src", "dst", "from", "to"), pa.utf8())
     kinds = {field.name: _csv_type(field.type) for field in table_schema(type_)}
-    with _readable(path, "csv", type_, names):
-        reader = pa.csv.open_csv(
-            path,
-            pa.csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK),
-            pa.csv.ParseOptions(newlines_in_values=True),
-            pa.csv.ConvertOptions(
-                column_types=texts | kinds,
-                # An empty cell is null; a quoted one is the empty text.
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-                true_values=["true", "True", "TRUE"],
-                false_values=["false", "False", "FALSE"],
-            ),
-        )
-    return ColumnarInput(names, _guarded(_cut(reader, rows), path, "csv", type_, names), csv=True)
+    return pa.csv.open_csv(
+        path,
+        pa.csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK),
+        pa.csv.ParseOptions(newlines_in_values=True),
+        pa.csv.ConvertOptions(
+            column_types=texts | kinds,
+            # An empty cell is null; a quoted one is the empty text.
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+        ),
+    )
 
 
 def _csv_type(type_: pa.DataType) -> pa.DataType:
@@ -154,14 +152,10 @@ def _csv_type(type_: pa.DataType) -> pa.DataType:
     return type_ if simple else pa.utf8()
 
 
-def _guarded(
-    batches: Any,  # noqa: ANN401
-    path: Path,
-    format_: Format,
-    type_: EntityType,
-    names: list[str],
+def _validated(
+    batches: Iterator[pa.RecordBatch], readable: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[pa.RecordBatch]:
-    with _readable(path, format_, type_, names):
+    with readable():
         for batch in batches:
             # A file may say anything: offsets that point elsewhere, text that is not UTF-8.
             batch.validate(full=True)
@@ -181,13 +175,12 @@ def _unreadable(
     words: str, path: Path, format_: Format, type_: EntityType, names: list[str]
 ) -> LoadError:
     row = _CSV_ROW.search(words)
-    line = int(row[1]) - 1 if row else None
+    number = int(row[1]) - 1 if row else None
     cell = _CSV_CELL.search(words)
-    if cell is None or int(cell[1]) >= len(names):
-        where = f"row {line}: " if line else ""
-        message = f"{where}{path.name} cannot be read as {format_}: {words}"
-        return LoadError("invalid_json", message, line=line, type_name=type_.name)
-    name = names[int(cell[1])]
-    code = "value_range" if re.fullmatch(r"-?[0-9]+", cell[3]) else "value_type"
-    message = f"row {line}: {type_.name}.{name}: {cell[2]}"
-    return LoadError(code, message, line=line, type_name=type_.name, field=name)
+    field = names[int(cell[1])] if cell and int(cell[1]) < len(names) else None
+    if cell is None or field is None:
+        code, message = "invalid_json", f"{path.name} cannot be read as {format_}: {words}"
+    else:
+        code = "value_range" if re.fullmatch(r"-?[0-9]+", cell[3]) else "value_type"
+        message = f"{type_.name}.{field}: {cell[2]}"
+    return LoadError(code, message, line=number, type_name=type_.name, field=field, unit="row")

@@ -1,7 +1,7 @@
 """Whole columns of JSON values to Arrow: the same rules as `json_property`, a column at a time.
 
-A conversion either proves that every value is right, or raises `NeedsExactReading` and leaves the
-verdict, and the words, to `json_property`.
+A conversion either proves that every value is valid, or raises `NeedsExactReading` and leaves the
+decision, and the message, to `json_property`.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ _FIRST_MOMENT = (_FIRST_DAY + 1) * 86_400_000_000  # a day later: a zone may hid
 
 
 class NeedsExactReading(Exception):
-    """The column holds something that only the exact rules can judge."""
+    """The column holds a value that only the exact rules can decide on."""
 
 
 def json_column(values: JsonValues, type_: PropertyType) -> pa.Array:
     """The Arrow column of JSON values, null for None; `NeedsExactReading` when in doubt."""
     try:
-        if type_.is_list:
-            return _lists(values, type_)
-        if type_.is_vector:
-            return _vectors(values, type_)
+        if type_.is_list or type_.is_vector:
+            return _nested(values, type_)
         return _scalars(values, type_.scalar)
     except (ValueProblem, OverflowError, pa.ArrowException) as error:
         raise NeedsExactReading from error
@@ -142,17 +140,21 @@ def _none_below(numbers: pa.Array, first: int) -> bool:
 # --------------------------------------------------------------------------- nested
 
 
-def _lists(values: JsonValues, type_: PropertyType) -> pa.Array:
+def _nested(values: JsonValues, type_: PropertyType) -> pa.Array:
+    """A column of lists or of vectors."""
     _kinds(values, frozenset({list}))
     present = [v for v in values if v is not None]
-    flat = list(chain.from_iterable(present))
-    elements = _scalars(flat, type_.scalar)
+    if type_.is_vector and set(map(len, present)) - {type_.dimension}:
+        raise NeedsExactReading
+    elements = _scalars(list(chain.from_iterable(present)), type_.scalar)
     if elements.null_count:
         raise NeedsExactReading
-    lengths = np.fromiter((0 if v is None else len(v) for v in values), np.int64, len(values))
     missing = None
     if len(present) < len(values):
         missing = pa.array([v is None for v in values], pa.bool_())
+    if type_.is_vector:
+        return vector_array(elements, arrow_type(type_), missing)
+    lengths = np.fromiter((0 if v is None else len(v) for v in values), np.int64, len(values))
     return list_array(lengths, elements, arrow_type(type_), missing)
 
 
@@ -166,20 +168,6 @@ def list_array(
         raise NeedsExactReading
     whole = pa.array(offsets.astype(np.int32))
     return pa.ListArray.from_arrays(whole, elements, type=target, mask=missing)
-
-
-def _vectors(values: JsonValues, type_: PropertyType) -> pa.Array:
-    _kinds(values, frozenset({list}))
-    present = [v for v in values if v is not None]
-    if set(map(len, present)) - {type_.dimension}:
-        raise NeedsExactReading
-    elements = _scalars(list(chain.from_iterable(present)), Scalar.F32)
-    if elements.null_count:
-        raise NeedsExactReading
-    missing = None
-    if len(present) < len(values):
-        missing = pa.array([v is None for v in values], pa.bool_())
-    return vector_array(elements, arrow_type(type_), missing)
 
 
 def vector_array(elements: pa.Array, target: pa.DataType, missing: pa.Array | None) -> pa.Array:

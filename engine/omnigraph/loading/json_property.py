@@ -1,4 +1,4 @@
-"""The exact rules for one JSON value of a property (section 3), and the words when it is wrong."""
+"""The exact rules for one JSON value of a property, and the message when it breaks one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,12 @@ from omnigraph.common.json_values import BLOB_PREFIX
 from omnigraph.schema.model.default_values import parse_date, parse_datetime
 from omnigraph.schema.model.property_types import (
     FLOATS,
+    INTEGER_RANGES,
     INTEGERS,
     PropertyType,
     Scalar,
     scalar_type,
 )
-
-INTEGER_RANGES = {
-    Scalar.I32: (-(2**31), 2**31 - 1),
-    Scalar.I64: (-(2**63), 2**63 - 1),
-    Scalar.U32: (0, 2**32 - 1),
-    Scalar.U64: (0, 2**64 - 1),
-    Scalar.DATE: (-(2**31), 2**31 - 1),
-    Scalar.DATETIME: (-(2**63), 2**63 - 1),
-}
 
 _DATE_SHAPE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # What datetime.fromisoformat reads, without its freedom in the separator and without hour 24,
@@ -39,7 +31,7 @@ _MOMENT_SHAPE = re.compile(
 
 
 class ValueProblem(Exception):
-    """A value that a property does not take: the `load_error` code and the reason in words."""
+    """A value that a property does not accept: the `load_error` code and the reason."""
 
     def __init__(self, code: str, reason: str) -> None:
         self.code = code
@@ -66,8 +58,8 @@ def _check_list(value: object, type_: PropertyType) -> None:
     for position, item in enumerate(value):
         try:
             check_value(item, element)
-        except ValueProblem as wrong:
-            raise ValueProblem(wrong.code, f"element {position}: {wrong.reason}") from None
+        except ValueProblem as problem:
+            raise ValueProblem(problem.code, f"element {position}: {problem.reason}") from None
 
 
 def _check_vector(value: object, type_: PropertyType) -> None:
@@ -78,8 +70,8 @@ def _check_vector(value: object, type_: PropertyType) -> None:
     for position, item in enumerate(value):
         try:
             _check_scalar(item, Scalar.F32)
-        except ValueProblem as wrong:
-            raise ValueProblem("vector_element", f"element {position}: {wrong.reason}") from None
+        except ValueProblem as problem:
+            raise ValueProblem("vector_element", f"element {position}: {problem.reason}") from None
 
 
 def _check_scalar(value: Any, scalar: Scalar) -> None:  # noqa: ANN401

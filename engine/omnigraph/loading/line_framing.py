@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.errors import ResourceLimit
+from omnigraph.errors import InvalidInput, ResourceLimit
 
 MIB = 1024 * 1024
+_NDJSON_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".txt", ""})
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,15 @@ def check_lines(piece: LineChunk, limits: Limits) -> None:
     longest = max(map(len, piece.lines))
     if longest > limits.line_bytes:
         raise ResourceLimit("line_bytes", limits.line_bytes, longest)
+
+
+def require_ndjson(path: Path) -> None:
+    """Refuse a path that is a folder, or whose suffix says that it is no NDJSON."""
+    if path.is_dir():
+        raise InvalidInput(f"{str(path)!r} is a directory", hint="Give the files in it.")
+    if path.suffix.lower() not in _NDJSON_SUFFIXES:
+        name = path.name
+        raise InvalidInput(
+            f"{name} is not NDJSON by its suffix, and no type is given for its rows",
+            hint=f"Name their type: --type Person {name}, or --file Person={name} for several.",
+        )

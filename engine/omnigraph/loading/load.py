@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.loading.columnar_reader import read_columnar
-from omnigraph.loading.line_framing import Limits
+from omnigraph.loading.line_framing import Limits, require_ndjson
 from omnigraph.loading.ndjson_reader import read_ndjson
 from omnigraph.loading.typed_batch import TypedBatch
 from omnigraph.schema import Catalog
@@ -36,7 +36,6 @@ _OPERATIONS: Mapping[str, Literal["overwrite", "insert", "upsert"]] = {
     "append": "insert",
     "merge": "upsert",
 }
-_NDJSON_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".txt", ""})
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def load(
     `on_progress` is told how many bytes (NDJSON) or rows (other formats) were read so far.
     """
     if mode not in _OPERATIONS:
-        raise InvalidInput(f"{mode!r} is not a load mode", hint="Use overwrite, append or merge.")
+        raise InvalidInput(f"unknown load mode {mode!r}", hint="Use overwrite, append or merge.")
     branch = branch_name(branch)
     created = _ensure_branch(store, branch, from_)
     txn = WriteTxn(store, branch, actor=actor, message=message, commit_when_empty=True)
@@ -132,8 +131,7 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
 
 def _ensure_branch(store: GraphStore, branch: str, from_: str | None) -> bool:
     """Create a missing branch when a base is given; true when it was created."""
-    known = {head.branch for head in store.heads()}
-    if branch in known or from_ is None:
+    if from_ is None or branch in {head.branch for head in store.heads()}:
         return False
     create_branch(store, branch, from_)
     return True
@@ -154,7 +152,7 @@ def _batches(
         yield _counted({type_name: source}, catalog, on_progress)
         return
     if isinstance(source, pa.Table | pa.RecordBatchReader):
-        raise InvalidInput("an Arrow input needs a type", hint='Say which: type="Person".')
+        raise InvalidInput("an Arrow input needs a type", hint='Name it: type="Person".')
     with _opened(source) as file:
         yield read_ndjson(file, catalog, limits, on_progress)
 
@@ -179,23 +177,19 @@ def _opened(source: str | Path | bytes | BinaryIO) -> Iterator[BinaryIO]:
     if not isinstance(source, str | Path):
         if not hasattr(source, "read"):
             raise InvalidInput(
-                f"nothing can be loaded from a {type(source).__name__}",
+                f"cannot load from a {type(source).__name__}",
                 hint="Give a path, bytes, an open binary file or an Arrow table.",
             )
         yield source
         return
     path = Path(source)
-    if path.suffix.lower() not in _NDJSON_SUFFIXES:
-        raise InvalidInput(
-            f"{path.name} does not look like NDJSON and no type is given",
-            hint=f"Say which type its rows are: --type Person {path.name}.",
-        )
+    require_ndjson(path)
     try:
         with path.open("rb") as file:
             yield file
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {str(source)!r}") from error
-    except (IsADirectoryError, PermissionError) as error:
+    except PermissionError as error:
         raise InvalidInput(f"cannot read {str(source)!r}: {error.strerror}") from error
 
 

@@ -1,8 +1,8 @@
 """NDJSON to typed batches: a fast reading that proves itself, an exact one that decides.
 
-The fast reading decodes a piece of lines with orjson and converts column by column. It accepts a
-piece only if it can show that the exact reading of `records.py` would accept every line with the
-same values; otherwise it gives up on the piece, smaller parts of it are tried again, and what
+The fast reading decodes a chunk of lines with orjson and converts column by column. It accepts a
+chunk only if it can show that the exact reading of `ndjson_record` would accept every line with the
+same values; otherwise it gives up on the chunk, smaller parts of it are tried again, and what
 remains is read exactly, in line order. So speed never changes an answer.
 """
 
@@ -31,7 +31,7 @@ from omnigraph.loading.line_framing import (
     read_chunks,
 )
 from omnigraph.loading.ndjson_record import BLANKS, RESERVED, Record, read_record, repeated_member
-from omnigraph.loading.typed_batch import EntityType, IdMismatch, TypedBatch, ids_for, row_width
+from omnigraph.loading.typed_batch import EntityType, IdMismatch, TypedBatch, row_width, typed_batch
 from omnigraph.schema import Catalog, EdgeType
 from omnigraph.schema.model.arrow_schema import arrow_type, table_schema
 
@@ -88,7 +88,7 @@ class _Reader:
     pending_bytes: int = 0
 
     def read(self, piece: LineChunk) -> list[TypedBatch]:
-        with _collector_paused():
+        with _garbage_collection_paused():
             return self._read(piece)
 
     def _read(self, piece: LineChunk) -> list[TypedBatch]:
@@ -124,7 +124,7 @@ def _parts(piece: LineChunk) -> Iterator[LineChunk]:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def _garbage_collection_paused() -> Iterator[None]:
     """Decoded records hold no cycles; looking for some halves the speed."""
     enabled = gc.isenabled()
     gc.disable()
@@ -291,7 +291,6 @@ def _exact_batch(records: list[Record]) -> TypedBatch:
 
 def _batch(type_: EntityType, data: list[Object], ends: Sequence[list[Any]]) -> TypedBatch:
     """The batch of decoded `data` objects; `NeedsExactReading` or IdMismatch if one is wrong."""
-    schema = table_schema(type_)
     columns: dict[str, pa.Array] = {}
     for prop in type_.properties:
         if prop.name in RESERVED:  # declared by a schema, but never loadable
@@ -306,12 +305,8 @@ def _batch(type_: EntityType, data: list[Object], ends: Sequence[list[Any]]) -> 
     if sum(map(len, data)) != sum(len(data) - column.null_count for column in columns.values()):
         given = _given_ids(data)  # there are members that did not become a value
         _prove_known(data, columns)
-    ids, generated = ids_for(type_, given, columns, len(data))
-    fixed = [ids]
-    if isinstance(type_, EdgeType):
-        fixed += [pa.array(end, pa.utf8()) for end in ends]
-    batch = pa.RecordBatch.from_arrays([*fixed, *columns.values()], schema=schema)
-    return TypedBatch(type_, batch, generated)
+    arrays = [pa.array(end, pa.utf8()) for end in ends] if isinstance(type_, EdgeType) else []
+    return typed_batch(type_, given, arrays, columns, len(data))
 
 
 def _given_ids(data: list[Object]) -> pa.Array | None:

@@ -1,7 +1,7 @@
-"""The exact reading of one line: framing, envelope, type, members and values (sections 1 to 3).
+"""The exact reading of one line: framing, envelope, type, members and values.
 
-Slow and strict. The fast reading in `ndjson.py` comes here for every line that it cannot prove
-right, so this module is what decides and what explains.
+Slow and strict. The fast reading in `ndjson_reader` comes here for every line that it cannot prove
+valid, so this module decides and explains.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Record:
 
 
 def read_record(line: bytes, number: int, catalog: Catalog, limits: Limits) -> Record:
-    """The record of one line that is not blank; LoadError or ResourceLimit if it is wrong."""
+    """The record of one line that is not blank; LoadError or ResourceLimit if it is problem."""
     envelope = _object(line, number, limits)
     _check_kind(envelope, number)
     _check_envelope(envelope, number)
@@ -156,8 +156,8 @@ def _depth(text: str) -> int:
 
 def _check_kind(envelope: dict[str, Any], number: int) -> None:
     if ("type" in envelope) == ("edge" in envelope):
-        said = "both" if "type" in envelope else "neither"
-        message = f'a record has "type" (a node) or "edge" (an edge); this one has {said}'
+        count = "both" if "type" in envelope else "neither"
+        message = f'a record has "type" (a node) or "edge" (an edge); this one has {count}'
         raise LoadError("envelope_kind", message, line=number)
 
 
@@ -225,8 +225,8 @@ def _check_values(data: dict[str, Any], type_: EntityType, number: int) -> None:
                 check_value(value, prop.type)
             elif not prop.nullable:
                 raise ValueProblem("null_required", "a value is required")
-        except ValueProblem as wrong:
-            message = f"{type_.name}.{prop.name}: {wrong.reason}"
+        except ValueProblem as problem:
+            message = f"{type_.name}.{prop.name}: {problem.reason}"
             raise LoadError(
-                wrong.code, message, line=number, type_name=type_.name, field=prop.name
+                problem.code, message, line=number, type_name=type_.name, field=prop.name
             ) from None

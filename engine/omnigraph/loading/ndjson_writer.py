@@ -1,4 +1,4 @@
-"""Export (section 8): one line per entity in envelope form, which any load mode reads back."""
+"""Export: one line per entity in envelope form, which any load mode reads back."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.common.ulid import new_ulids
 from omnigraph.schema import EdgeType, NodeType
+from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.entity_ids import derive_ids
 
 EntityType: TypeAlias = NodeType | EdgeType
@@ -33,7 +34,7 @@ class IdMismatch(ValueError):
 
     def __init__(self, row: int, given: str, derived: str) -> None:
         self.row = row
-        super().__init__(f"the id {given!r} is not the one its key gives, {derived!r}")
+        super().__init__(f"the id {given!r} does not match the id of its key, {derived!r}")
 
 
 def ids_for(
@@ -53,6 +54,20 @@ def ids_for(
         return given, False
     fresh = new_ulids(given.null_count)
     return pc.replace_with_mask(given, given.is_null(), fresh), False
+
+
+def typed_batch(
+    type_: EntityType,
+    given: pa.Array | None,
+    ends: Iterable[pa.Array],
+    columns: Mapping[str, pa.Array],
+    rows: int,
+) -> TypedBatch:
+    """The batch of given ids, the ends of edges and the columns of properties; `IdMismatch`."""
+    ids, generated = ids_for(type_, given, columns, rows)
+    arrays = [ids, *ends, *columns.values()]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=table_schema(type_))
+    return TypedBatch(type_, batch, generated)
 
 
 def row_width(schema: pa.Schema) -> int:

@@ -1,7 +1,7 @@
 """The `.gq` query compiler: text and catalog to a typed plan, JSON to parameter values.
 
-Promises typed errors for any input and no effects. Imports lark, pyarrow (in arrow.py),
-omnigraph.schema and omnigraph.errors only.
+Promises typed errors for any input and no effects. Imports common, schema, lark and pyarrow (in
+`logical.result_schema` only); never storage.
 """
 
 from omnigraph.query.compile import CompiledQuery, choose_query, compile_file, compile_query

@@ -36,6 +36,9 @@ from omnigraph.query.logical.logical_plan import (
     VariableInfo,
 )
 
+_UNNAMED = {Literal: "literal", Now: "now", Nearest: "nearest", Bm25: "bm25", Rrf: "rrf"}
+"""What a result column is called that names neither a variable nor a parameter."""
+
 
 def lower(query: CheckedQuery) -> Plan:
     """The plan of a checked query; a mutation is one already."""
@@ -147,17 +150,9 @@ def _field_name(expr: Expr) -> str:
             return expr.variable
         case Param():
             return expr.name
-        case Literal():
-            return "literal"
-        case Now():
-            return "now"
         case TextMatch():
             return expr.kind
-        case Nearest():
-            return "nearest"
-        case Bm25():
-            return "bm25"
-        case Rrf():
-            return "rrf"
         case Aggregate():
             return expr.function
+        case _:
+            return _UNNAMED[type(expr)]

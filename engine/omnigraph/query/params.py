@@ -11,16 +11,11 @@ from typing import Any, Protocol
 
 from omnigraph.errors import InvalidInput
 from omnigraph.query.syntax.temporal_literals import parse_date, parse_datetime
-from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar
 
 MAX_SAFE_INTEGER = 2**53 - 1
 
-_RANGES = {
-    Scalar.I32: (-(2**31), 2**31 - 1),
-    Scalar.I64: (-(2**63), 2**63 - 1),
-    Scalar.U32: (0, 2**32 - 1),
-    Scalar.U64: (0, 2**63 - 1),  # the language has no literal above either
-}
+_MOST = INTEGER_RANGES[Scalar.I64][1]  # the language has no literal above it
 _DECIMAL = re.compile(r"-?[0-9]{1,40}", re.ASCII)
 
 
@@ -123,7 +118,8 @@ def _integer(value: object, scalar: Scalar, strict_js: bool) -> int:
             )
     else:
         raise ValueError(f"needs a whole number for {scalar}, not {_json_name(value)}")
-    low, high = _RANGES[scalar]
+    low, high = INTEGER_RANGES[scalar]
+    high = min(high, _MOST)
     if not low <= number <= high:
         raise ValueError(f"does not fit {scalar}: {low} to {high}")
     return number

@@ -1,7 +1,7 @@
 """The `.pg` schema compiler: text to catalog, catalogs to a migration plan, values to ids.
 
-Promises typed errors for any input, and no effects. Imports lark, numpy, pyarrow (in `arrow` and
-`keys` only) and omnigraph.errors; never a storage or query engine.
+Promises typed errors for any input, and no effects. Imports common, lark, numpy and pyarrow (in
+`model.arrow_schema` and `model.entity_ids` only); never storage or a query engine.
 """
 
 from omnigraph.common.ulid import new_ulid, new_ulids

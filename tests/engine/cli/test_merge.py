@@ -27,9 +27,9 @@ def draft(cli: Cli) -> Cli:
 
 def test_moves_forward_where_nothing_else_happened(draft: Cli) -> None:
     outcome = draft.ok("branch", "merge", "draft")
-    assert outcome.out == f"Moved main forward to draft: {draft.head()} (v3).\n"
+    assert outcome.out == f"Fast-forwarded main to draft: {draft.head()} (v3).\n"
     assert people(draft) == ["ada", "bob", "cy"]
-    assert draft.ok("branch", "merge", "draft").out == "main has all of draft already.\n"
+    assert draft.ok("branch", "merge", "draft").out == "main is up to date with draft already.\n"
 
 
 def test_merges_what_both_did(draft: Cli) -> None:

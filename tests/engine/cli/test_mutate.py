@@ -30,7 +30,7 @@ def test_actor_and_message_are_kept(cli: Cli) -> None:
 def test_no_match_is_no_commit(cli: Cli) -> None:
     head = cli.head()
     outcome = cli.ok(*GROW, '{"name": "nobody", "age": 1}')
-    assert outcome.out == "Nothing matched; main is as it was.\n"
+    assert outcome.out == "Nothing matched; main is unchanged.\n"
     assert cli.ok(*GROW, '{"name": "nobody", "age": 1}', "--json").json["commit"] is None
     assert cli.head() == head
 

@@ -50,7 +50,7 @@ def test_applies_in_one_commit_to_one_branch(cli: Cli) -> None:
 
 def test_applying_the_same_schema_does_nothing(cli: Cli) -> None:
     outcome = cli.ok("schema", "apply", "social.pg")
-    assert outcome.out == "The schema is the same already; there is nothing to do.\n"
+    assert outcome.out == "The schema is unchanged; there is nothing to do.\n"
     assert cli.ok("schema", "apply", "social.pg", "--json").json["commit"] is None
 
 

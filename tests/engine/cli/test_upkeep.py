@@ -12,7 +12,7 @@ def test_optimize_publishes_once(cli: Cli) -> None:
     outcome = cli.ok("optimize")
     assert "node:Person" in outcome.out
     assert outcome.out.splitlines()[-1] == f"Published in commit {cli.head()} (v4)."
-    assert cli.ok("optimize").out == "Every table is in good order already.\n"
+    assert cli.ok("optimize").out == "Every table is optimized already.\n"
     assert cli.ok("optimize", "--json").json == {
         "dry_run": False,
         "tables": {},
@@ -26,7 +26,7 @@ def test_optimize_says_what_it_would_do(cli: Cli) -> None:
     cli.ok("load", stdin='{"type":"Person","data":{"name":"cy"}}')
     head = cli.head()
     said = cli.ok("optimize", "--dry-run")
-    assert said.out.splitlines()[-1] == "Nothing was changed: this was a dry run."
+    assert said.out.splitlines()[-1] == "Dry run: nothing was changed."
     would = cli.ok("optimize", "--dry-run", "--json").json
     assert (would["dry_run"], would["commit"], cli.head()) == (True, None, head)
     assert would["tables"] == cli.ok("optimize", "--json").json["tables"]
@@ -60,7 +60,7 @@ def test_collect_says_what_it_frees_and_gives_up(cli: Cli) -> None:
     assert would["tables"]["node:Person"]["files"] > 0
     said = cli.ok("collect", "--keep", "1", "--dry-run").out
     assert f"Would give up 2 commits: {first} (v2)" in said
-    assert "Would give up branches whose time was over: over.\n" in said
+    assert "Would give up branches whose time to live is over: over.\n" in said
     assert re.search(r"^node:Person +\d+ ", said, re.M)
     cli.ok("tag", "create", "kept", "--at", "main@v2")
     assert "Gave up 1 commit: " in cli.ok("collect", "--keep", "1").out

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.query.syntax.tree import (
     AggregateTree,
     BindingTree,
@@ -22,7 +23,6 @@ from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
     MutationTree,
-    NameNode,
     NearestTree,
     NegationTree,
     NowTree,

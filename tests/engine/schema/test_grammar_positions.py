@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.schema import compile_schema, parse
-from omnigraph.schema.syntax.tree import LiteralNode, NameNode
+from omnigraph.schema.syntax.tree import LiteralNode
 
 
 def test_keywords_are_property_names() -> None:

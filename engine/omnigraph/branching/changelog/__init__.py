@@ -1,1 +1,4 @@
-"""What commits changed, one by one: the changes of a commit and the change feed."""
+"""The changes of single commits, and the change feed of a branch in pages.
+
+Promises that a commit reads the same for ever, and delivery at least once. Imports `compare`.
+"""

@@ -1,8 +1,8 @@
 """The change feed: the commits of one branch as blocks of changes, page by page (branching.md §5).
 
-A cursor says all there is to know, so that any process can serve the next page; delivery is at
-least once. A block that a page left in the middle stays open here for a while, so that the next
-page need not begin it again.
+A cursor holds the whole position, so that any process can serve the next page; delivery is at
+least once. A block that a page ended inside stays open here for a while, so that the next page
+need not begin it again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from omnigraph.branching.changelog.commit_changes import (
     commit_changes,
     require_parent,
 )
-from omnigraph.branching.changelog.feed_cursor import Binding, FeedCursor, PageToken, binding
+from omnigraph.branching.changelog.feed_cursor import Binding, FeedCursor, PageToken, feed_binding
 from omnigraph.branching.changelog.feed_page import (
-    ChangePage,
+    FeedChange,
     Page,
     PageBuilder,
     PageSize,
@@ -50,15 +50,15 @@ PARKED_BLOCKS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Poll:
-    """One request: what is asked for, on which head, and up to where."""
+    """One request: the filter, on which head, and up to where."""
 
     head: Head
-    bound: Binding
-    wanted: Filter
+    binding: Binding
+    filter: Filter
     size: PageSize
     cut: str
-    given: str | None = None
-    """The cursor or page token that the caller came with."""
+    token: str | None = None
+    """The cursor or page token of the request."""
 
 
 class Feed:
@@ -70,51 +70,50 @@ class Feed:
         self._lock = threading.Lock()
         self._parked: OrderedDict[str, PeekableChanges] = OrderedDict()
 
-    # ------------------------------------------------------------------ asking
-
-    def start(self, branch: str, start: str, wanted: Filter, size: PageSize) -> Page:
+    def start(self, branch: str, start: str, filter_: Filter, size: PageSize) -> Page:
         """The first page: from `now`, from the `beginning`, or from `after:<commit>` on."""
         head = self._store.head(branch)
-        bound = self._bound(head, wanted)
         catalog = self._store.catalog(head.schema)
-        for name in sorted(wanted.types or ()):
+        for name in sorted(filter_.types or ()):
             find_type(catalog, name)
         if start == "now":
-            return Page((), cursor=bound.issue(FeedCursor(head.commit)), caught_up=True)
-        after = self._first(head, start)
-        return self._page(_Poll(head, bound, wanted, size, head.commit), after)
+            return Page((), cursor=self.cursor(head, filter_), caught_up=True)
+        after = self._start_commit(head, start)
+        poll = _Poll(head, self._binding(head, filter_), filter_, size, head.commit)
+        return self._page(poll, after)
 
-    def resume(self, branch: str, cursor: str, wanted: Filter, size: PageSize) -> Page:
+    def resume(self, branch: str, cursor: str, filter_: Filter, size: PageSize) -> Page:
         """The page after a cursor, up to the head of the branch now."""
         head = self._store.head(branch)
-        bound = self._bound(head, wanted)
-        after = bound.cursor(cursor).commit
-        return self._page(_Poll(head, bound, wanted, size, head.commit, cursor), after)
+        binding = self._binding(head, filter_)
+        after = binding.cursor(cursor).commit
+        return self._page(_Poll(head, binding, filter_, size, head.commit, cursor), after)
 
-    def next_page(self, branch: str, token: str, wanted: Filter, size: PageSize) -> Page:
+    def next_page(self, branch: str, token: str, filter_: Filter, size: PageSize) -> Page:
         """The page after one that ended inside a block, up to where its poll went."""
         head = self._store.head(branch)
-        bound = self._bound(head, wanted)
-        left = bound.page_token(token)
-        begun = self._store.commit(left.commit)
-        after = require_parent(begun) if begun else left.commit
-        return self._page(_Poll(head, bound, wanted, size, left.cut, token), after, left)
+        binding = self._binding(head, filter_)
+        position = binding.page_token(token)
+        commit = self._store.commit(position.commit)
+        after = require_parent(commit) if commit else position.commit
+        poll = _Poll(head, binding, filter_, size, position.cut, token)
+        return self._page(poll, after, position)
 
-    def cursor(self, head: Head, wanted: Filter) -> str:
+    def cursor(self, head: Head, filter_: Filter) -> str:
         """The cursor of a consumer that has everything up to a head."""
-        return self._bound(head, wanted).issue(FeedCursor(head.commit))
+        return self._binding(head, filter_).issue(FeedCursor(head.commit))
 
-    def _bound(self, head: Head, wanted: Filter) -> Binding:
+    def _binding(self, head: Head, filter_: Filter) -> Binding:
         main = head if head.branch == MAIN else self._store.head(MAIN, fresh=False)
-        return binding(main, head, wanted)
+        return feed_binding(main, head, filter_)
 
-    def _first(self, head: Head, start: str) -> str | None:
+    def _start_commit(self, head: Head, start: str) -> str | None:
         if start == "beginning":
             return None
         word, _, commit = start.partition(":")
         if word != "after" or not commit:
             raise InvalidInput(
-                f"{start!r} is no start of a feed", hint="Use now, beginning or after:<commit>."
+                f"a feed cannot start at {start!r}", hint="Use now, beginning or after:<commit>."
             )
         if self._lineage.between(commit, head.commit) is None:
             raise NotFound(
@@ -123,78 +122,76 @@ class Feed:
             )
         return commit
 
-    # ------------------------------------------------------------------ answering
-
-    def _page(self, poll: _Poll, after: str | None, left: PageToken | None = None) -> Page:
+    def _page(self, poll: _Poll, after: str | None, position: PageToken | None = None) -> Page:
         pending = self._lineage.between(after, poll.cut)
         if pending is None:
             raise CursorRejected(
-                "the cursor is rejected: the branch does not have its commit",
-                hint="Start the feed anew.",
+                "the cursor is rejected: its commit is not on the branch",
+                hint="Start the feed again.",
             )
         delivered = after
         page = PageBuilder(poll.size)
         for commit in pending:
-            if commit.parent is None:  # what created the graph has no block
+            if commit.parent is None:  # the commit that created the graph has no block
                 delivered = commit.id
                 continue
             if page.full:
                 break
             try:
-                rows = self._rows(poll, commit, left)
-                complete = page.add(cause_of(commit), rows)
+                changes = self._changes(poll, commit, position)
+                complete = page.add(cause_of(commit), changes)
             except (Reclaimed, SchemaBoundary) as error:
                 if page.blocks:
                     break
                 if isinstance(error, SchemaBoundary):
                     raise
-                raise ChangeFeedGap(poll.given, commit.id) from error
+                raise ChangeFeedGap(poll.token, commit.id) from error
             if not complete:
                 if page.blocks and page.blocks[-1].cause.graph_commit_id == commit.id:
-                    return self._inside(poll, commit, page, rows)
+                    return self._partial(poll, commit, page, changes)
                 break
-            delivered, left = commit.id, None
+            delivered, position = commit.id, None
         assert delivered is not None
-        cursor = poll.bound.issue(FeedCursor(delivered))
+        cursor = poll.binding.issue(FeedCursor(delivered))
         return Page(tuple(page.blocks), cursor=cursor, caught_up=delivered == poll.cut)
 
-    def _inside(
-        self, poll: _Poll, commit: Commit, page: PageBuilder, rows: PeekableChanges
+    def _partial(
+        self, poll: _Poll, commit: Commit, page: PageBuilder, changes: PeekableChanges
     ) -> Page:
+        """A page that ends inside the block of a commit, whose other changes stay open."""
         last = page.last
         assert last is not None
-        place = PageToken(commit.id, poll.cut, last.edges, last.type_id, last.id)
-        token = poll.bound.issue(place)
+        token = poll.binding.issue(
+            PageToken(commit.id, poll.cut, last.edges, last.type_id, last.id)
+        )
         with self._lock:
-            self._parked[token] = rows
+            self._parked[token] = changes
             while len(self._parked) > PARKED_BLOCKS:
                 self._parked.popitem(last=False)
         return Page(tuple(page.blocks), next_page_token=token)
 
-    def _rows(self, poll: _Poll, commit: Commit, left: PageToken | None) -> PeekableChanges:
-        if left is not None:
+    def _changes(self, poll: _Poll, commit: Commit, after: PageToken | None) -> PeekableChanges:
+        if after is not None:
             with self._lock:
-                parked = self._parked.pop(poll.given or "", None)
+                parked = self._parked.pop(poll.token or "", None)
             if parked is not None:
                 return parked
         parent = self._store.commit(require_parent(commit))
         assert parent is not None
-        before, after = past(poll.head, parent), past(poll.head, commit)
-        changes = commit_changes(self._store, commit, before, after, poll.wanted)
-        return PeekableChanges(_rows_of(changes, left))
+        moments = past(poll.head, parent), past(poll.head, commit)
+        changes = commit_changes(self._store, commit, *moments, poll.filter)
+        return PeekableChanges(_changes_after(changes, after))
 
 
-def _rows_of(changes: CommitChanges, left: PageToken | None) -> Iterator[ChangePage]:
-    """The changes of a block one by one, from where a page was left."""
-    begun = (left.edges, left.type_id) if left else None
-    for batch in changes.batches(begun):
-        edges, type_id = (
-            batch.column("kind")[0].as_py() == "edge",
-            batch.column("type_id")[0].as_py(),
-        )
-        if left is not None and (edges, type_id) == begun:
-            batch = batch.filter(pc.greater(batch.column("id"), left.id))
-        texts = change_lines(batch)
-        columns = (batch.column("id"), texts, pc.binary_length(texts))
-        for id_, text, size in zip(*(column.to_pylist() for column in columns), strict=True):
-            yield ChangePage(edges, type_id, id_, text, size)
+def _changes_after(changes: CommitChanges, position: PageToken | None) -> Iterator[FeedChange]:
+    """The changes of a block one by one, after the last that a page delivered."""
+    last_type = (position.edges, position.type_id) if position else None
+    for batch in changes.batches(last_type):
+        edges = batch.column("kind")[0].as_py() == "edge"
+        type_id = batch.column("type_id")[0].as_py()
+        if position is not None and (edges, type_id) == last_type:
+            batch = batch.filter(pc.greater(batch.column("id"), position.id))
+        lines = change_lines(batch)
+        columns = (batch.column("id"), lines, pc.binary_length(lines))
+        for id_, line, size in zip(*(column.to_pylist() for column in columns), strict=True):
+            yield FeedChange(edges, type_id, id_, line, size)

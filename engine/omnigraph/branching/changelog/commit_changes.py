@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
@@ -12,13 +12,12 @@ import pyarrow as pa
 from omnigraph.branching.compare.change_counts import Stats, count_changes
 from omnigraph.branching.compare.change_filter import Filter
 from omnigraph.branching.compare.change_json_lines import change_lines
-from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA, entry_batches
+from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA, change_batches
 from omnigraph.branching.compare.snapshot_diff import PropertyValues
-from omnigraph.branching.compare.type_pairs import Pair, pair_changes, pairs
+from omnigraph.branching.compare.type_pairs import Pair, TypeAtMoment, pair_changes, pairs
 from omnigraph.errors import ParentlessCommit, SchemaBoundary
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import arrow_type
-from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.model import MAIN, Commit, to_micros
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import Moment
@@ -38,20 +37,12 @@ class Cause:
     """Microseconds since the epoch."""
 
     def to_json(self) -> dict[str, Any]:
-        body = {
-            "graph_commit_id": self.graph_commit_id,
-            "parent_commit_id": self.parent_commit_id,
-            "merged_parent_commit_id": self.merged_parent_commit_id,
-            "authored_branch": self.authored_branch,
-            "actor_id": self.actor_id,
-            "authored_at": self.authored_at,
-        }
-        return {name: value for name, value in body.items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a commit did to one entity; images hold JSON values, as an export writes them."""
+    """What a commit did to one entity; row states hold JSON values, as an export writes them."""
 
     kind: str
     type_id: int
@@ -76,21 +67,21 @@ class Change:
             "id": self.id,
             "op": self.op,
         }
-        images = {"before": self.before, "after": self.after}
-        return body | {name: image for name, image in images.items() if image is not None}
+        states = {"before": self.before, "after": self.after}
+        return body | {name: state for name, state in states.items() if state is not None}
 
 
 @dataclass(frozen=True)
 class CommitChanges:
     """The changes of one commit, in order: nodes before edges, then by type identity, then by id.
 
-    Nothing is read until it is asked for; asking again reads again. Names are those of the
-    commit's own schema, so that a commit reads the same for ever.
+    Read lazily, and again on each use. Names are those of the commit's own schema, so that a
+    commit reads the same for ever.
     """
 
     cause: Cause
     _pairs: tuple[Pair, ...] = field(repr=False)
-    _wanted: Filter = field(repr=False)
+    _filter: Filter = field(repr=False)
     _store: GraphStore = field(repr=False)
 
     def __iter__(self) -> Iterator[Change]:
@@ -103,7 +94,7 @@ class CommitChanges:
             yield from change_lines(batch).to_pylist()
 
     def reader(self) -> pa.RecordBatchReader:
-        """The changes as a stream of batches; images are JSON texts."""
+        """The changes as a stream of batches; row states are JSON texts."""
         return pa.RecordBatchReader.from_batches(CHANGE_SCHEMA, self.batches())
 
     def batches(self, after: tuple[bool, int] | None = None) -> Iterator[pa.RecordBatch]:
@@ -112,11 +103,11 @@ class CommitChanges:
             if after is not None and pair.order < after:
                 continue
             for changes in pair_changes(self._store, pair):
-                yield from entry_batches(changes, pair.type.name, self._wanted.ops)
+                yield from change_batches(changes, pair.type.name, self._filter.ops)
 
     def stats(self) -> Stats:
         """Counts per operation, and the types that are affected."""
-        return count_changes(self._store, self._pairs, self._wanted)
+        return count_changes(self._store, self._pairs, self._filter)
 
     def to_json(self) -> dict[str, Any]:
         """The whole block; for commits that are known to be small."""
@@ -124,15 +115,15 @@ class CommitChanges:
 
 
 def commit_changes(
-    store: GraphStore, commit: Commit, before: Moment, after: Moment, wanted: Filter | None = None
+    store: GraphStore, commit: Commit, before: Moment, after: Moment, filter_: Filter | None = None
 ) -> CommitChanges:
     """What a commit changed between its first parent's moment and its own."""
     today = store.catalog(after.reading_schema)
-    found = pairs(store, before, after, Catalog())
-    _refuse_boundary(commit, before, after, found)
-    asked = wanted or Filter()
-    admitted = (pair for pair in found if asked.admits(pair.type.kind, *_names(pair, today)))
-    return CommitChanges(cause_of(commit), tuple(admitted), asked, store)
+    types = pairs(store, before, after, Catalog())
+    _refuse_boundary(commit, before, after, types)
+    filter_ = filter_ or Filter()
+    admitted = (pair for pair in types if filter_.admits(pair.type.kind, *_names(pair, today)))
+    return CommitChanges(cause_of(commit), tuple(admitted), filter_, store)
 
 
 def require_parent(commit: Commit) -> str:
@@ -155,29 +146,26 @@ def cause_of(commit: Commit) -> Cause:
 
 
 def _names(pair: Pair, today: Catalog) -> tuple[str, ...]:
-    """What a type may be asked for by: its name in the commit, and what it is called today."""
+    """What a filter may call a type: its name in the commit, and its name today."""
     now = today.by_identity(pair.type.identity)
     return (pair.type.name, now.name) if now else (pair.type.name,)
 
 
-def _refuse_boundary(commit: Commit, before: Moment, after: Moment, found: list[Pair]) -> None:
+def _refuse_boundary(commit: Commit, before: Moment, after: Moment, types: list[Pair]) -> None:
+    """Refuse a commit that gave rows other properties, or the same ones under other names."""
     if before.schema == after.schema:
         return
-    split = [pair.type.name for pair in found if _holds_data(pair) and not _same_shape(pair)]
-    if split:
-        raise SchemaBoundary(commit.id, require_parent(commit), split)
+    changed = [
+        pair.type.name
+        for pair in types
+        if any(side is not None and side.pointer.rows for side in (pair.before, pair.after))
+        and _columns(pair.before) != _columns(pair.after)
+    ]
+    if changed:
+        raise SchemaBoundary(commit.id, require_parent(commit), changed)
 
 
-def _holds_data(pair: Pair) -> bool:
-    return any(side is not None and side.pointer.rows for side in (pair.before, pair.after))
-
-
-def _same_shape(pair: Pair) -> bool:
-    """Whether images of both sides have the same properties under the same names."""
-    if pair.before is None or pair.after is None:
-        return False
-    return _shape(pair.before.type) == _shape(pair.after.type)
-
-
-def _shape(type_: GraphType) -> tuple[object, ...]:
-    return tuple((p.identity, p.name, arrow_type(p.type)) for p in type_.properties)
+def _columns(side: TypeAtMoment | None) -> tuple[object, ...] | None:
+    if side is None:
+        return None
+    return tuple((p.identity, p.name, arrow_type(p.type)) for p in side.type.properties)

@@ -1,4 +1,4 @@
-"""Cursors and page tokens of the change feed: opaque texts that carry all there is to know.
+"""Cursors and page tokens of the change feed: opaque texts that hold a whole position.
 
 Each is bound to its graph, to its branch (not to a later one of the same name) and to its filter,
 and signed with a key made from the graph's own identity. The signature finds mistakes, and
@@ -21,7 +21,7 @@ from omnigraph.storage.core.model import Head
 
 FORMAT = 1
 _SIGNATURE_BYTES = 16
-_HINT = "Use a cursor as it was given, with the same graph, branch and filter; or start anew."
+_HINT = "Use the cursor unchanged, with the same graph, branch and filter, or start the feed again."
 
 PositionKind = Literal["cursor", "page"]
 
@@ -65,14 +65,14 @@ class Binding:
 
     def cursor(self, text: str) -> FeedCursor:
         """The cursor in a text; refused if it is not one of this feed."""
-        return FeedCursor(**self._accepted(text, "cursor"))
+        return FeedCursor(**self._position(text, "cursor"))
 
     def page_token(self, text: str) -> PageToken:
         """The page token in a text; refused if it is not one of this feed."""
-        return PageToken(**self._accepted(text, "page"))
+        return PageToken(**self._position(text, "page"))
 
-    def _accepted(self, text: str, kind: PositionKind) -> dict[str, Any]:
-        body = self._opened(text)
+    def _position(self, text: str, kind: PositionKind) -> dict[str, Any]:
+        body = self._verified(text)
         if body["kind"] != kind:
             names = {"cursor": "a cursor", "page": "a page token"}
             raise _rejected(f"this is {names[body['kind']]}, not {names[kind]}")
@@ -82,21 +82,21 @@ class Binding:
             raise _rejected(f"branch {self.branch!r} was deleted and created again since")
         if body["filter"] != self.filter:
             raise _rejected("it was made with another filter")
-        found: dict[str, Any] = body["at"]
-        return found
+        position: dict[str, Any] = body["at"]
+        return position
 
-    def _opened(self, text: str) -> dict[str, Any]:
+    def _verified(self, text: str) -> dict[str, Any]:
         try:
             raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
         except (AttributeError, ValueError, binascii.Error) as error:
-            raise _rejected("it is no cursor") from error
+            raise _rejected("it is not a cursor of a change feed") from error
         signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
-        again = urlsafe_b64encode(raw).decode().rstrip("=")
-        if again != text or not hmac.compare_digest(signature, self._signature(payload)):
-            raise _rejected("it is damaged, or of another graph")
+        canonical = urlsafe_b64encode(raw).decode().rstrip("=")
+        if canonical != text or not hmac.compare_digest(signature, self._signature(payload)):
+            raise _rejected("it is damaged or belongs to another graph")
         body: dict[str, Any] = json.loads(payload)
         if body["format"] != FORMAT:
-            raise _rejected("another version of OmniGraph made it")
+            raise _rejected("it was made by another version of OmniGraph")
         return body
 
     def _signature(self, payload: bytes) -> bytes:
@@ -104,9 +104,9 @@ class Binding:
         return hmac.digest(key, payload, "sha256")[:_SIGNATURE_BYTES]
 
 
-def binding(main: Head, head: Head, wanted: Filter) -> Binding:
+def feed_binding(main: Head, head: Head, filter_: Filter) -> Binding:
     """What tokens of a feed belong to; main is never deleted, so it stands for the graph."""
-    digest = hashlib.sha256(wanted.text().encode()).hexdigest()[:16]
+    digest = hashlib.sha256(filter_.text().encode()).hexdigest()[:16]
     return Binding(main.incarnation, head.branch, head.incarnation, digest)
 
 

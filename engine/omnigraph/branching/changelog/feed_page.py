@@ -12,19 +12,19 @@ from omnigraph.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much one page holds unless told otherwise, and at most."""
+    """How much one page holds by default, and at most."""
 
     name: str
     default: int
     most: int
 
     def checked(self, given: int | None) -> int:
-        """The limit that a caller asked for."""
+        """The limit of a request."""
         if given is None:
             return self.default
         if not 1 <= given <= self.most:
             raise InvalidInput(
-                f"{self.name} is {given}", hint=f"Choose between 1 and {self.most:,}."
+                f"{self.name} cannot be {given}", hint=f"Choose from 1 to {self.most:,}."
             )
         return given
 
@@ -79,29 +79,29 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePage:
-    """One change on its way into a page."""
+class FeedChange:
+    """One change as its JSON line, and its position in the block."""
 
     edges: bool
     type_id: int
     id: str
-    text: str
+    line: str
     bytes: int
 
 
 class PeekableChanges:
-    """The changes of one block; the next one can be looked at before it is taken."""
+    """The changes of one block; the next one can be looked at before it is consumed."""
 
-    def __init__(self, rows: Iterator[ChangePage]) -> None:
-        self._rows = rows
-        self.next: ChangePage | None = next(rows, None)
+    def __init__(self, changes: Iterator[FeedChange]) -> None:
+        self._changes = changes
+        self.next: FeedChange | None = next(changes, None)
 
-    def take(self) -> ChangePage:
-        """The next change, and go on."""
-        taken = self.next
-        assert taken is not None
-        self.next = next(self._rows, None)
-        return taken
+    def pop(self) -> FeedChange:
+        """The next change, which is consumed."""
+        change = self.next
+        assert change is not None
+        self.next = next(self._changes, None)
+        return change
 
 
 class PageBuilder:
@@ -112,34 +112,32 @@ class PageBuilder:
         self._changes = 0
         self._bytes = 0
         self.blocks: list[Block] = []
-        self.last: ChangePage | None = None
-        """The last change that went in."""
+        self.last: FeedChange | None = None
+        """The last change that was added."""
 
     @property
     def full(self) -> bool:
         """Whether no further block may begin."""
         return len(self.blocks) >= self._size.commits or self._changes >= self._size.changes
 
-    def add(self, cause: Cause, rows: PeekableChanges) -> bool:
-        """Put in what fits of a block; whether it was all of it. A part that is empty is left out.
+    def add(self, cause: Cause, changes: PeekableChanges) -> bool:
+        """Add what fits of a block; whether it was all of it. A part that is empty is left out.
 
-        What the source of the rows raises is raised before the page changes.
+        What reading the changes raises is raised before the page changes.
         """
-        taken: list[ChangePage] = []
-        size = 0
-        while rows.next is not None and self._fits(rows.next, len(taken), size):
-            size += rows.next.bytes
-            taken.append(rows.take())
-        complete = rows.next is None
-        if complete or taken:
-            self.blocks.append(Block(cause, tuple(Change.from_text(row.text) for row in taken)))
-        self._changes += len(taken)
-        self._bytes += size
-        self.last = taken[-1] if taken else self.last
+        added: list[FeedChange] = []
+        count, size = self._changes, self._bytes
+        while changes.next is not None and self._fits(changes.next, count, size):
+            count, size = count + 1, size + changes.next.bytes
+            added.append(changes.pop())
+        complete = changes.next is None
+        if complete or added:
+            self.blocks.append(Block(cause, tuple(Change.from_text(c.line) for c in added)))
+        self._changes, self._bytes = count, size
+        self.last = added[-1] if added else self.last
         return complete
 
-    def _fits(self, row: ChangePage, taken: int, size: int) -> bool:
-        changes = self._changes + taken
-        if changes == 0:
+    def _fits(self, change: FeedChange, count: int, size: int) -> bool:
+        if count == 0:
             return True
-        return changes < self._size.changes and self._bytes + size + row.bytes <= self._size.bytes
+        return count < self._size.changes and size + change.bytes <= self._size.bytes

@@ -10,7 +10,7 @@ from omnigraph.storage.graph_store import GraphStore
 
 STEPS = 64
 """Commits that are looked up one by one; for more, all of the history is read at once."""
-KEPT_COMMITS = 1 << 15
+CACHED_COMMITS = 1 << 15
 
 
 class Lineage:
@@ -18,19 +18,19 @@ class Lineage:
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
-        self._chains: BoundedCache[str, tuple[Commit, ...]] = BoundedCache(KEPT_COMMITS)
+        self._chains: BoundedCache[str, tuple[Commit, ...]] = BoundedCache(CACHED_COMMITS)
 
     def between(self, after: str | None, upto: str) -> list[Commit] | None:
         """The commits after one of them up to another, oldest first; all of them after none.
 
         None if the first does not lead to the other.
         """
-        found: list[Commit] = []
+        commits: list[Commit] = []
         for commit in self._backwards(upto):
             if commit.id == after:
-                return found[::-1]
-            found.append(commit)
-        return found[::-1] if after is None else None
+                return commits[::-1]
+            commits.append(commit)
+        return commits[::-1] if after is None else None
 
     def _backwards(self, upto: str) -> Iterator[Commit]:
         known = self._chains.get(upto)

@@ -1,1 +1,4 @@
-"""What differs between two moments, at the cost of the change."""
+"""The difference between two moments: types paired by identity, rows by id, columns by property.
+
+Promises the cost of the change, not of the graph. Imports storage, schema and common.
+"""

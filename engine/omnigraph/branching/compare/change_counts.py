@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.branching.compare.change_filter import Filter
@@ -22,18 +22,13 @@ class Stats:
     types: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "inserts": self.inserts,
-            "updates": self.updates,
-            "deletes": self.deletes,
-            "types": list(self.types),
-        }
+        return asdict(self) | {"types": list(self.types)}
 
 
 def count_changes(
     store: GraphStore,
     pairs: Iterable[Pair],
-    wanted: Filter,
+    filter_: Filter,
     plain: Iterable[tuple[str, str]] = (),
 ) -> Stats:
     """Count what differs of some types; plain tables, given with their operation, count as one."""
@@ -41,9 +36,9 @@ def count_changes(
     types: dict[str, None] = {}
     for pair in pairs:
         for changes in pair_changes(store, pair):
-            found = {op: n for op, n in changes.counts().items() if n and wanted.admits_op(op)}
-            counts.update(found)
-            if found:
+            by_op = {op: n for op, n in changes.counts().items() if n and filter_.admits_op(op)}
+            counts.update(by_op)
+            if by_op:
                 types[pair.name] = None
     for name, op in plain:
         counts[op] += 1

@@ -1,4 +1,4 @@
-"""Which changes are wanted: by kind, type and operation; each is optional, all must hold."""
+"""Filters of changes by kind, type and operation; each is optional, all must hold."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ class Filter:
     ops: frozenset[str] | None = None
 
     def admits(self, kind: str, *names: str) -> bool:
-        """Whether a type of a kind, with all the names it goes by, is wanted."""
+        """Whether a type of a kind, with all the names it goes by, passes."""
         if self.kinds is not None and kind not in self.kinds:
             return False
-        return self.types is None or any(self.asks_for(each, kind, *names) for each in self.types)
-
-    def asks_for(self, wanted: str, kind: str, *names: str) -> bool:
-        """Whether one of the wanted type names means a type; edges in any case of letters."""
-        prefix, colon, rest = wanted.partition(":")
-        if colon and prefix in KINDS:
-            if prefix != kind:
-                return False
-            wanted = rest
-        if kind == "edge":
-            return wanted.lower() in {name.lower() for name in names}
-        return wanted in names
+        return self.types is None or any(names_type(each, kind, *names) for each in self.types)
 
     def admits_op(self, op: str) -> bool:
-        """Whether an operation is wanted."""
+        """Whether an operation passes."""
         return self.ops is None or op in self.ops
 
     def text(self) -> str:
         """The filter as one text; equal filters have equal texts."""
         parts = (self.kinds, self.types, self.ops)
         return json.dumps([None if part is None else sorted(part) for part in parts])
+
+
+def names_type(given: str, kind: str, *names: str) -> bool:
+    """Whether `Name` or `kind:Name` means a type; edges in any case of letters."""
+    prefix, colon, rest = given.partition(":")
+    if colon and prefix in KINDS:
+        if prefix != kind:
+            return False
+        given = rest
+    if kind == "edge":
+        return given.lower() in {name.lower() for name in names}
+    return given in names
 
 
 def make_filter(
@@ -70,8 +71,8 @@ def _known(what: str, given: Iterable[str] | None, known: Sequence[str]) -> froz
     for name in sorted(names):
         if name not in known:
             raise InvalidInput(
-                f"{name!r} is no {what}{did_you_mean(name, known)}",
-                hint=f"Choose among {', '.join(known)}.",
+                f"unknown {what} {name!r}{did_you_mean(name, known)}",
+                hint=f"Choose from {', '.join(known)}.",
             )
     return names
 
@@ -80,6 +81,6 @@ def _names(what: str, given: Iterable[str]) -> frozenset[str]:
     names = frozenset([given] if isinstance(given, str) else given)
     if not names or not all(isinstance(name, str) for name in names):
         raise InvalidInput(
-            f"a filter by {what} takes at least one name", hint="Leave it out to see everything."
+            f"a filter by {what} needs at least one name", hint="Leave it out to see everything."
         )
     return names

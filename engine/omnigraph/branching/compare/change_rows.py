@@ -1,6 +1,7 @@
-"""Changed entities as rows of one shape, whatever their type; images are JSON texts.
+"""Changed entities as change rows of one schema, whatever their type; row states are JSON texts.
 
-An image is `{"properties": {…}, "endpoints"?: {"from", "to"}}`, with values as an export has them.
+A row state is `{"properties": {…}, "endpoints"?: {"from", "to"}}`, with values as an export has
+them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ BATCH_BYTES = 32 << 20
 """Stored bytes that become one batch; their texts stay far below what 32-bit offsets address."""
 
 
-def entry_batches(
+def change_batches(
     changes: Changes, type_name: str, ops: Iterable[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """What differs of a type, by id, in batches of bounded size."""
@@ -48,15 +49,15 @@ def entry_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The changed rows of a type: all states before, all states after, and where each entity is."""
+    """The changed rows of a type: all states before and after, and each entity's row in them."""
 
-    layout: PairedColumns
+    columns: PairedColumns
     before: pa.Table
     after: pa.Table
     ids: pa.ChunkedArray
     ops: pa.Array
-    place_before: pa.Array
-    place_after: pa.Array
+    row_before: pa.Array
+    row_after: pa.Array
     order: pa.Array
 
     @classmethod
@@ -79,7 +80,7 @@ class _Rows:
             pa.utf8(),
         )
         return cls(
-            changes.layout,
+            changes.columns,
             before,
             after,
             ids,
@@ -95,16 +96,16 @@ def _numbers(count: int) -> pa.Array:
 
 
 def _batches(rows: _Rows, type_name: str, chosen: pa.Array) -> Iterator[pa.RecordBatch]:
-    places = (rows.place_before.take(chosen), rows.place_after.take(chosen))
-    before, after = rows.before.take(places[0].drop_null()), rows.after.take(places[1].drop_null())
+    row_before, row_after = rows.row_before.take(chosen), rows.row_after.take(chosen)
+    before, after = rows.before.take(row_before.drop_null()), rows.after.take(row_after.drop_null())
     if len(chosen) > 1 and before.nbytes + after.nbytes > BATCH_BYTES:
         middle = len(chosen) // 2
         yield from _batches(rows, type_name, chosen[:middle])
         yield from _batches(rows, type_name, chosen[middle:])
         return
     count = len(chosen)
-    type_ = rows.layout.type
-    at_before, at_after = _spread(places[0]), _spread(places[1])
+    type_ = rows.columns.type
+    at_before, at_after = _dense_positions(row_before), _dense_positions(row_after)
     ends = [pa.nulls(count, pa.utf8())] * 2
     if isinstance(type_, EdgeType):
         ends = [
@@ -118,15 +119,15 @@ def _batches(rows: _Rows, type_name: str, chosen: pa.Array) -> Iterator[pa.Recor
         rows.ids.take(chosen).combine_chunks(),
         rows.ops.take(chosen),
         *ends,
-        _images(before, rows.layout, after=False).take(at_before),
-        _images(after, rows.layout, after=True).take(at_after),
+        _states(before, rows.columns, after=False).take(at_before),
+        _states(after, rows.columns, after=True).take(at_after),
     ]
     yield pa.RecordBatch.from_arrays(columns, schema=CHANGE_SCHEMA)
 
 
-def _spread(places: pa.Array) -> pa.Array:
-    """Where each row is among those that are not null."""
-    present = places.is_valid().to_numpy(zero_copy_only=False)
+def _dense_positions(rows: pa.Array) -> pa.Array:
+    """The position of each value among those that are not null."""
+    present = rows.is_valid().to_numpy(zero_copy_only=False)
     return pa.array(np.cumsum(present) - 1, pa.int64(), mask=~present)
 
 
@@ -134,19 +135,19 @@ def _one(rows: pa.Table, name: str) -> pa.Array:
     return rows.column(name).combine_chunks()
 
 
-def _images(rows: pa.Table, layout: PairedColumns, *, after: bool) -> pa.Array:
-    """The image of every row as JSON, with the properties that the side has."""
+def _states(rows: pa.Table, columns: PairedColumns, *, after: bool) -> pa.Array:
+    """Every row as JSON, with the properties that the side has."""
     if not rows.num_rows:
         return pa.array([], pa.utf8())
-    stored = layout.stored(after=after)
+    stored = columns.stored(after=after)
     parts: list[pa.Array | str] = []
     text = '{"properties":{'
-    for place, name in enumerate(c.name for c in layout.columns if c.name in stored):
-        text += f"{',' if place else ''}{json.dumps(name)}:"
+    for position, name in enumerate(c.name for c in columns.columns if c.name in stored):
+        text += f"{',' if position else ''}{json.dumps(name)}:"
         parts += [text, json_texts(_one(rows, name))]
         text = ""
     text += "}"
-    if isinstance(layout.type, EdgeType):
+    if isinstance(columns.type, EdgeType):
         parts += [text + ',"endpoints":{"from":"', escaped(_one(rows, "src")), '","to":"']
         parts += [escaped(_one(rows, "dst")), '"}}']
     else:

@@ -2,7 +2,7 @@
 
 Properties pair by identity, so that a rename is no change. Columns carry the names of today where
 the property still exists, else those of the later declaration, else those of the earlier one; where
-two properties would share a name, the one that is gone has its identity appended (`flag@12`).
+two properties would share a name, the dropped one has its identity appended (`flag@12`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class PairedColumn:
 
 @dataclass(frozen=True)
 class PairedColumns:
-    """The columns in which rows of both sides are held and compared."""
+    """The columns in which rows of both sides are compared."""
 
     type: GraphType
-    """The type as declared after, or before if it is gone."""
+    """The type as declared after, or before if it was dropped."""
     columns: tuple[PairedColumn, ...]
 
     @cached_property
@@ -49,7 +49,7 @@ class PairedColumns:
 
     @cached_property
     def same_properties(self) -> bool:
-        """Whether both sides have the same properties, so that equal files are equal images."""
+        """Whether both sides have the same properties, so that equal files hold equal rows."""
         return all(c.before is not None and c.after is not None for c in self.columns)
 
     def stored(self, *, after: bool) -> dict[str, str]:
@@ -62,7 +62,7 @@ class PairedColumns:
 def pair_columns(
     before: GraphType | None, after: GraphType | None, today: GraphType | None = None
 ) -> PairedColumns:
-    """The layout of a type between two declarations, of which at least one is there."""
+    """The columns of a type between two declarations, of which at least one is there."""
     type_ = after or before
     assert type_ is not None
     old, new = _by_identity(before), _by_identity(after)
@@ -80,9 +80,9 @@ def _names(declarations: Iterable[Mapping[int, Property]]) -> dict[int, str]:
     """A name for every property, of the first declaration that has it."""
     names: dict[int, str] = {}
     for declared in declarations:
-        taken = set(names.values())
+        used = set(names.values())
         for identity, prop in declared.items():
-            free = prop.name not in taken
+            free = prop.name not in used
             names.setdefault(identity, prop.name if free else f"{prop.name}@{identity}")
     return names
 

@@ -1,7 +1,7 @@
 """Plain tables and views that differ between two moments, each as a whole.
 
-Their rows have no ids, so that nothing can be said about single ones. Rewriting equal rows in their
-order, as compaction does, is no change.
+Their rows have no ids, so single ones cannot be paired. Rewriting equal rows in their order, as
+compaction does, is no change.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.branching.compare.row_equality import differing
+from omnigraph.branching.compare.table_diff import version_of
 from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -65,8 +66,8 @@ def _same(tables: TableStore, old: _State, new: _State) -> bool:
         return old.pointer is new.pointer
     if (old.pointer.identity, old.pointer.rows) != (new.pointer.identity, new.pointer.rows):
         return False
-    versions = [TableVersion(p.location, p.lance) for p in (old.pointer, new.pointer)]
-    return versions[0] == versions[1] or _same_rows(tables, *versions)
+    before, after = version_of(old.pointer), version_of(new.pointer)
+    return before == after or _same_rows(tables, before, after)
 
 
 def _same_rows(tables: TableStore, before: TableVersion, after: TableVersion) -> bool:
@@ -85,14 +86,10 @@ def _same_rows(tables: TableStore, before: TableVersion, after: TableVersion) ->
 def _aligned(
     left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Two streams of as many rows, cut at the same places."""
-    mine, other = next(left, None), next(right, None)
-    while mine is not None and other is not None:
-        size = min(mine.num_rows, other.num_rows)
-        yield _head(mine, size), _head(other, size)
-        mine = mine.slice(size) if size < mine.num_rows else next(left, None)
+    """Two streams of as many rows, cut at the same rows."""
+    one, other = next(left, None), next(right, None)
+    while one is not None and other is not None:
+        size = min(one.num_rows, other.num_rows)
+        yield pa.table(one.slice(0, size)), pa.table(other.slice(0, size))
+        one = one.slice(size) if size < one.num_rows else next(left, None)
         other = other.slice(size) if size < other.num_rows else next(right, None)
-
-
-def _head(batch: pa.RecordBatch, rows: int) -> pa.Table:
-    return pa.Table.from_batches([batch.slice(0, rows)])

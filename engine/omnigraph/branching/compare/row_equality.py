@@ -1,4 +1,4 @@
-"""Image equality: when two states of an entity are the same (branching.md §4).
+"""Row equality: when two states of an entity are the same (branching.md §4).
 
 Typed and exact: null is not `""` and not `[]`, lists count by element and order, floats by their
 bits (so that -0.0 is not 0.0, and a NaN equals itself), Blobs by content.
@@ -19,10 +19,10 @@ _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 def differing(left: pa.Table, right: pa.Table) -> Mask:
     """Which rows differ in any column; the tables have the same columns and as many rows."""
-    found: Mask = np.zeros(left.num_rows, np.bool_)
+    mask: Mask = np.zeros(left.num_rows, np.bool_)
     for name in left.column_names:
-        found |= ~_equal(_one_array(left.column(name)), _one_array(right.column(name)))
-    return found
+        mask |= ~_equal(_one_array(left.column(name)), _one_array(right.column(name)))
+    return mask
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
@@ -48,8 +48,8 @@ def _equal(left: pa.Array, right: pa.Array) -> Mask:
 
 def _equal_structs(left: pa.StructArray, right: pa.StructArray) -> Mask:
     same = _truth(pc.equal(left.is_null(), right.is_null()))
-    for mine, other in zip(left.flatten(), right.flatten(), strict=True):
-        same &= _equal(mine, other)
+    for one, other in zip(left.flatten(), right.flatten(), strict=True):
+        same &= _equal(one, other)
     return same
 
 
@@ -60,10 +60,9 @@ def _equal_lists(left: pa.Array, right: pa.Array) -> Mask:
     candidates = same & _truth(left.is_valid())
     chosen = pa.array(candidates)
     elements = _equal(pc.list_flatten(left.filter(chosen)), pc.list_flatten(right.filter(chosen)))
-    wrong = np.concatenate([[0], np.cumsum(~elements)])
+    differences = np.concatenate([[0], np.cumsum(~elements)])
     ends = np.cumsum(lengths.filter(chosen).to_numpy(zero_copy_only=False))
-    counts = np.diff(wrong[np.concatenate([[0], ends])])
-    same[candidates] = counts == 0
+    same[candidates] = np.diff(differences[np.concatenate([[0], ends])]) == 0
     return same
 
 

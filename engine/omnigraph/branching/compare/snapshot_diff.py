@@ -10,8 +10,8 @@ import orjson
 import pyarrow as pa
 
 from omnigraph.branching.compare.change_counts import Stats, count_changes
-from omnigraph.branching.compare.change_filter import Filter
-from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA, entry_batches, plain_batch
+from omnigraph.branching.compare.change_filter import Filter, names_type
+from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA, change_batches, plain_batch
 from omnigraph.branching.compare.plain_diff import plain_changes, plain_names
 from omnigraph.branching.compare.table_diff import Changes
 from omnigraph.branching.compare.type_pairs import Pair, pair_changes, pairs
@@ -24,35 +24,29 @@ PropertyValues = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DiffEntry:
-    """What became of one entity; images hold JSON values, as an export writes them."""
+    """How one entity differs; row states hold JSON values, as an export writes them."""
 
     kind: str
     type_name: str
     id: str
     op: str
     endpoints: dict[str, str] | None = None
-    """`src` and `dst` of an edge, as they are after, or were before if it is gone."""
+    """`src` and `dst` of an edge, as they are after, or were before if it was deleted."""
     before: PropertyValues | None = None
     after: PropertyValues | None = None
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "kind": self.kind,
-            "type_name": self.type_name,
-            "id": self.id,
-            "op": self.op,
-        }
-        optional = {"endpoints": self.endpoints, "before": self.before, "after": self.after}
-        return body | {name: value for name, value in optional.items() if value is not None}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Diff:
     """The difference between two fixed moments.
 
-    Nothing is read until it is asked for; asking again reads again. Entries come nodes first, then
-    edges, then plain tables; by type identity, then by id. Types and properties carry the names
-    that they have today on the branch of `to`, or had last if they are gone.
+    Read lazily, and again on each use. Entries come nodes first, then edges, then plain tables; by
+    type identity, then by id. Types and properties carry the names that they have today on the
+    branch of `to`, or had last if they were dropped.
     """
 
     before: Moment
@@ -65,14 +59,14 @@ class Diff:
             yield from _entries(batch)
 
     def reader(self) -> pa.RecordBatchReader:
-        """The entries as a stream of batches; images are JSON texts."""
+        """The entries as a stream of batches; row states are JSON texts."""
         return pa.RecordBatchReader.from_batches(CHANGE_SCHEMA, self.batches())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The entries as batches of bounded size."""
         for pair in self._pairs():
             for changes in pair_changes(self._store, pair):
-                yield from entry_batches(changes, pair.name, self.wanted.ops)
+                yield from change_batches(changes, pair.name, self.wanted.ops)
         plain = self._plain()
         if plain:
             yield plain_batch(plain)
@@ -91,8 +85,8 @@ class Diff:
 
     def _pairs(self) -> list[Pair]:
         today = self._store.catalog(self.after.reading_schema)
-        found = pairs(self._store, self.before, self.after, today)
-        return [pair for pair in found if self.wanted.admits(pair.type.kind, *pair.names)]
+        types = pairs(self._store, self.before, self.after, today)
+        return [pair for pair in types if self.wanted.admits(pair.type.kind, *pair.names)]
 
     def _plain(self) -> list[tuple[str, str]]:
         return [
@@ -110,11 +104,11 @@ def diff(store: GraphStore, before: Moment, after: Moment, wanted: Filter) -> Di
     ]
     named += [("table", (name,)) for name in sorted(plain_names(before) | plain_names(after))]
     for name in sorted(wanted.types or ()):
-        if not any(wanted.asks_for(name, kind, *names) for kind, names in named):
+        if not any(names_type(name, kind, *names) for kind, names in named):
             known = sorted({each for _, names in named for each in names})
             raise NotFound(
-                f"there is no type {name!r}{did_you_mean(name, known)}",
-                hint=f"The two moments have {', '.join(known) or 'no types'}.",
+                f"no type {name!r}{did_you_mean(name, known)} at either moment",
+                hint=f"The types are {', '.join(known)}." if known else "Neither has any type.",
             )
     return Diff(before, after, wanted, store)
 

@@ -1,7 +1,7 @@
-"""What became of the entities of one table between two versions of it.
+"""The entities that differ between two versions of one table.
 
 Costs what changed: rows in files that both versions share are never read. The others are matched by
-id and compared image by image, so that rewriting equal values, compaction and indexing are nothing.
+id and compared by value, so that rewriting equal values, compaction and indexing are no changes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from omnigraph.branching.compare.column_pairing import PairedColumns, pair_colum
 from omnigraph.branching.compare.range_partition import by_ranges
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.schema.model.catalog import GraphType
+from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import (
@@ -30,7 +31,12 @@ from omnigraph.storage.tables.version_diff import (
 ADDRESS = pa.field("_rowaddr", pa.uint64())
 
 CandidateRows = tuple[RowSet | None, RowSet | None]
-"""The rows before and after that are looked at."""
+"""The rows before and after that are compared."""
+
+
+def version_of(pointer: TablePointer) -> TableVersion:
+    """The table version that a pointer names."""
+    return TableVersion(pointer.location, pointer.lance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +49,19 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Entities of one type that differ; all tables have the columns of the layout, sorted by id."""
+    """Entities of one type that differ; all tables have the paired columns, sorted by id."""
 
-    layout: PairedColumns
+    columns: PairedColumns
     inserted: pa.Table
     deleted: pa.Table
     updated_before: pa.Table
     updated_after: pa.Table
-    """Row by row what became of `updated_before`."""
+    """Row by row the new state of `updated_before`."""
 
     @property
     def type(self) -> GraphType:
-        """The type as declared after, or before if it is gone."""
-        return self.layout.type
+        """The type as declared after, or before if it was dropped."""
+        return self.columns.type
 
     def counts(self) -> dict[str, int]:
         """How many entities changed, by operation."""
@@ -83,66 +89,66 @@ def table_changes(
     """The entities that differ between two versions of a table; none stands for no table.
 
     Many come in several parts, each with greater ids than the one before it; no change in none.
-    `today` gives properties that it still has their names. With `addresses`, rows also say where
-    they are, in `_rowaddr`. With `candidates`, no other rows are looked at: of an entity whose row
-    before is not among them it is not told what became of it, or that it was inserted.
+    `today` gives properties that it still has their names. With `addresses`, rows also have their
+    row address, in `_rowaddr`. With `candidates`, no other rows are read: the answer is exact only
+    for entities whose row before is among them.
     """
     if before is None and after is None:
         return
-    layout = pair_columns(before.type if before else None, after.type if after else None, today)
-    old, new = candidates or _candidates(tables, layout, before, after)
-    left = _side(tables, layout, old, after=False)
-    right = _side(tables, layout, new, after=True)
-    schema = layout.schema.append(ADDRESS) if addresses else layout.schema
+    columns = pair_columns(before.type if before else None, after.type if after else None, today)
+    old, new = candidates or _candidates(tables, columns, before, after)
+    left = _side(tables, columns, old, after=False)
+    right = _side(tables, columns, new, after=True)
+    schema = columns.schema.append(ADDRESS) if addresses else columns.schema
     for rows_before, rows_after in by_ranges(schema, left, right):
-        changes = compared(layout, rows_before, rows_after)
+        changes = compared(columns, rows_before, rows_after)
         if changes.count:
             yield changes
 
 
-def compared(layout: PairedColumns, before: pa.Table, after: pa.Table) -> Changes:
-    """What became of some entities, given their rows of both sides in the layout's columns.
+def compared(columns: PairedColumns, before: pa.Table, after: pa.Table) -> Changes:
+    """The difference of some entities, given their rows of both sides in the paired columns.
 
     Other columns are carried along, and not compared.
     """
-    compared_columns = layout.schema.names
-    places = pc.index_in(after.column("id"), before.column("id"))
-    met, places = places.is_valid(), places.drop_null()
-    stayed, arrived = before.take(places), after.filter(met)
-    changed = pa.array(differing(stayed.select(compared_columns), arrived.select(compared_columns)))
-    gone = np.ones(before.num_rows, np.bool_)
-    gone[places.to_numpy()] = False
-    updated = arrived.filter(changed)
+    names = columns.schema.names
+    positions = pc.index_in(after.column("id"), before.column("id"))
+    in_both, positions = positions.is_valid(), positions.drop_null()
+    old, new = before.take(positions), after.filter(in_both)
+    changed = pa.array(differing(old.select(names), new.select(names)))
+    is_deleted = np.ones(before.num_rows, np.bool_)
+    is_deleted[positions.to_numpy()] = False
+    updated = new.filter(changed)
     order = _by_id(updated)
-    inserted, deleted = after.filter(pc.invert(met)), before.filter(pa.array(gone))
+    inserted, deleted = after.filter(pc.invert(in_both)), before.filter(pa.array(is_deleted))
     return Changes(
-        layout,
+        columns,
         inserted=inserted.take(_by_id(inserted)),
         deleted=deleted.take(_by_id(deleted)),
-        updated_before=stayed.filter(changed).take(order),
+        updated_before=old.filter(changed).take(order),
         updated_after=updated.take(order),
     )
 
 
 def _by_id(rows: pa.Table) -> pa.Array:
-    """Where the rows are in the order of their ids; one array sorts faster than its chunks."""
+    """Row numbers in the order of ids; one array sorts faster than its chunks."""
     return pc.sort_indices(rows.column("id").combine_chunks())
 
 
 def touched_rows(
     tables: TableStore, before: TableState, after: TableState
 ) -> tuple[RowSet, RowSet]:
-    """The rows of two versions that can differ: those that were there, and those that came."""
+    """The rows of two versions that can differ: the old ones, and the new ones."""
     old, new = _candidates(tables, pair_columns(before.type, after.type), before, after)
     assert old is not None and new is not None
     return old, new
 
 
 def _candidates(
-    tables: TableStore, layout: PairedColumns, before: TableState | None, after: TableState | None
-) -> tuple[RowSet | None, RowSet | None]:
+    tables: TableStore, columns: PairedColumns, before: TableState | None, after: TableState | None
+) -> CandidateRows:
     """The rows that can differ: all of them unless both sides have the same properties."""
-    if before is not None and after is not None and layout.same_properties:
+    if before is not None and after is not None and columns.same_properties:
         return differing_rows(tables, before.version, after.version)
     return (
         all_rows(tables, before.version) if before else None,
@@ -150,16 +156,16 @@ def _candidates(
     )
 
 
-def _side(tables: TableStore, layout: PairedColumns, rows: RowSet | None, *, after: bool) -> _Side:
-    stored = layout.stored(after=after)
+def _side(tables: TableStore, paired: PairedColumns, rows: RowSet | None, *, after: bool) -> _Side:
+    stored = paired.stored(after=after)
     if rows is not None:
-        blobs = [stored[c.name] for c in layout.columns if c.type.is_blob and c.name in stored]
+        blobs = [stored[c.name] for c in paired.columns if c.type.is_blob and c.name in stored]
         rows = with_blobs(tables, rows, blobs)
     return _Side(tables, stored, rows)
 
 
 class _Side:
-    """The candidate rows of one side, in the layout's columns."""
+    """The candidate rows of one side, in the paired columns."""
 
     def __init__(self, tables: TableStore, stored: dict[str, str], rows: RowSet | None) -> None:
         self._tables = tables

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.branching.compare.table_diff import Changes, TableState, table_changes
+from omnigraph.branching.compare.table_diff import Changes, TableState, table_changes, version_of
 from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.model import TablePointer
-from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
 
@@ -24,11 +23,11 @@ class TypeAtMoment:
     pointer: TablePointer
 
     @property
-    def image(self) -> TableState:
-        """What differences are found between."""
+    def state(self) -> TableState:
+        """The version to compare, unless its data was reclaimed."""
         if self.moment.version < self.moment.purged.get(str(self.pointer.identity), 0):
             raise reclaimed(self.moment.commit)
-        return TableState(self.type, TableVersion(self.pointer.location, self.pointer.lance))
+        return TableState(self.type, version_of(self.pointer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +67,14 @@ class Pair:
         """Whether the two sides can differ at all."""
         if self.before is None or self.after is None:
             return True
-        old, new = self.before.pointer, self.after.pointer
-        return (old.location, old.lance) != (new.location, new.lance)
+        return version_of(self.before.pointer) != version_of(self.after.pointer)
 
 
 def pairs(store: GraphStore, before: Moment, after: Moment, today: Catalog) -> list[Pair]:
     """Every type of either moment, nodes before edges, then by identity."""
-    old, new = _sides(store, before), _sides(store, after)
-    found = [Pair(old.get(i), new.get(i), today.by_identity(i)) for i in old.keys() | new.keys()]
-    return sorted(found, key=lambda pair: pair.order)
+    old, new = _by_identity(store, before), _by_identity(store, after)
+    types = [Pair(old.get(i), new.get(i), today.by_identity(i)) for i in old.keys() | new.keys()]
+    return sorted(types, key=lambda pair: pair.order)
 
 
 def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
@@ -87,8 +85,8 @@ def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
     try:
         yield from table_changes(
             store.tables,
-            pair.before.image if pair.before else None,
-            pair.after.image if pair.after else None,
+            pair.before.state if pair.before else None,
+            pair.after.state if pair.after else None,
             pair.today,
         )
     except StorageError as error:
@@ -98,7 +96,7 @@ def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
         raise
 
 
-def _sides(store: GraphStore, moment: Moment) -> dict[int, TypeAtMoment]:
+def _by_identity(store: GraphStore, moment: Moment) -> dict[int, TypeAtMoment]:
     catalog = store.catalog(moment.schema)
     return {
         type_.identity: TypeAtMoment(moment, type_, moment.tables[type_.table_key])

@@ -1,7 +1,7 @@
-"""What a merge changes in the target's table of one type; validation reads it as a change.
+"""What a merge changes in the target's table of one type; constraint checks read it as a change.
 
-A row that the source replaced and the target left alone leaves the target's table by its place.
-What was in it matters only to some rules and for counting, and is read when they ask.
+A row that the source replaced and the target left alone is deleted from the target's table by its
+address. Its values matter only to some rules and for counting, and are read on demand.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.arrow_arrays import text_array
 from omnigraph.common.spilled_rows import SpilledRows
 from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
@@ -24,12 +25,12 @@ READ_BYTES = 4096
 COUNTED_SHARE = 50
 """Rows are read for the sake of counting alone if that takes less than this part of a table."""
 
-_NO_IDS = pa.array([], pa.string())
+NO_IDS = pa.array([], pa.string())
 
 
 @dataclass(frozen=True)
 class UnreadRows:
-    """Rows of the base that the source replaced or took out, and that the target left alone."""
+    """Rows of the base that the source replaced or deleted, and that the target left alone."""
 
     tables: TableStore
     rows: RowSet
@@ -63,32 +64,30 @@ class Counts:
 
 @dataclass
 class Changeset:
-    """The rows that arrive in the target's table, and those that leave it."""
+    """The rows that the target's table gets, and those that are deleted from it."""
 
     type: GraphType
     buffer: SpilledRows
     unread: UnreadRows | None = None
-    arrived: int = 0
-    """Rows that arrive and replace none that was read."""
+    inserted: int = 0
+    """New rows that replace none that was read."""
     updated: int = 0
-    replaced_ids: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    """Entities that get new values or go: those that the target has not touched since the base,"""
+    replaced_ids: pa.StringArray = field(default_factory=lambda: NO_IDS)
+    """Entities that are updated or deleted: those that the target left alone since the base,"""
     replaced_at: Addresses = field(default_factory=lambda: NO_ADDRESSES)
     """where the base has them,"""
-    sought: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    """and the others, which have to be looked for."""
-    combined: bool = False
-    """Whether some image has properties of both sides."""
+    lookup_ids: pa.StringArray = field(default_factory=lambda: NO_IDS)
+    """and the others, which have to be looked up."""
+    has_merged_rows: bool = False
+    """Whether some row has properties of both sides."""
     replaced: bool = False
     one_file: bool = False
-    _removed: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-    _touched: pa.StringArray = field(default_factory=lambda: _NO_IDS)
-
-    # ------------------------------------------------------------------ what the merge decided
+    _removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
+    _touched: pa.StringArray = field(default_factory=lambda: NO_IDS)
 
     def insert(self, rows: pa.Table) -> None:
         """Entities that the target does not have, or has in a row that is not read."""
-        self.arrived += rows.num_rows
+        self.inserted += rows.num_rows
         self.buffer.append(rows)
 
     def update(self, before: pa.Table, after: pa.Table, at: Addresses | None = None) -> None:
@@ -98,14 +97,14 @@ class Changeset:
         self._touch(before, at)
 
     def remove(self, rows: pa.Table, at: Addresses | None = None) -> None:
-        """Entities that go, as they are in the target, and where in the base."""
+        """Entities that are deleted, as they are in the target, and where in the base."""
         self._removed = pa.concat_arrays([self._removed, rows.column("id").combine_chunks()])
         self._touch(rows, at)
 
     def _touch(self, rows: pa.Table, at: Addresses | None) -> None:
         ids = rows.column("id").combine_chunks()
         if at is None:
-            self.sought = pa.concat_arrays([self.sought, ids])
+            self.lookup_ids = pa.concat_arrays([self.lookup_ids, ids])
         else:
             self.replaced_ids = pa.concat_arrays([self.replaced_ids, ids])
             self.replaced_at = np.concatenate([self.replaced_at, at])
@@ -113,41 +112,37 @@ class Changeset:
             sources = rows.column("src").combine_chunks().unique()
             self._touched = pa.concat_arrays([self._touched, sources])
 
-    # ------------------------------------------------------------------ what it comes to
-
     @property
     def written(self) -> tuple[Changeset, ...]:
         return (self,)
 
     @property
     def unread_at(self) -> Addresses:
-        """Where the base has the rows that leave without having been read."""
+        """Where the base has the rows that are deleted without having been read."""
         return self.unread.rows.addresses if self.unread else NO_ADDRESSES
 
     @property
-    def left(self) -> int:
-        """How many rows leave the target's table."""
-        return len(self.sought) + len(self.replaced_at) + len(self.unread_at)
+    def rows_deleted(self) -> int:
+        """How many rows are deleted from the target's table, replaced ones included."""
+        return len(self.lookup_ids) + len(self.replaced_at) + len(self.unread_at)
 
     @property
-    def anything(self) -> bool:
-        return bool(self.buffer.rows or self.left)
+    def has_changes(self) -> bool:
+        return bool(self.buffer.rows or self.rows_deleted)
 
     @cached_property
-    def arriving(self) -> pa.StringArray:
-        """The ids of the rows that arrive."""
-        ids = [c for rows in self.buffer.scan(["id"]) for c in rows.column("id").chunks]
-        return pa.chunked_array(ids, pa.string()).combine_chunks()
+    def inserted_ids(self) -> pa.StringArray:
+        """The ids of the rows that the table gets."""
+        return text_array(rows.column("id") for rows in self.buffer.scan(["id"]))
 
     @cached_property
     def removed(self) -> pa.StringArray:
-        """The ids of entities that go."""
+        """The ids of entities that are deleted."""
         if self.unread is None:
             return self._removed
         ids = self.unread.keys.column("id").combine_chunks()
-        return pa.concat_arrays(
-            [self._removed, ids.filter(pc.invert(pc.is_in(ids, self.arriving)))]
-        )
+        deleted = ids.filter(pc.invert(pc.is_in(ids, self.inserted_ids)))
+        return pa.concat_arrays([self._removed, deleted])
 
     @cached_property
     def touched(self) -> pa.StringArray:
@@ -163,11 +158,11 @@ class Changeset:
         A row that was not read counts as updated even if its values were written again.
         """
         if self.unread is None:
-            return Counts(self.arrived, self.updated, len(self.removed))
+            return Counts(self.inserted, self.updated, len(self.removed))
         if self.unread.costly:
             return None
-        again = len(self.unread_at) + len(self._removed) - len(self.removed)
-        return Counts(self.arrived - again, self.updated + again, len(self.removed))
+        replaced = len(self.unread_at) + len(self._removed) - len(self.removed)
+        return Counts(self.inserted - replaced, self.updated + replaced, len(self.removed))
 
 
 def counts_sources(type_: GraphType) -> bool:

@@ -1,4 +1,4 @@
-"""What two branches disagree on, gathered in bounded memory."""
+"""The conflicts of a merge, gathered in bounded memory."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _INTEGRITY = {
 
 @dataclass(frozen=True, slots=True)
 class MergeConflictDetail:
-    """One thing on which source and target disagree, or that together they break."""
+    """An object on which source and target disagree, or a rule that they break together."""
 
     entity_kind: str
-    """`node`, `edge`, `schema`, or the kind of a whole thing: `table`, `view`, `query`."""
+    """`node`, `edge`, `schema`, or the kind of an opaque object: `table`, `view`, `query`."""
     type_name: str
     kind: str
     message: str
@@ -55,7 +55,7 @@ class MergeConflictDetail:
 
 
 class Conflicts:
-    """All conflicts of one merge: counted, and the first of them kept."""
+    """All conflicts of one merge: counted, and the first of them listed."""
 
     def __init__(self) -> None:
         self.shown: list[MergeConflictDetail] = []
@@ -68,10 +68,10 @@ class Conflicts:
     def add(self, conflict: MergeConflictDetail) -> None:
         """Note one; an edge that lost both of its ends is one orphan."""
         if conflict.entity_id is not None and len(self._seen) <= SHOWN:
-            place = (conflict.kind, conflict.type_name, conflict.entity_id)
-            if place in self._seen:
+            key = (conflict.kind, conflict.type_name, conflict.entity_id)
+            if key in self._seen:
                 return
-            self._seen.add(place)
+            self._seen.add(key)
         self.counts[conflict.kind] += 1
         if len(self.shown) < SHOWN:
             self.shown.append(conflict)
@@ -89,7 +89,7 @@ class Conflicts:
         return [conflict.to_json() for conflict in self.shown]
 
 
-def of_schema(conflict: SchemaConflict) -> MergeConflictDetail:
+def declaration_conflict(conflict: SchemaConflict) -> MergeConflictDetail:
     """A declaration on which the schemas disagree."""
     name = conflict.entity.partition(":")[2].partition(".")[0] or conflict.entity
     return MergeConflictDetail(
@@ -97,32 +97,30 @@ def of_schema(conflict: SchemaConflict) -> MergeConflictDetail:
     )
 
 
-def of_whole(entity_kind: str, name: str, message: str) -> MergeConflictDetail:
-    """A plain table, view or stored query, which merges as a whole."""
-    return MergeConflictDetail(entity_kind, name, "table_conflict", message)
-
-
-def of_violation(type_: GraphType, problem: ConstraintViolation | LoadError) -> MergeConflictDetail:
-    """A rule that the merged image breaks."""
-    kind = problem.kind if isinstance(problem, ConstraintViolation) else "value"
-    facts = problem.facts if isinstance(problem, ConstraintViolation) else {}
-    name = str(facts.get("type", type_.name))
-    entity_kind = "edge" if kind in ("endpoint", "card") else type_.kind
-    entity_id = facts.get("edge_id") if kind == "endpoint" else None
-    if kind == "unique":
-        entity_id = facts["id"]
-    mapped = _INTEGRITY.get(kind, "value_constraint_violation")
-    return MergeConflictDetail(entity_kind, name, mapped, problem.message, entity_id)
+def constraint_conflict(
+    type_: GraphType, problem: ConstraintViolation | LoadError
+) -> MergeConflictDetail:
+    """A rule that the merged graph would break."""
+    if isinstance(problem, ConstraintViolation):
+        kind, facts = problem.kind, problem.facts
+    else:
+        kind, facts = "value", {}
+    return MergeConflictDetail(
+        "edge" if kind in ("endpoint", "card") else type_.kind,
+        str(facts.get("type", type_.name)),
+        _INTEGRITY.get(kind, "value_constraint_violation"),
+        problem.message,
+        facts.get({"endpoint": "edge_id", "unique": "id"}.get(kind, "")),
+    )
 
 
 def next_step(counts: Mapping[str, int], source: str, target: str) -> str:
     """What a person can do about conflicts of these kinds."""
-    entities = set(counts) <= {*_MESSAGES, "table_conflict"}
-    if entities:
+    if set(counts) <= {*_MESSAGES, "table_conflict"}:
         return (
-            f"Change one of the branches and merge again, or decide with on_conflict='ours' "
-            f"(keep {target}) or 'theirs' (take {source})."
+            "Change one of the branches and merge again, or resolve all conflicts with "
+            f"on_conflict='ours' (keep {target}) or 'theirs' (use {source})."
         )
     if "schema_conflict" in counts:
-        return f"Bring the schemas of {source} and {target} together, then merge again."
-    return f"Repair {source} (merge {target} into it first, or change it), then merge again."
+        return f"Make the schemas of {source} and {target} agree, then merge again."
+    return f"Fix the data on {source} (merging {target} into it first helps), then merge again."

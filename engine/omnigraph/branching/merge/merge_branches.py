@@ -1,7 +1,7 @@
 """Merge one branch into another: one commit, or nothing (branching.md §7).
 
-`prepare` decides on the heads it is given and writes nothing. What it decided is then staged and
-published on exactly those heads; when the target moved meanwhile, all of it is decided again.
+`decide_merge` plans on the heads it is given and writes nothing. The plan is then staged and
+published on exactly those heads; when the target moved meanwhile, the merge is planned again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, get_args
 from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict, next_step
 from omnigraph.branching.merge.merge_rows import ConflictPolicy, Granularity
 from omnigraph.branching.merge.merged_constraints import TableMergePlan
-from omnigraph.branching.merge.plan_merge import MergePlan, Outcome, find_base, prepare
+from omnigraph.branching.merge.plan_merge import MergePlan, Outcome, decide_merge, find_base
 from omnigraph.branching.merge.stage_merge import MergeStaging
 from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
 from omnigraph.storage.commit.publish_plan import (
@@ -39,7 +39,7 @@ class MergeRequest:
 
     source: str
     into: str
-    decisions: ConflictPolicy
+    policy: ConflictPolicy
     delete_source: bool = False
     actor: str | None = None
     message: str | None = None
@@ -52,11 +52,11 @@ class TableMerge:
     """What a merge does to one table of the target.
 
     A plan counts entities. A merge counts them where it knows them; where that would take reading
-    much of the table, it says how many rows came and how many left.
+    much of the table, it says how many rows were written and how many deleted.
     """
 
     way: str
-    """`taken` as a whole, `merged` row by row, or `dropped`."""
+    """`taken` over as a whole, `merged` row by row, or `dropped`."""
     inserted: int | None = None
     updated: int | None = None
     deleted: int | None = None
@@ -69,7 +69,7 @@ class TableMerge:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """What became of a merge, or for a plan what would."""
+    """What a merge did, or for a plan what it would do."""
 
     outcome: Outcome
     source: str
@@ -110,13 +110,13 @@ def merge_request(
     once: tuple[str, int] | None = None,
 ) -> MergeRequest:
     """A checked request."""
-    for name, given, known in (
+    for name, given, values in (
         ("on_conflict", on_conflict, get_args(OnConflict)),
         ("granularity", granularity, get_args(Granularity)),
     ):
-        if given not in known:
+        if given not in values:
             raise InvalidInput(
-                f"{given!r} is not a value of {name}", hint=f"Use {' or '.join(map(repr, known))}."
+                f"{name} cannot be {given!r}", hint=f"Use {' or '.join(map(repr, values))}."
             )
     return MergeRequest(
         branch_name(source),
@@ -136,15 +136,15 @@ def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
     if base == source.commit:
         return _up_to_date(request)
     with _reading(store, base):
-        prepared = prepare(store, base, source, target, request.decisions, compared=True)
-        tables = dict(_tables(prepared, counted=not prepared.conflicts))
+        plan = decide_merge(store, base, source, target, request.policy, compared=True)
+        tables = dict(_tables(plan, counted=not plan.conflicts))
     return MergeResult(
-        prepared.outcome,
+        plan.outcome,
         request.source,
         request.into,
         tables=tables,
-        conflicts=tuple(prepared.conflicts.shown),
-        conflict_counts=dict(prepared.conflicts.counts),
+        conflicts=tuple(plan.conflicts.shown),
+        conflict_counts=dict(plan.conflicts.counts),
     )
 
 
@@ -187,43 +187,47 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
             delete_branch(store, source.branch, only=source)
         return _up_to_date(request, deleted=deletes is not None, error=error)
     with _reading(store, base, target):
-        prepared = prepare(store, base, source, target, request.decisions)
-        if prepared.conflicts:
-            raise _refusal(request, prepared)
+        merge_plan = decide_merge(store, base, source, target, request.policy)
+        if merge_plan.conflicts:
+            raise _refusal(request, merge_plan)
         failpoint(BEFORE_STAGE)
-        stage = MergeStaging(store, commit, target, source, request.actor)
+        staging = MergeStaging(store, commit, target, source, request.actor)
         try:
-            moved = stage.pointers(prepared.pieces.values())
+            pointers = staging.pointers(merge_plan.table_merges.values())
             failpoint(AFTER_VALIDATION)
             plan = PublishPlan(
                 commit=commit,
                 base=target,
-                tables=dict.fromkeys(prepared.gone) | moved | dict(prepared.wholes.tables),
+                tables={
+                    **dict.fromkeys(merge_plan.dropped_keys),
+                    **pointers,
+                    **merge_plan.opaque.tables,
+                },
                 relies_on=frozenset(),
                 actor=request.actor,
                 message=request.message or f"merge {request.source}",
                 merged=None if nothing_new else source.commit,
                 direct=is_hidden(source.branch),  # the work of one write, not a branch of users
-                schema=prepared.schema,
+                schema=merge_plan.schema,
                 definitions={
                     key: store.definition(key, text) if text else None
-                    for key, text in prepared.wholes.definitions.items()
+                    for key, text in merge_plan.opaque.definitions.items()
                 },
-                unified=prepared.unified,
+                unified=merge_plan.unified,
                 only_on_base=True,
                 deletes=deletes,
-                registration=stage.registration,
+                registration=staging.registration,
                 once=request.once,
             )
             published = store.publisher.publish(plan, first=first)
         finally:
-            stage.close()
+            staging.close()
     return MergeResult(
-        prepared.outcome,
+        merge_plan.outcome,
         request.source,
         request.into,
         published,
-        dict(_tables(prepared, counted=False)),
+        dict(_tables(merge_plan, counted=False)),
         branch_deleted=deletes is not None,
         branch_delete_error=error,
     )
@@ -274,34 +278,29 @@ def _up_to_date(
     )
 
 
-def _refusal(request: MergeRequest, prepared: MergePlan) -> MergeConflict:
-    counts = prepared.conflicts.counts
-    return MergeConflict(
-        request.source,
-        request.into,
-        prepared.conflicts.to_json(),
-        counts,
-        next_step(counts, request.source, request.into),
-    )
+def _refusal(request: MergeRequest, plan: MergePlan) -> MergeConflict:
+    source, target, counts = request.source, request.into, plan.conflicts.counts
+    hint = next_step(counts, source, target)
+    return MergeConflict(source, target, plan.conflicts.to_json(), counts, hint)
 
 
-def _tables(prepared: MergePlan, *, counted: bool) -> Iterator[tuple[str, TableMerge]]:
+def _tables(plan: MergePlan, *, counted: bool) -> Iterator[tuple[str, TableMerge]]:
     """What happens to each table that does not stay as the target has it."""
-    for key in sorted(prepared.gone - prepared.pieces.keys()):
+    for key in sorted(plan.dropped_keys - plan.table_merges.keys()):
         yield key, TableMerge("dropped")
-    for key, piece in prepared.pieces.items():
-        if piece.rows_taken is not None or (piece.strategy == "take" and counted):
-            yield key, _counted(piece)
-        elif piece.strategy == "take":
+    for key, table_merge in plan.table_merges.items():
+        if table_merge.changeset is not None or (table_merge.strategy == "take_source" and counted):
+            yield key, _counted(table_merge)
+        elif table_merge.strategy == "take_source":
             yield key, TableMerge("taken")
-    for key, pointer in sorted(prepared.wholes.tables.items()):
+    for key, pointer in sorted(plan.opaque.tables.items()):
         yield key, TableMerge("taken" if pointer else "dropped")
 
 
-def _counted(piece: TableMergePlan) -> TableMerge:
-    way = "taken" if piece.rows_taken is None else "merged"
-    change = piece.change
-    counts = change.counts()
+def _counted(table_merge: TableMergePlan) -> TableMerge:
+    way = "taken" if table_merge.changeset is None else "merged"
+    changeset = table_merge.full_changeset
+    counts = changeset.counts()
     if counts is None:
-        return TableMerge(way, rows_in=change.buffer.rows, rows_out=change.left)
+        return TableMerge(way, rows_in=changeset.buffer.rows, rows_out=changeset.rows_deleted)
     return TableMerge(way, counts.inserted, counts.updated, counts.deleted)

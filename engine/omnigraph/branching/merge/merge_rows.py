@@ -1,7 +1,7 @@
 """The truth table of a merge: what becomes of entities that the source changed (branching.md §7).
 
-An entity that only the source changed is taken over; one that both changed equally stays; else it
-is a conflict, which the caller may have decided beforehand. All of it on whole columns.
+An entity that only the source changed gets the source's values; one that both changed equally
+stays; else it is a conflict, which the caller may have decided beforehand. All on whole columns.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ import pyarrow.compute as pc
 
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.branching.compare.table_diff import CandidateRows, touched_rows
-from omnigraph.branching.merge.changeset import Changeset, UnreadRows, counts_sources
+from omnigraph.branching.merge.changeset import NO_IDS, Changeset, UnreadRows, counts_sources
 from omnigraph.branching.merge.conflicts import Conflicts, EntityConflict, OnConflict
-from omnigraph.branching.merge.project_rows import ProjectedChanges, lifted_changes, rows_with_ids
+from omnigraph.branching.merge.project_rows import (
+    ProjectedChanges,
+    projected_changes,
+    rows_with_ids,
+)
 from omnigraph.branching.merge.three_way import ThreeWayType
 from omnigraph.common.array_types import Mask
 from omnigraph.common.spilled_rows import SpilledRows
@@ -31,8 +35,6 @@ Granularity = Literal["entity", "property"]
 FEW_ROWS = 64
 """So many rows are compared in any case: it costs little, and tells exactly what changed."""
 
-_NO_IDS = pa.array([], pa.string())
-
 
 @dataclass(frozen=True)
 class ConflictPolicy:
@@ -42,183 +44,179 @@ class ConflictPolicy:
     granularity: Granularity = "entity"
 
 
-def changes_of_source(tables: TableStore, sides: ThreeWayType) -> Changeset:
-    """Everything that the source changed, for a table that is taken as a whole."""
-    assert sides.merged is not None and sides.source is not None
-    taken = Changeset(sides.merged, SpilledRows(_checked_columns(sides.merged)))
-    before = sides.base.image if sides.base else None
-    for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
-        taken.insert(changes.inserted)
-        taken.update(changes.updated_before, changes.updated_after, changes.updated_at)
-        taken.remove(changes.deleted, changes.deleted_at)
-    taken.buffer.finish()
-    return taken
+def source_changeset(tables: TableStore, three_way: ThreeWayType) -> Changeset:
+    """Everything that the source changed, for a table that becomes the target's as a whole."""
+    assert three_way.merged is not None and three_way.source is not None
+    changeset = Changeset(three_way.merged, SpilledRows(_checked_columns(three_way.merged)))
+    before = three_way.base.state if three_way.base else None
+    for changes in projected_changes(tables, before, three_way.source.state, three_way.merged):
+        changeset.insert(changes.inserted)
+        changeset.update(changes.updated_before, changes.updated_after, changes.updated_at)
+        changeset.remove(changes.deleted, changes.deleted_at)
+    changeset.buffer.finish()
+    return changeset
 
 
 def _checked_columns(type_: GraphType) -> pa.Schema:
     """The columns that checks between entities read."""
     members = {member for rule in type_.uniques for member in rule.members}
-    wanted = members | {"id", "src", "dst"}
-    return pa.schema([field for field in table_schema(type_) if field.name in wanted])
+    checked = members | {"id", "src", "dst"}
+    return pa.schema([field for field in table_schema(type_) if field.name in checked])
 
 
-def merge_entities(
+def merge_rows(
     tables: TableStore,
-    sides: ThreeWayType,
-    decisions: ConflictPolicy,
+    three_way: ThreeWayType,
+    policy: ConflictPolicy,
     conflicts: Conflicts,
     *,
     compared: bool = False,
 ) -> Changeset:
-    """What the target takes over of a type whose rows both sides changed.
+    """The changeset of the target for a type whose rows both sides changed.
 
-    Rows of the base that only the source touched leave by their place and are not read, unless
-    they are few or are to be `compared`: which of them have other values now, and which are gone.
+    Rows of the base that only the source touched are deleted by address and not read, unless they
+    are few or are to be `compared`: which of them have other values now, and which were deleted.
     """
-    assert sides.merged is not None and sides.source is not None and sides.target is not None
-    if sides.base is None:
-        merge = _Merge(tables, sides, decisions, conflicts)
-        parts = lifted_changes(tables, None, sides.source.image, sides.merged)
+    base, source, target = three_way.base, three_way.source, three_way.target
+    assert three_way.merged is not None and source is not None and target is not None
+    if base is None:
+        merge = _RowMerge(tables, three_way, policy, conflicts)
+        parts = projected_changes(tables, None, source.state, three_way.merged)
     else:
-        before = sides.base.image
-        old, new = touched_rows(tables, before, sides.source.image)
-        old_of_target, new_of_target = touched_rows(tables, before, sides.target.image)
-        met = common_rows(tables, old_of_target, old)
-        merge = _Merge(tables, sides, decisions, conflicts, (met, new_of_target))
-        rest, alone = split_by_overlap(tables, old, old_of_target)
-        if len(alone) > FEW_ROWS and not compared:
-            rows = rows_at(tables, before.version, alone)
-            merge.taken.unread = UnreadRows(tables, rows, counts_sources(sides.merged))
-            old = rest
-        parts = lifted_changes(tables, before, sides.source.image, sides.merged, (old, new))
-    if sides.source_moved:
+        old, new = touched_rows(tables, base.state, source.state)
+        old_of_target, new_of_target = touched_rows(tables, base.state, target.state)
+        touched_by_both = common_rows(tables, old_of_target, old)
+        merge = _RowMerge(tables, three_way, policy, conflicts, (touched_by_both, new_of_target))
+        overlapping, source_only = split_by_overlap(tables, old, old_of_target)
+        if len(source_only) > FEW_ROWS and not compared:
+            rows = rows_at(tables, base.state.version, source_only)
+            merge.changeset.unread = UnreadRows(tables, rows, counts_sources(three_way.merged))
+            old = overlapping
+        parts = projected_changes(tables, base.state, source.state, three_way.merged, (old, new))
+    if three_way.source_changed:
         for changes in parts:
             merge.apply(changes)
-    merge.taken.buffer.finish()
-    return merge.taken
+    merge.changeset.buffer.finish()
+    return merge.changeset
 
 
-class _Merge:
+class _RowMerge:
     """One pass over the source's changes of one type."""
 
     def __init__(
         self,
         tables: TableStore,
-        sides: ThreeWayType,
-        decisions: ConflictPolicy,
+        three_way: ThreeWayType,
+        policy: ConflictPolicy,
         conflicts: Conflicts,
-        met: CandidateRows | None = None,
+        candidates: CandidateRows | None = None,
     ) -> None:
-        """`met` are the rows of the base that both sides touched, and what the target wrote."""
-        assert sides.merged is not None and sides.target is not None
-        self.type = sides.merged
-        self.target = sides.target.image
+        """`candidates` are the rows of the base that both touched, and those the target wrote."""
+        assert three_way.merged is not None and three_way.target is not None
+        self.type = three_way.merged
+        self.target = three_way.target.state
         self.tables = tables
-        self.decisions = decisions
+        self.policy = policy
         self.conflicts = conflicts
-        self.taken = Changeset(self.type, SpilledRows(table_schema(self.type)))
-        self.inserted, self.updated, self.deleted = self._changes_of_target(sides, met)
+        self.changeset = Changeset(self.type, SpilledRows(table_schema(self.type)))
+        self.inserted, self.updated, self.deleted = self._target_changes(three_way, candidates)
 
-    def _changes_of_target(
-        self, sides: ThreeWayType, met: CandidateRows | None
+    def _target_changes(
+        self, three_way: ThreeWayType, candidates: CandidateRows | None
     ) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Ids that the target inserted, updated and deleted since the base.
 
-        Told rightly for those that the source touched too; others are not read where they were.
+        Exact for those that the source touched too; others are not read where they were.
         """
-        found: tuple[list[pa.Array], ...] = ([], [], [])
-        before = sides.base.image if sides.base else None
-        if sides.target_moved:
-            for changes in lifted_changes(self.tables, before, self.target, self.type, met):
-                parts = (changes.inserted, changes.updated_after, changes.deleted)
-                for ids, rows in zip(found, parts, strict=True):
-                    ids.append(rows.column("id").combine_chunks())
-        inserted, updated, deleted = (pa.concat_arrays([_NO_IDS, *ids]) for ids in found)
-        return inserted, updated, deleted
+        inserted, updated, deleted = [NO_IDS], [NO_IDS], [NO_IDS]
+        before = three_way.base.state if three_way.base else None
+        if three_way.target_changed:
+            for changes in projected_changes(
+                self.tables, before, self.target, self.type, candidates
+            ):
+                inserted.append(_ids(changes.inserted))
+                updated.append(_ids(changes.updated_after))
+                deleted.append(_ids(changes.deleted))
+        return pa.concat_arrays(inserted), pa.concat_arrays(updated), pa.concat_arrays(deleted)
 
     def apply(self, changes: ProjectedChanges) -> None:
         """Decide one part of the source's changes."""
-        new, met = _split(changes.inserted, self.inserted)
-        self.taken.insert(new)
-        self._both(None, met, "divergent_insert")
+        inserted, updated, deleted = changes.inserted, changes.updated_after, changes.deleted
+        by_both = pc.is_in(inserted.column("id"), self.inserted)
+        self.changeset.insert(inserted.filter(pc.invert(by_both)))
+        self._merge_both(None, inserted.filter(by_both), "divergent_insert")
 
-        again = pc.is_in(changes.updated_after.column("id"), self.updated)
-        gone = pc.is_in(changes.updated_after.column("id"), self.deleted)
-        alone = pc.invert(pc.or_(again, gone))
-        self.taken.update(
-            changes.updated_before.filter(alone),
-            changes.updated_after.filter(alone),
-            changes.updated_at[_mask(alone)],
+        by_both = pc.is_in(updated.column("id"), self.updated)
+        deleted_by_target = pc.is_in(updated.column("id"), self.deleted)
+        source_only = pc.invert(pc.or_(by_both, deleted_by_target))
+        self.changeset.update(
+            changes.updated_before.filter(source_only),
+            updated.filter(source_only),
+            changes.updated_at[_mask(source_only)],
         )
-        self._both(
-            changes.updated_before.filter(again),
-            changes.updated_after.filter(again),
-            "divergent_update",
-        )
-        if self._decided("delete_vs_update", changes.updated_after.filter(gone)):
-            self.taken.insert(changes.updated_after.filter(gone))
+        before = changes.updated_before.filter(by_both)
+        self._merge_both(before, updated.filter(by_both), "divergent_update")
+        if self._source_wins("delete_vs_update", updated.filter(deleted_by_target)):
+            self.changeset.insert(updated.filter(deleted_by_target))
 
-        met = changes.deleted.filter(pc.is_in(changes.deleted.column("id"), self.updated))
-        touched = pa.concat_arrays([self.updated, self.deleted])
-        alone = pc.invert(pc.is_in(changes.deleted.column("id"), touched))
-        self.taken.remove(changes.deleted.filter(alone), changes.deleted_at[_mask(alone)])
-        if met.num_rows and self._decided("delete_vs_update", met):
-            self.taken.remove(self._ours(met))
+        updated_by_target = pc.is_in(deleted.column("id"), self.updated)
+        by_both = pc.is_in(deleted.column("id"), self.deleted)
+        source_only = pc.invert(pc.or_(updated_by_target, by_both))
+        self.changeset.remove(deleted.filter(source_only), changes.deleted_at[_mask(source_only)])
+        contested = deleted.filter(updated_by_target)
+        if contested.num_rows and self._source_wins("delete_vs_update", contested):
+            self.changeset.remove(self._target_rows(contested))
 
-    def _both(self, base: pa.Table | None, theirs: pa.Table, kind: EntityConflict) -> None:
+    def _merge_both(self, base: pa.Table | None, theirs: pa.Table, kind: EntityConflict) -> None:
         """Entities that both sides inserted or updated."""
         if not theirs.num_rows:
             return
-        ours = self._ours(theirs)
-        if base is not None and self.decisions.granularity == "property":
-            wanted, clash = by_property(base, theirs, ours, self.decisions.on_conflict)
-            self.taken.combined = True
-            self._decided(kind, theirs.filter(pa.array(clash)))
+        ours = self._target_rows(theirs)
+        if base is not None and self.policy.granularity == "property":
+            merged, clash = merge_by_property(base, theirs, ours, self.policy.on_conflict)
+            self.changeset.has_merged_rows = True
+            self._source_wins(kind, theirs.filter(pa.array(clash)))
         else:
             clash = differing(theirs, ours)
-            wins = self._decided(kind, theirs.filter(pa.array(clash)))
-            wanted = theirs if wins else ours
-        chosen = pa.array(differing(wanted, ours))
-        self.taken.update(ours.filter(chosen), wanted.filter(chosen))
+            merged = theirs if self._source_wins(kind, theirs.filter(pa.array(clash))) else ours
+        changed = pa.array(differing(merged, ours))
+        self.changeset.update(ours.filter(changed), merged.filter(changed))
 
-    def _ours(self, rows: pa.Table) -> pa.Table:
-        ids = rows.column("id").combine_chunks()
-        return rows_with_ids(self.tables, self.target, ids, self.type)
+    def _target_rows(self, rows: pa.Table) -> pa.Table:
+        """The same entities as the target has them."""
+        return rows_with_ids(self.tables, self.target, _ids(rows), self.type)
 
-    def _decided(self, kind: EntityConflict, rows: pa.Table) -> bool:
-        """Whether the source's rows win; without a decision, they are conflicts."""
-        if self.decisions.on_conflict == "fail":
-            self.conflicts.add_entities(self.type, kind, rows.column("id").combine_chunks())
-        return self.decisions.on_conflict == "theirs"
+    def _source_wins(self, kind: EntityConflict, rows: pa.Table) -> bool:
+        """Whether the source's rows win; where nothing was decided, they are conflicts."""
+        if self.policy.on_conflict == "fail":
+            self.conflicts.add_entities(self.type, kind, _ids(rows))
+        return self.policy.on_conflict == "theirs"
+
+
+def _ids(rows: pa.Table) -> pa.StringArray:
+    return rows.column("id").combine_chunks()
 
 
 def _mask(values: pa.ChunkedArray) -> Mask:
-    """Truth values for numpy."""
-    found: Mask = values.to_numpy()
-    return found
+    mask: Mask = values.to_numpy()
+    return mask
 
 
-def _split(rows: pa.Table, ids: pa.StringArray) -> tuple[pa.Table, pa.Table]:
-    """Rows whose ids are not among some, and those whose are."""
-    met = pc.is_in(rows.column("id"), ids)
-    return rows.filter(pc.invert(met)), rows.filter(met)
-
-
-def by_property(
+def merge_by_property(
     base: pa.Table, theirs: pa.Table, ours: pa.Table, on_conflict: OnConflict
 ) -> tuple[pa.Table, Mask]:
-    """Images merged column by column, and which rows have a column that both changed differently.
+    """Rows merged column by column, and which of them have a column that both changed differently.
 
-    Such a column has the value of the side that the caller chose, ours unless told otherwise.
+    Such a column has the value of the side that the policy prefers, ours by default.
     """
     clash: Mask = np.zeros(theirs.num_rows, np.bool_)
     columns = []
     for name in theirs.column_names:
         old, new, other = base.select([name]), theirs.select([name]), ours.select([name])
         changed = differing(old, new)
-        both = changed & differing(old, other) & differing(new, other)
-        clash |= both
-        take = changed if on_conflict == "theirs" else changed & ~both
-        places = np.arange(len(take)) + np.where(take, 0, len(take))
-        columns.append(pa.concat_tables([new, other]).column(0).take(pa.array(places)))
+        by_both = changed & differing(old, other) & differing(new, other)
+        clash |= by_both
+        from_source = changed if on_conflict == "theirs" else changed & ~by_both
+        positions = np.arange(len(clash)) + np.where(from_source, 0, len(clash))
+        columns.append(pa.concat_tables([new, other]).column(0).take(pa.array(positions)))
     return pa.Table.from_arrays(columns, schema=theirs.schema), clash

@@ -1,12 +1,12 @@
-"""Whether the merged image keeps the rules of the schema, checked where a merge can break them.
+"""Whether the merged graph keeps the constraints of the schema, where a merge can break them.
 
-Each side is valid by itself. So a rule can only break where it looks at rows of both: a table that
-took over rows, or edges of one side beside nodes of the other. Everything else is not looked at.
+Each side is valid by itself. So a rule can only break where it reads rows of both: a table whose
+rows were merged, or edges of one side beside nodes of the other. Nothing else is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from omnigraph.branching.compare.table_diff import touched_rows
 from omnigraph.branching.merge.changeset import Changeset
-from omnigraph.branching.merge.conflicts import Conflicts, MergeConflictDetail, of_violation
-from omnigraph.branching.merge.merge_rows import changes_of_source
+from omnigraph.branching.merge.conflicts import Conflicts, MergeConflictDetail, constraint_conflict
+from omnigraph.branching.merge.merge_rows import source_changeset
 from omnigraph.branching.merge.projected_table import ProjectedTable, TableAfterMerge
-from omnigraph.branching.merge.three_way import MergeSide, MergeStrategy, ThreeWayType, same_rows
+from omnigraph.branching.merge.three_way import MergeSide, MergeStrategy, ThreeWayType, same_version
 from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
@@ -34,7 +34,7 @@ from omnigraph.storage.tables.version_diff import RowSet, read_rows
 
 _ID = pa.string()
 PROBED_WORTH = 32
-"""Looking one id up in an index costs about what reading so many ids at known places does."""
+"""Looking one id up in an index costs about what reading so many ids by address does."""
 
 
 @dataclass
@@ -42,195 +42,195 @@ class TableMergePlan:
     """What becomes of the table of one type of the merged schema."""
 
     tables: TableStore
-    sides: ThreeWayType
+    three_way: ThreeWayType
     merged: GraphType
     strategy: MergeStrategy
-    rows_taken: Changeset | None = None
-    """What the target's table takes over, where rows are merged."""
+    changeset: Changeset | None = None
+    """What changes in the target's table, where rows are merged."""
 
     @cached_property
-    def change(self) -> Changeset:
-        """How the table will differ from the target's."""
-        return self.rows_taken or changes_of_source(self.tables, self.sides)
+    def full_changeset(self) -> Changeset:
+        """How the table will differ from the target's, also where the source's replaces it."""
+        return self.changeset or source_changeset(self.tables, self.three_way)
 
     @property
-    def like_target(self) -> bool:
+    def equals_target(self) -> bool:
         """Whether it shows the target's rows and no others."""
-        if self.rows_taken is not None:
-            return not self.rows_taken.anything
-        return self.strategy == "keep"
+        if self.changeset is not None:
+            return not self.changeset.has_changes
+        return self.strategy == "keep_target"
 
     @property
-    def like_source(self) -> bool:
+    def equals_source(self) -> bool:
         """Whether it shows the source's rows and no others."""
-        return self.strategy == "take" or (
-            self.strategy == "keep" and same_rows(self.sides.source, self.sides.target)
+        return self.strategy == "take_source" or (
+            self.strategy == "keep_target"
+            and same_version(self.three_way.source, self.three_way.target)
         )
 
     @property
     def side(self) -> MergeSide:
-        """The side whose table stays, or is built upon."""
-        found = self.sides.source if self.strategy == "take" else self.sides.target
-        assert found is not None
-        return found
+        """The side whose table is kept, or to which the changeset is applied."""
+        three_way = self.three_way
+        side = three_way.source if self.strategy == "take_source" else three_way.target
+        assert side is not None
+        return side
 
     @cached_property
     def view(self) -> TableView:
         """The table as it will be."""
         table = ProjectedTable(self.tables, self.side, self.merged)
-        return TableAfterMerge(table, self.rows_taken) if self.rows_taken is not None else table
+        return TableAfterMerge(table, self.changeset) if self.changeset is not None else table
 
     @cached_property
-    def touched_by_target(self) -> RowSet | None:
-        """The rows of the base that the target replaced or took out; none without a base."""
-        base, target = self.sides.base, self.sides.target
+    def changed_by_target(self) -> RowSet | None:
+        """The rows of the base that the target replaced or deleted; none without a base."""
+        base, target = self.three_way.base, self.three_way.target
         if base is None or target is None:
             return None
-        return touched_rows(self.tables, base.image, target.image)[0]
+        return touched_rows(self.tables, base.state, target.state)[0]
 
     @cached_property
-    def removed_by_target(self) -> pa.Array:
+    def deleted_by_target(self) -> pa.Array:
         """The ids of entities that the base has and the target has not."""
-        base, target = self.sides.base, self.sides.target
+        base, target = self.three_way.base, self.three_way.target
         assert base is not None and target is not None
         old, new = (
             pa.chunked_array([b.column("id") for b in read_rows(self.tables, rows, ["id"])], _ID)
-            for rows in touched_rows(self.tables, base.image, target.image)
+            for rows in touched_rows(self.tables, base.state, target.state)
         )
         return old.filter(pc.invert(pc.is_in(old, new))).combine_chunks()
 
     @cached_property
-    def met(self) -> TableView:
-        """What is taken over, beside what the target wrote since the base."""
-        base, target = self.sides.base, self.sides.target
-        if base is None or target is None or self.strategy == "take":
+    def written_view(self) -> TableView:
+        """The changeset beside what the target wrote since the base."""
+        base, target = self.three_way.base, self.three_way.target
+        if base is None or target is None or self.strategy == "take_source":
             return self.view
-        _, new = touched_rows(self.tables, base.image, target.image)
+        _, new = touched_rows(self.tables, base.state, target.state)
         table = ProjectedTable(self.tables, target, self.merged, only=new)
-        return TableAfterMerge(table, self.rows_taken) if self.rows_taken is not None else table
+        return TableAfterMerge(table, self.changeset) if self.changeset is not None else table
 
 
 def check_integrity(
-    catalog: Catalog, pieces: Mapping[str, TableMergePlan], conflicts: Conflicts, *, trusted: bool
+    catalog: Catalog, plans: Mapping[str, TableMergePlan], conflicts: Conflicts, *, trusted: bool
 ) -> None:
-    """Note every rule that the merged image breaks.
+    """Note every rule that the merged graph would break.
 
     `trusted` says that the source keeps the rules between its own entities; where it skipped
     those checks, all that it changed is checked now.
     """
-    # Changes are looked for piece by piece, where a rule needs them.
-    check = _Check(FinalState(catalog, {}, lambda key: pieces[key].view), pieces, trusted)
-    for piece in pieces.values():
-        for conflict in check.values(piece):
+    # Changesets are computed table by table, where a rule needs them.
+    check = _Check(FinalState(catalog, {}, lambda key: plans[key].view), plans, trusted)
+    for plan in plans.values():
+        for conflict in check.values(plan):
             conflicts.add(conflict)
     for rule in (check.uniques, check.endpoints, check.references, check.cardinalities):
-        for piece in pieces.values():
-            for violation in rule(piece):
-                conflicts.add(of_violation(piece.merged, violation))
+        for plan in plans.values():
+            for violation in rule(plan):
+                conflicts.add(constraint_conflict(plan.merged, violation))
 
 
 @dataclass(frozen=True)
 class _Check:
-    image: FinalState
-    pieces: Mapping[str, TableMergePlan]
+    state: FinalState
+    plans: Mapping[str, TableMergePlan]
     trusted: bool
 
-    def _settled(self, pieces: Iterable[TableMergePlan]) -> bool:
-        """Whether one side showed all of these tables just so, and had checked them together."""
-        several = list(pieces)
-        if all(piece.like_target for piece in several):
+    def _settled(self, *plans: TableMergePlan) -> bool:
+        """Whether one side has all of these tables just so, and had checked them together."""
+        if all(plan.equals_target for plan in plans):
             return True
-        return self.trusted and all(piece.like_source for piece in several)
+        return self.trusted and all(plan.equals_source for plan in plans)
 
     def _at(self, *keys: str) -> list[TableMergePlan]:
-        return [self.pieces[key] for key in keys]
+        return [self.plans[key] for key in keys]
 
-    def values(self, piece: TableMergePlan) -> Iterator[MergeConflictDetail]:
+    def values(self, plan: TableMergePlan) -> Iterator[MergeConflictDetail]:
         """Each broken rule once: no entity is named."""
-        columns = table_schema(piece.merged).names
-        if _value_rules(piece.merged) - _value_rules(piece.side.type):
-            chunks = piece.view.scan(columns)
-        elif piece.rows_taken is not None:
-            chunks = piece.rows_taken.buffer.scan(columns)
+        columns = table_schema(plan.merged).names
+        if _value_rules(plan.merged) - _value_rules(plan.side.type):
+            chunks = plan.view.scan(columns)
+        elif plan.changeset is not None:
+            chunks = plan.changeset.buffer.scan(columns)
         else:
             return
-        found: dict[tuple[object, ...], MergeConflictDetail] = {}
+        conflicts: dict[tuple[object, ...], MergeConflictDetail] = {}
         for rows in chunks:
-            for problem in value_problems(piece.merged, rows):
-                conflict = of_violation(piece.merged, problem)
-                found.setdefault((problem.code, *_place(problem)), conflict)
-        yield from found.values()
+            for problem in value_problems(plan.merged, rows):
+                conflict = constraint_conflict(plan.merged, problem)
+                conflicts.setdefault((problem.code, *_rule_of(problem)), conflict)
+        yield from conflicts.values()
 
-    def uniques(self, piece: TableMergePlan) -> Problems:
-        known = _unique_rules(piece.side.type)
-        kept = _unique_rules(piece.sides.source.type) if piece.sides.source else set()
-        taken = piece.rows_taken
-        for rule in piece.merged.uniques:
-            members = _members(piece.merged, rule.members)
-            if members not in known:
-                yield from unique_everywhere(piece.view, piece.merged, rule.members)
-            elif taken is not None and taken.anything:
-                # A row of the source that kept the rule there can only meet what the target wrote.
-                alone = members in kept and not taken.combined
-                image = replace(self.image, table=lambda _: piece.met) if alone else self.image
-                yield from unique_rule_violations(image, taken, rule.members)
+    def uniques(self, plan: TableMergePlan) -> Problems:
+        source, changeset = plan.three_way.source, plan.changeset
+        checked = _unique_rules(plan.side.type)
+        checked_on_source = _unique_rules(source.type) if source else set()
+        for rule in plan.merged.uniques:
+            members = _members(plan.merged, rule.members)
+            if members not in checked:
+                yield from unique_everywhere(plan.view, plan.merged, rule.members)
+            elif changeset is not None and changeset.has_changes:
+                # What keeps the rule on the source can only collide with new rows of the target.
+                state = self.state
+                if members in checked_on_source and not changeset.has_merged_rows:
+                    state = replace(state, table=lambda _: plan.written_view)
+                yield from unique_rule_violations(state, changeset, rule.members)
 
-    def endpoints(self, piece: TableMergePlan) -> Problems:
-        edge = piece.merged
-        if isinstance(edge, EdgeType) and not piece.like_target:
+    def endpoints(self, plan: TableMergePlan) -> Problems:
+        edge = plan.merged
+        if isinstance(edge, EdgeType) and not plan.equals_target:
             ends = self._at(f"node:{edge.src}", f"node:{edge.dst}")
-            if self._settled([piece, *ends]):
+            if self._settled(plan, *ends):
                 return
             # The source has all ends of its edges: only the target can have removed one.
-            whole = self.trusted and not (piece.rows_taken and piece.rows_taken.combined)
-            if not whole or any(self._may_miss(piece, end) for end in ends):
-                yield from endpoint_violations(self.image, piece.change)
+            changeset = plan.changeset
+            source_rows = self.trusted and not (changeset and changeset.has_merged_rows)
+            if not source_rows or any(self._may_dangle(plan, end) for end in ends):
+                yield from endpoint_violations(self.state, plan.full_changeset)
 
-    def _may_miss(self, edges: TableMergePlan, end: TableMergePlan) -> bool:
-        """Whether the target may have removed a node that edges of the source are at."""
-        left = end.touched_by_target
-        if left is None or left.rows > PROBED_WORTH * edges.change.buffer.rows:
-            return end.sides.target_moved
-        gone = end.removed_by_target
-        ends = [name for name in ("src", "dst") if _end(edges.merged, name) == end.merged.name]
-        return len(gone) > 0 and any(
-            pc.any(pc.is_in(rows.column(name), gone)).as_py()
-            for rows in edges.change.buffer.scan(ends)
+    def _may_dangle(self, edges: TableMergePlan, nodes: TableMergePlan) -> bool:
+        """Whether the target may have deleted a node that edges of the source end at."""
+        edge, changed = edges.merged, nodes.changed_by_target
+        assert isinstance(edge, EdgeType)
+        if changed is None or changed.rows > PROBED_WORTH * edges.full_changeset.buffer.rows:
+            return nodes.three_way.target_changed
+        deleted = nodes.deleted_by_target
+        types = {"src": edge.src, "dst": edge.dst}
+        ends = [name for name, type_name in types.items() if type_name == nodes.merged.name]
+        return len(deleted) > 0 and any(
+            pc.any(pc.is_in(rows.column(name), deleted)).as_py()
+            for rows in edges.full_changeset.buffer.scan(ends)
             for name in ends
         )
 
-    def references(self, piece: TableMergePlan) -> Problems:
-        node = piece.merged
-        if isinstance(node, NodeType) and not piece.like_target:
-            edges = (e.table_key for e in self.image.catalog.edges_touching(node.name))
-            touching = self._at(*edges)
-            # The source keeps no edge of a node that it removed: only the target can have
-            # written one.
-            image = self.image
+    def references(self, plan: TableMergePlan) -> Problems:
+        node = plan.merged
+        if isinstance(node, NodeType) and not plan.equals_target:
+            edges = self.state.catalog.edges_touching(node.name)
+            touching = self._at(*(edge.table_key for edge in edges))
+            # The source has no edge of a node it deleted: only the target can have written one.
+            state = self.state
             if self.trusted:
-                if not any(edge.sides.target_moved for edge in touching):
+                if not any(edge.three_way.target_changed for edge in touching):
                     return
-                image = replace(image, table=self._edges_met)
-            if not self._settled([piece, *touching]):
-                yield from reference_violations(image, piece.change)
+                state = replace(state, table=self._written_edges)
+            if not self._settled(plan, *touching):
+                yield from reference_violations(state, plan.full_changeset)
 
-    def _edges_met(self, key: str) -> TableView:
-        return self.pieces[key].met if key.startswith("edge:") else self.pieces[key].view
+    def _written_edges(self, key: str) -> TableView:
+        plan = self.plans[key]
+        return plan.written_view if key.startswith("edge:") else plan.view
 
-    def cardinalities(self, piece: TableMergePlan) -> Problems:
-        edge = piece.merged
-        if not isinstance(edge, EdgeType) or piece.like_target:
+    def cardinalities(self, plan: TableMergePlan) -> Problems:
+        edge = plan.merged
+        if not isinstance(edge, EdgeType) or plan.equals_target:
             return
-        if not self._settled([piece, *self._at(f"node:{edge.src}")]):
-            yield from cardinality_violations(self.image, piece.change)
+        if not self._settled(plan, *self._at(f"node:{edge.src}")):
+            yield from cardinality_violations(self.state, plan.full_changeset)
 
 
-def _end(type_: GraphType, name: str) -> str:
-    assert isinstance(type_, EdgeType)
-    return type_.src if name == "src" else type_.dst
-
-
-def _place(problem: ConstraintViolation | LoadError) -> tuple[object, ...]:
+def _rule_of(problem: ConstraintViolation | LoadError) -> tuple[object, ...]:
     if isinstance(problem, LoadError):
         return (problem.reason, problem.field)
     return (problem.kind, problem.facts.get("property"))

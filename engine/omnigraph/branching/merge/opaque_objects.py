@@ -1,37 +1,42 @@
-"""Things that merge as a whole: plain tables, views, stored queries, SQL schemas."""
+"""Objects that merge as a whole: plain tables, views, stored queries, SQL schemas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict, of_whole
+from omnigraph.branching.compare.table_diff import version_of
+from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict
 from omnigraph.storage.core.model import DefinitionHashes, Pointers, TablePointer
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.plain.plain_table import PREFIX
 
-PLAIN = "table:"
-"""Tables with keys like this belong to no type."""
+OpaqueSide = tuple[Pointers, DefinitionHashes]
 
 
 @dataclass(frozen=True, slots=True)
 class OpaqueObject:
-    """What one side has under a name: a table, a view, or a text."""
+    """What one side has under a name: the version of a table, and definitions by key and hash.
 
-    pointer: TablePointer | None = None
-    texts: tuple[tuple[str, str], ...] = ()
-    """Keys and hashes of definitions."""
+    The number of a table on its branch does not matter, so equal objects are the same thing.
+    """
 
-    def same(self, other: OpaqueObject) -> bool:
-        """Whether both are the same thing; a table's number on its branch does not matter."""
-        return self.texts == other.texts and _address(self.pointer) == _address(other.pointer)
+    version: TableVersion | None = None
+    definitions: tuple[tuple[str, str], ...] = ()
 
     @property
     def absent(self) -> bool:
-        return self.pointer is None and not self.texts
+        return self == OpaqueObject()
+
+    @property
+    def kinds(self) -> list[str]:
+        kinds = ["table"] if self.version is not None else []
+        return kinds + [key.partition(":")[0] for key, _ in self.definitions]
 
 
 @dataclass(frozen=True)
-class WholeChanges:
-    """What the target takes over."""
+class OpaqueChanges:
+    """What changes on the target."""
 
     tables: Mapping[str, TablePointer | None]
     definitions: Mapping[str, str | None]
@@ -39,15 +44,13 @@ class WholeChanges:
     conflicts: tuple[MergeConflictDetail, ...]
 
 
-OpaqueSide = tuple[Pointers, DefinitionHashes]
-
-
-def merge_wholes(
+def merge_opaque_objects(
     base: OpaqueSide, source: OpaqueSide, target: OpaqueSide, on_conflict: OnConflict
-) -> WholeChanges:
-    """Changed on one side, taken; changed alike on both, one; else a conflict, unless decided.
+) -> OpaqueChanges:
+    """An object that only the source changed becomes the target's; one that both changed in
+    different ways is a conflict, unless it was decided beforehand.
 
-    A SQL schema that one side dropped stays while something of the other is in it.
+    A SQL schema that one side dropped stays while the other has objects in it.
     """
     sides = [_by_name(*side) for side in (base, source, target)]
     tables: dict[str, TablePointer | None] = {}
@@ -55,81 +58,66 @@ def merge_wholes(
     conflicts = []
     for name in sorted({name for side in sides for name in side}):
         old, theirs, ours = (side.get(name, OpaqueObject()) for side in sides)
-        if theirs.same(old) or theirs.same(ours):
+        if theirs in (old, ours):
             continue
-        if not ours.same(old) and on_conflict != "theirs":
+        if ours != old and on_conflict != "theirs":
             if on_conflict == "fail":
                 conflicts.append(_conflict(name, old, theirs, ours))
             continue
-        for key in {key for key, _ in (*theirs.texts, *ours.texts)}:
-            wanted = dict(theirs.texts).get(key)
-            if wanted != dict(ours.texts).get(key):
-                definitions[key] = wanted
-        if _address(theirs.pointer) != _address(ours.pointer):
-            tables[PLAIN + name[1]] = theirs.pointer
-    definitions = _schemas_in_use(definitions, tables, source, target)
-    return WholeChanges(tables, definitions, tuple(conflicts))
+        new, current = dict(theirs.definitions), dict(ours.definitions)
+        for key in new.keys() | current.keys():
+            if new.get(key) != current.get(key):
+                definitions[key] = new.get(key)
+        if theirs.version != ours.version:
+            tables[PREFIX + name[1]] = source[0].get(PREFIX + name[1])
+    definitions = _with_schemas_in_use(definitions, tables, source, target)
+    return OpaqueChanges(tables, definitions, tuple(conflicts))
 
 
-def _schemas_in_use(
+def _with_schemas_in_use(
     definitions: dict[str, str | None],
     tables: Mapping[str, TablePointer | None],
     source: OpaqueSide,
     target: OpaqueSide,
 ) -> dict[str, str | None]:
-    """The same changes, but for SQL schemas that one side dropped and the other has things in."""
-    after = dict(target[1]) | definitions
-    holding = {key for key, text in after.items() if text}
-    holding |= {key for key, pointer in (dict(target[0]) | dict(tables)).items() if pointer}
+    """The same changes, but SQL schemas that hold an object after the merge are kept or added."""
     used = {
         f"schema:{key.partition(':')[2].rpartition('.')[0]}"
-        for key in holding
-        if key.startswith((PLAIN, "view:"))
+        for merged in ({**target[0], **tables}, {**target[1], **definitions})
+        for key, present in merged.items()
+        if present and key.startswith((PREFIX, "view:"))
     }
     kept = {key: text for key, text in definitions.items() if text or key not in used}
-    back = {key: source[1][key] for key in used if key in source[1] and key not in target[1]}
-    return kept | back
+    added = {key: source[1][key] for key in used if key in source[1] and key not in target[1]}
+    return kept | added
 
 
 def _by_name(
     pointers: Pointers, definitions: DefinitionHashes
 ) -> dict[tuple[str, str], OpaqueObject]:
     """Tables and views share their names; a table goes with what was declared about it."""
-    found: dict[tuple[str, str], OpaqueObject] = {}
+    objects: dict[tuple[str, str], OpaqueObject] = {}
     for key, text in sorted(definitions.items()):
         kind, _, name = key.partition(":")
-        place = ("relation" if kind in ("table", "view") else kind, name)
-        known = found.get(place, OpaqueObject())
-        found[place] = OpaqueObject(None, (*known.texts, (key, text)))
+        full_name = ("relation" if kind in ("table", "view") else kind, name)
+        known = objects.get(full_name, OpaqueObject()).definitions
+        objects[full_name] = OpaqueObject(None, (*known, (key, text)))
     for key, pointer in pointers.items():
-        if key.startswith(PLAIN):
-            place = ("relation", key.removeprefix(PLAIN))
-            found[place] = OpaqueObject(pointer, found.get(place, OpaqueObject()).texts)
-    return found
-
-
-def _address(pointer: TablePointer | None) -> tuple[str, int] | None:
-    return (pointer.location, pointer.lance) if pointer else None
+        if key.startswith(PREFIX):
+            full_name = ("relation", key.removeprefix(PREFIX))
+            known = objects.get(full_name, OpaqueObject()).definitions
+            objects[full_name] = OpaqueObject(version_of(pointer), known)
+    return objects
 
 
 def _conflict(
     name: tuple[str, str], old: OpaqueObject, theirs: OpaqueObject, ours: OpaqueObject
 ) -> MergeConflictDetail:
-    kind = next(_kinds(name, theirs, ours, old))
+    kind = [*theirs.kinds, *ours.kinds, *old.kinds, name[0]][0]
     if old.absent:
         what = "was created on both sides"
     elif theirs.absent or ours.absent:
         what = "was dropped on one side and changed on the other"
     else:
         what = "was changed on both sides"
-    return of_whole(kind, name[1], f"{kind} {name[1]} {what}")
-
-
-def _kinds(name: tuple[str, str], *sides: OpaqueObject) -> Iterator[str]:
-    """What to call it: as those who have it do."""
-    for side in sides:
-        if side.pointer is not None:
-            yield "table"
-        for key, _ in side.texts:
-            yield key.partition(":")[0]
-    yield name[0]
+    return MergeConflictDetail(kind, name[1], "table_conflict", f"{kind} {name[1]} {what}")

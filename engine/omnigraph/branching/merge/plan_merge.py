@@ -1,20 +1,20 @@
-"""What a merge of two heads comes to: its outcome, what changes, and every conflict.
+"""The plan of a merge of two heads: its outcome, what changes, and every conflict.
 
-Reads what the branches changed since they parted and writes nothing.
+Reads what the branches changed since their merge base and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.branching.merge.conflicts import Conflicts, of_schema
-from omnigraph.branching.merge.drop_conflicts import dropped_and_changed
-from omnigraph.branching.merge.merge_rows import ConflictPolicy, merge_entities
+from omnigraph.branching.merge.conflicts import Conflicts, declaration_conflict
+from omnigraph.branching.merge.drop_conflicts import drop_conflicts
+from omnigraph.branching.merge.merge_rows import ConflictPolicy, merge_rows
 from omnigraph.branching.merge.merged_constraints import TableMergePlan, check_integrity
-from omnigraph.branching.merge.opaque_objects import WholeChanges, merge_wholes
-from omnigraph.branching.merge.three_way import ThreeWayType, type_sides
+from omnigraph.branching.merge.opaque_objects import OpaqueChanges, merge_opaque_objects
+from omnigraph.branching.merge.three_way import ThreeWayType, three_way_types
 from omnigraph.errors import Corruption
 from omnigraph.schema.evolution.merge_schemas import (
     MergedSchema,
@@ -41,83 +41,77 @@ class MergePlan:
     schema: SchemaRecord | None
     """The schema that the target gets; none when it keeps its own."""
     unified: Mapping[int, int]
-    """Identities that are known to be one thing, from now on also on the target."""
-    pieces: Mapping[str, TableMergePlan]
+    """Identities that are known to be one declaration, from now on also on the target."""
+    table_merges: Mapping[str, TableMergePlan]
     """What becomes of each type's table, by its key after the merge."""
-    gone: frozenset[str]
+    dropped_keys: frozenset[str]
     """Keys under which the target has a table and will have none, or another one."""
-    wholes: WholeChanges
+    opaque: OpaqueChanges
     conflicts: Conflicts
 
 
 def find_base(store: GraphStore, source: Head, target: Head) -> str:
-    """The commit at which two branches parted."""
+    """The merge base of two heads."""
     if source.commit == target.commit:
         return source.commit
     parents = store.manifest.parents(store.publisher.view)
     return merge_base(parents, source.commit, target.commit, lambda c: _commit(store, c).version)
 
 
-def prepare(
+def decide_merge(
     store: GraphStore,
     base: str,
     source: Head,
     target: Head,
-    decisions: ConflictPolicy,
+    policy: ConflictPolicy,
     *,
     compared: bool = False,
 ) -> MergePlan:
-    """Decide a merge of branches that parted at a commit; a valid source ahead is not read.
+    """Decide a merge of two heads with a merge base; a fast-forward to a valid source reads no row.
 
-    With `compared`, it is found out exactly which entities change, at the cost of reading them.
+    With `compared`, the plan says exactly which entities change, at the cost of reading them.
     """
-    forward = base == target.commit
-    ancestor = target if forward else _commit(store, base)
+    fast_forward = base == target.commit
+    ancestor = target if fast_forward else _commit(store, base)
     schema = _merged_schema(store, ancestor, source, target)
     conflicts = Conflicts()
     for conflict in schema.conflicts:
-        conflicts.add(of_schema(conflict))
-    sides = list(
-        type_sides(
-            schema,
-            ancestor.tables,
-            source.tables,
-            (store.catalog(target.schema), target.tables),
-        )
-    )
-    pieces = {
+        conflicts.add(declaration_conflict(conflict))
+    target_side = (store.catalog(target.schema), target.tables)
+    types = list(three_way_types(schema, ancestor.tables, source.tables, target_side))
+    table_merges = {
         each.merged.table_key: TableMergePlan(store.tables, each, each.merged, each.strategy)
-        for each in sides
-        if each.merged is not None and not _disputed(each, schema.conflicts)
+        for each in types
+        if each.merged is not None and not _in_conflict(each, schema.conflicts)
     }
-    if not forward and not schema.conflicts:
-        for conflict in dropped_and_changed(store.tables, sides):
-            conflicts.add(of_schema(conflict))
-    wholes = merge_wholes(
+    if not fast_forward and not schema.conflicts:
+        for conflict in drop_conflicts(store.tables, types):
+            conflicts.add(declaration_conflict(conflict))
+    opaque = merge_opaque_objects(
         (ancestor.tables, ancestor.definitions),
         (source.tables, source.definitions),
         (target.tables, target.definitions),
-        decisions.on_conflict,
+        policy.on_conflict,
     )
-    for whole in wholes.conflicts:
-        conflicts.add(whole)
-    for piece in pieces.values():
-        if piece.strategy == "rows":
-            piece.rows_taken = merge_entities(
-                store.tables, piece.sides, decisions, conflicts, compared=compared
+    for opaque_conflict in opaque.conflicts:
+        conflicts.add(opaque_conflict)
+    for table_merge in table_merges.values():
+        if table_merge.strategy == "merge_rows":
+            table_merge.changeset = merge_rows(
+                store.tables, table_merge.three_way, policy, conflicts, compared=compared
             )
     trusted = not source.properties.get(DEFERRED_CHECKS)
-    if not conflicts and not (forward and trusted):
-        check_integrity(schema.merged.catalog, pieces, conflicts, trusted=trusted)
+    if not conflicts and not (fast_forward and trusted):
+        check_integrity(schema.merged.catalog, table_merges, conflicts, trusted=trusted)
     return MergePlan(
-        "fast_forward" if forward else "merged",
+        "fast_forward" if fast_forward else "merged",
         source,
         target,
-        _new_schema(store, schema, source, target, forward=forward),
-        {**dict(_same(source)), **schema.unified},
-        pieces,
-        frozenset(s.target.type.table_key for s in sides if s.target and _leaves(s)),
-        wholes,
+        _new_schema(store, schema, source, target, fast_forward=fast_forward),
+        {**dict(_unified(source)), **schema.unified},
+        table_merges,
+        frozenset(_dropped_keys(types)),
+        opaque,
         conflicts,
     )
 
@@ -131,10 +125,12 @@ def _commit(store: GraphStore, commit: str) -> Commit:
     return found
 
 
-def _leaves(sides: ThreeWayType) -> bool:
-    """Whether the target's table no longer has its key after the merge."""
-    assert sides.target is not None
-    return sides.merged is None or sides.merged.table_key != sides.target.type.table_key
+def _dropped_keys(types: Iterable[ThreeWayType]) -> Iterator[str]:
+    """Keys of the target's tables that they no longer have after the merge."""
+    for each in types:
+        key = each.target.type.table_key if each.target else None
+        if key is not None and (each.merged is None or each.merged.table_key != key):
+            yield key
 
 
 # --------------------------------------------------------------------------- schemas
@@ -147,19 +143,20 @@ def _merged_schema(
         SchemaVersion(record.source, catalog)
         for record, catalog in (store.schema(source.schema), store.schema(target.schema))
     )
-    same = [*_same(source), *_same(target)]
-    return merge_schemas(store.catalog(base.schema), theirs, ours, same)
+    unified = [*_unified(source), *_unified(target)]
+    return merge_schemas(store.catalog(base.schema), theirs, ours, unified)
 
 
-def _same(head: Head) -> Iterator[tuple[int, int]]:
-    for identity, kept in head.properties.get(UNIFIED, {}).items():
-        yield int(identity), kept
+def _unified(head: Head) -> Iterator[tuple[int, int]]:
+    """Pairs of identities that earlier merges found to be one declaration."""
+    for identity, representative in head.properties.get(UNIFIED, {}).items():
+        yield int(identity), representative
 
 
 def _new_schema(
-    store: GraphStore, schema: MergedSchema, source: Head, target: Head, *, forward: bool
+    store: GraphStore, schema: MergedSchema, source: Head, target: Head, *, fast_forward: bool
 ) -> SchemaRecord | None:
-    if forward:
+    if fast_forward:
         # The source's schema and text, but under identities that the target's past knows.
         record, catalog = store.schema(source.schema)
         if schema.source != catalog:
@@ -169,8 +166,8 @@ def _new_schema(
     return None if record.hash == target.schema else record
 
 
-def _disputed(sides: ThreeWayType, conflicts: Collection[SchemaConflict]) -> bool:
-    """Whether the schemas disagree about a type, so that its rows cannot be compared."""
-    disputed = {conflict.entity.partition(".")[0] for conflict in conflicts}
-    named = {s.type.table_key for s in (sides.base, sides.source, sides.target) if s}
-    return bool(disputed & named)
+def _in_conflict(three_way: ThreeWayType, conflicts: Collection[SchemaConflict]) -> bool:
+    """Whether the schemas conflict about a type, so that its rows cannot be compared."""
+    sides = (three_way.base, three_way.source, three_way.target)
+    keys = {side.type.table_key for side in sides if side}
+    return not keys.isdisjoint(conflict.entity.partition(".")[0] for conflict in conflicts)

@@ -1,6 +1,6 @@
-"""Rows under the declaration that a merge leads to.
+"""Rows projected to the merged schema.
 
-The sides of a merge may declare a type differently. Their rows are compared, and taken over, in the
+The sides of a merge may declare a type differently. Their rows are compared and written in the
 columns of the merged type: by identity, widened, and with the default of a required property where
 a side did not have it. So a schema change alone makes no row differ.
 """
@@ -30,7 +30,7 @@ from omnigraph.storage.transaction.migrate_rows import evolved_column
 
 @dataclass(frozen=True, slots=True)
 class ProjectedChanges:
-    """Entities that differ between two sides, in the columns of the merged type, by id."""
+    """Entities that differ between two sides, projected to the merged type, by id."""
 
     inserted: pa.Table
     deleted: pa.Table
@@ -41,59 +41,53 @@ class ProjectedChanges:
     """Where the earlier side has the rows that were updated and deleted."""
 
 
-def lifted_changes(
+def projected_changes(
     tables: TableStore,
     before: TableState | None,
     after: TableState,
     merged: GraphType,
     candidates: CandidateRows | None = None,
 ) -> Iterator[ProjectedChanges]:
-    """What became of a type since the base, as the merged declaration sees it.
+    """What changed of a type since the base, projected to the merged type.
 
-    With `candidates`, only what became of these rows of the base is told rightly.
+    With `candidates`, the answer is exact only for these rows of the base.
     """
     for changes in table_changes(tables, before, after, addresses=True, candidates=candidates):
-        yield _lifted(changes, before.type if before else None, after.type, merged)
+        yield _projected(changes, before.type if before else None, after.type, merged)
 
 
-def _lifted(
+def _projected(
     changes: Changes, before: GraphType | None, after: GraphType, merged: GraphType
 ) -> ProjectedChanges:
-    earlier = before or after
-
-    def later(rows: pa.Table) -> pa.Table:
-        return project(rows, after, after, merged)
-
-    def sooner(rows: pa.Table) -> pa.Table:
-        return project(rows, earlier, after, merged)
-
-    old, new = sooner(changes.updated_before), later(changes.updated_after)
-    at = _addresses(changes.updated_before)
-    if earlier is not merged or after is not merged:
+    before = before or after
+    old = project(changes.updated_before, before, after, merged)
+    new = project(changes.updated_after, after, after, merged)
+    updated_at = _addresses(changes.updated_before)
+    if before is not merged or after is not merged:
         changed = differing(old, new)
-        old, new, at = old.filter(pa.array(changed)), new.filter(pa.array(changed)), at[changed]
-    deleted_at = _addresses(changes.deleted)
+        old, new = old.filter(pa.array(changed)), new.filter(pa.array(changed))
+        updated_at = updated_at[changed]
     return ProjectedChanges(
-        later(changes.inserted), sooner(changes.deleted), old, new, at, deleted_at
+        inserted=project(changes.inserted, after, after, merged),
+        deleted=project(changes.deleted, before, after, merged),
+        updated_before=old,
+        updated_after=new,
+        updated_at=updated_at,
+        deleted_at=_addresses(changes.deleted),
     )
 
 
 def _addresses(rows: pa.Table) -> Addresses:
-    found: Addresses = rows.column(ADDRESS.name).to_numpy()
-    return found
+    addresses: Addresses = rows.column(ADDRESS.name).to_numpy()
+    return addresses
 
 
 def project(rows: pa.Table, declared: GraphType, named: GraphType, merged: GraphType) -> pa.Table:
     """Rows of a side that declares the type one way, in columns named another way, as merged."""
     schema = table_schema(merged)
-    columns = []
-    for field in schema:
-        source: str | None = field.name
-        if field.name in merged.by_name:
-            identity = merged.by_name[field.name].identity
-            has = identity in declared.by_identity and identity in named.by_identity
-            source = named.by_identity[identity].name if has else None
-        columns.append(evolved_column(rows, field, source, merged))
+    available = stored_names(declared, merged, schema.names)
+    names = {n: c for n, c in stored_names(named, merged, schema.names).items() if n in available}
+    columns = [evolved_column(rows, field, names.get(field.name), merged) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -110,15 +104,14 @@ def stored_names(declared: GraphType, merged: GraphType, columns: Sequence[str])
 
 
 def rows_with_ids(
-    tables: TableStore, image: TableState, ids: pa.StringArray, merged: GraphType
+    tables: TableStore, state: TableState, ids: pa.StringArray, merged: GraphType
 ) -> pa.Table:
-    """The rows of a side that hold some (distinct) ids, by id."""
-    schema = table_schema(merged)
+    """The rows of a side with some (distinct) ids, by id."""
     if not len(ids):
-        return schema.empty_table()
-    found = tables.locate(image.version, ids)
-    chosen = RowSet(image.version, (), found.addresses, len(found.ids), 0)
-    stored = table_schema(image.type)
+        return table_schema(merged).empty_table()
+    located = tables.locate(state.version, ids)
+    chosen = RowSet(state.version, (), located.addresses, len(located.ids), 0)
+    stored = table_schema(state.type)
     batches = list(read_rows(tables, chosen, stored.names))
     rows = pa.Table.from_batches(batches) if batches else stored.empty_table()
-    return project(rows, image.type, image.type, merged).sort_by("id")
+    return project(rows, state.type, state.type, merged).sort_by("id")

@@ -9,9 +9,10 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.branching.compare.table_diff import version_of
 from omnigraph.branching.merge.changeset import Changeset
 from omnigraph.branching.merge.project_rows import stored_names
-from omnigraph.branching.merge.three_way import MergeSide, version_of
+from omnigraph.branching.merge.three_way import MergeSide
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.table_view import Among, StoredTable
@@ -22,7 +23,7 @@ from omnigraph.storage.transaction.migrate_rows import evolved_column
 
 @dataclass(frozen=True)
 class ProjectedTable:
-    """A side's table in the columns of the merged type."""
+    """A side's table, projected to the columns of the merged type."""
 
     tables: TableStore
     side: MergeSide
@@ -41,13 +42,12 @@ class ProjectedTable:
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         names = stored_names(self.side.type, self.merged, columns)
         pushed = (names[among[0]], among[1]) if among and among[0] in names else None
-        schema = table_schema(self.merged)
         # An id is read in any case: a scan needs a column to say how many rows there are.
-        wanted = dict.fromkeys(["id", *names.values()])
-        fields = [schema.field(column) for column in columns]
-        for rows in self._read(list(wanted), pushed):
-            found = [evolved_column(rows, f, names.get(f.name), self.merged) for f in fields]
-            yield pa.Table.from_arrays(found, schema=pa.schema(fields))
+        stored = list(dict.fromkeys(["id", *names.values()]))
+        schema = pa.schema([table_schema(self.merged).field(column) for column in columns])
+        for rows in self._read(stored, pushed):
+            arrays = [evolved_column(rows, f, names.get(f.name), self.merged) for f in schema]
+            yield pa.Table.from_arrays(arrays, schema=schema)
 
     def _read(self, columns: Sequence[str], among: Among | None) -> Iterator[pa.Table]:
         if self.only is None:
@@ -61,31 +61,34 @@ class ProjectedTable:
 
 @dataclass(frozen=True)
 class TableAfterMerge:
-    """The same with what a merge takes over: rows go, are replaced, and come."""
+    """A projected table with a changeset applied: rows are deleted, replaced and inserted."""
 
-    below: ProjectedTable
-    taken: Changeset
+    before: ProjectedTable
+    changeset: Changeset
 
     @property
     def rows(self) -> int:
-        return self.below.rows + self.taken.buffer.rows - self.taken.left
+        return self.before.rows + self.changeset.buffer.rows - self.changeset.rows_deleted
 
     @cached_property
-    def _covered(self) -> pa.Array:
-        # What leaves without having been read is where it was in the base: not in new files.
-        known = [self.taken.sought, self.taken.replaced_ids]
-        gone = [self.taken.removed] if self.below.only is None else known
-        return pa.concat_arrays([self.taken.arriving, *gone])
+    def _superseded_ids(self) -> pa.Array:
+        """Ids whose rows are not those of the table any more."""
+        if self.before.only is None:
+            deleted = [self.changeset.removed]
+        else:
+            # Unread rows are where the base has them, so they are not among new files.
+            deleted = [self.changeset.lookup_ids, self.changeset.replaced_ids]
+        return pa.concat_arrays([self.changeset.inserted_ids, *deleted])
 
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         with_id = list(dict.fromkeys([*columns, "id"]))
-        for rows in self.below.scan(with_id, among):
-            stays = pc.invert(pc.is_in(rows.column("id"), self._covered))
-            yield rows.filter(stays).select(list(columns))
-        for rows in self.taken.buffer.scan(columns):
-            yield rows
+        for rows in self.before.scan(with_id, among):
+            remains = pc.invert(pc.is_in(rows.column("id"), self._superseded_ids))
+            yield rows.filter(remains).select(list(columns))
+        yield from self.changeset.buffer.scan(columns)
 
     def present_ids(self, ids: pa.StringArray) -> pa.Array:
-        below = self.below.present_ids(ids)
-        stays = below.filter(pc.invert(pc.is_in(below, self._covered)))
-        return pa.concat_arrays([stays, ids.filter(pc.is_in(ids, self.taken.arriving))])
+        before = self.before.present_ids(ids)
+        remaining = before.filter(pc.invert(pc.is_in(before, self._superseded_ids)))
+        inserted = ids.filter(pc.is_in(ids, self.changeset.inserted_ids))
+        return pa.concat_arrays([remaining, inserted])

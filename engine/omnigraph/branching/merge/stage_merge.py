@@ -1,4 +1,4 @@
-"""Write what a merge takes over: the next version of every table whose rows were merged."""
+"""Apply the changesets of a merge: the next version of every table whose rows were merged."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.branching.compare.table_diff import version_of
+from omnigraph.branching.merge.changeset import Changeset
 from omnigraph.branching.merge.merged_constraints import TableMergePlan
-from omnigraph.branching.merge.three_way import version_of
+from omnigraph.branching.merge.three_way import MergeSide
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.commit.registration import register, unregister
 from omnigraph.storage.constraints.value_checks import check_values
@@ -34,33 +36,31 @@ class MergeStaging:
         self._store = store
         self._commit = commit
         self._target = target
-        self._locations = {
-            pointer.location for head in (target, source) for pointer in head.tables.values()
-        }
+        heads = (target, source)
+        self._locations = {pointer.location for head in heads for pointer in head.tables.values()}
         self._actor = actor
         self._lock = threading.Lock()
         self.registration: str | None = None
 
-    def pointers(self, pieces: Iterable[TableMergePlan]) -> dict[str, TablePointer]:
-        """Where the pointers of tables go that are not as the target has them."""
-        moved = {}
-        several = list(pieces)
-        for piece, pointer in zip(
-            several, self._store.workers.map(self._pointer, several), strict=True
-        ):
-            known = piece.sides.target
-            renamed = known is not None and known.type.table_key != piece.merged.table_key
-            if known is None or renamed or version_of(pointer) != version_of(known.pointer):
-                moved[piece.merged.table_key] = pointer
-        return moved
+    def pointers(self, table_merges: Iterable[TableMergePlan]) -> dict[str, TablePointer]:
+        """The new pointers of tables that are not as the target has them, by table key."""
+        plans = list(table_merges)
+        changed = {}
+        for plan, pointer in zip(plans, self._store.workers.map(self._pointer, plans), strict=True):
+            target, key = plan.three_way.target, plan.merged.table_key
+            renamed = target is not None and target.type.table_key != key
+            if target is None or renamed or version_of(pointer) != version_of(target.pointer):
+                changed[key] = pointer
+        return changed
 
-    def _pointer(self, piece: TableMergePlan) -> TablePointer:
-        pointer = replace(piece.side.pointer, identity=piece.merged.identity)
-        if piece.rows_taken is None:
+    def _pointer(self, table_merge: TableMergePlan) -> TablePointer:
+        pointer = replace(table_merge.side.pointer, identity=table_merge.merged.identity)
+        changeset = table_merge.changeset
+        if changeset is None:
             return pointer
-        tables, type_ = self._store.tables, piece.merged
-        base = evolved_version(self._store, version_of(pointer), piece.side.type, type_)
-        arriving = RowBuffer(
+        tables, type_ = self._store.tables, table_merge.merged
+        base = evolved_version(self._store, version_of(pointer), table_merge.side.type, type_)
+        rows_to_insert = RowBuffer(
             tables,
             base,
             table_schema(type_),
@@ -68,39 +68,37 @@ class MergeStaging:
             self._register,
             self._store.writers,
         )
-        for rows in piece.rows_taken.buffer.scan(table_schema(type_).names):
-            arriving.append(rows)
-        gone = self._gone(piece, base)
-        version = apply_changeset(tables, base, type_, arriving, gone)
-        return replace(pointer, lance=version.lance, rows=piece.view.rows)
+        for rows in changeset.buffer.scan(table_schema(type_).names):
+            rows_to_insert.append(rows)
+        rows_to_delete = self._rows_to_delete(changeset, table_merge.three_way.base, base)
+        version = apply_changeset(tables, base, type_, rows_to_insert, rows_to_delete)
+        return replace(pointer, lance=version.lance, rows=table_merge.view.rows)
 
-    def _gone(self, piece: TableMergePlan, version: TableVersion) -> RowsToDelete:
-        """What leaves the target's table: found by address where it is as it was in the base."""
-        taken, base = piece.rows_taken, piece.sides.base
-        assert taken is not None
+    def _rows_to_delete(
+        self, changeset: Changeset, base: MergeSide | None, version: TableVersion
+    ) -> RowsToDelete:
+        """The rows to delete from the target: by address where the base has them just so."""
         if base is None:
-            assert taken.unread is None
-            return RowsToDelete(NO_ADDRESSES, pa.concat_arrays([taken.sought, taken.replaced_ids]))
-        places, known = surviving_addresses(
+            assert changeset.unread is None
+            ids = pa.concat_arrays([changeset.lookup_ids, changeset.replaced_ids])
+            return RowsToDelete(NO_ADDRESSES, ids)
+        addresses, survived = surviving_addresses(
             self._store.tables,
             version_of(base.pointer),
             version,
-            np.concatenate([taken.replaced_at, taken.unread_at]),
+            np.concatenate([changeset.replaced_at, changeset.unread_at]),
         )
-        read = len(taken.replaced_at)
-        assert known[read:].all(), "a row that was not read is not where the base had it"
-        others = taken.replaced_ids.filter(pa.array(~known[:read]))
-        return RowsToDelete(places[known], pa.concat_arrays([taken.sought, others]))
+        read = len(changeset.replaced_at)
+        assert survived[read:].all(), "a row that was not read is not where the base had it"
+        moved = changeset.replaced_ids.filter(pa.array(~survived[:read]))
+        return RowsToDelete(addresses[survived], pa.concat_arrays([changeset.lookup_ids, moved]))
 
     def _register(self) -> None:
         with self._lock:
             if self.registration is None:
+                publisher, target, commit = self._store.publisher, self._target, self._commit
                 self.registration = register(
-                    self._store.publisher,
-                    self._target,
-                    self._commit,
-                    self._locations,
-                    self._actor,
+                    publisher, target, commit, self._locations, self._actor
                 )
 
     def close(self) -> None:

@@ -1,1 +1,4 @@
-"""Commands on data, schemas and queries."""
+"""Commands on data, schemas, queries and upkeep, one module per command or group.
+
+Each prints what one function of the API returns; they import the engine when they run.
+"""

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.errors import InvalidInput, LoadError, NotFound
-
-_NDJSON_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".txt", ""})
+from omnigraph.errors import LoadError, NotFound
 
 
 class ChainedFiles(io.RawIOBase):
     """Files read one after the other; remembers which line came from which file."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
+        from omnigraph.loading.line_framing import require_ndjson
+
         for path in paths:
-            _check(path)
+            require_ndjson(path)
+            if not path.exists():
+                raise NotFound(f"there is no file {str(path)!r}")
         self.size = sum(path.stat().st_size for path in paths)
         self._waiting = list(paths)
         self._file: BinaryIO | None = None
@@ -69,26 +71,14 @@ class ChainedFiles(io.RawIOBase):
         )
         line = error.line - before
         words = error.message.removeprefix(f"line {error.line}: ")
-        found = LoadError(
+        located = LoadError(
             error.reason, words, line=line, type_name=error.type_name, field=error.field
         )
-        found.message = f"{path}: {found.message}"
-        found.details["load_error"]["file"] = str(path)
-        return found
+        located.message = f"{path}: {located.message}"
+        located.details["load_error"]["file"] = str(path)
+        return located
 
     def _counted(self, data: bytes) -> bytes:
         self._lines += data.count(b"\n")
         self._last = data[-1:]
         return data
-
-
-def _check(path: Path) -> None:
-    if path.suffix.lower() not in _NDJSON_SUFFIXES:
-        raise InvalidInput(
-            f"{path.name} does not look like NDJSON and no type is given",
-            hint=f"Say which type its rows are: --file Person={path.name}.",
-        )
-    if path.is_dir():
-        raise InvalidInput(f"{str(path)!r} is a folder", hint="Give the files in it.")
-    if not path.exists():
-        raise NotFound(f"there is no file {str(path)!r}")

@@ -9,6 +9,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
+from omnigraph.cli.options import at_option
 from omnigraph.cli.progress import progress
 
 
@@ -20,13 +21,7 @@ from omnigraph.cli.progress import progress
     omnigraph export | gzip > everything.ndjson.gz
     """,
 )
-@click.option(
-    "--at",
-    metavar="MOMENT",
-    default="main",
-    show_default=True,
-    help="A branch, branch@commit, branch@v42, branch@time or a commit.",
-)
+@at_option
 @click.option(
     "--type",
     "types",
@@ -53,7 +48,6 @@ def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -
     if to_stdout:
         sys.stdout.buffer.flush()
         return
-    if invocation.json:
-        output.write_json({"file": file, "entities": entities})
-    else:
-        output.write_line(f"Exported {output.counted(entities, 'entity', 'entities')} to {file}.")
+    counted = output.counted(entities, "entity", "entities")
+    document = {"file": file, "entities": entities}
+    output.write_answer(invocation, document, f"Exported {counted} to {file}.")

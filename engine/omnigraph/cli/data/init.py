@@ -29,19 +29,12 @@ def init(invocation: Invocation, schema: str, uri: str | None, actor: str | None
 
     graph = omnigraph.init(uri or invocation.uri(), schema_source(schema), actor=actor)
     snapshot = graph.snapshot()
-    names = {
-        kind: [t.name for t in snapshot.types() if t.kind == kind] for kind in ("node", "edge")
-    }
-    if invocation.json:
-        output.write_json(
-            {
-                "uri": graph.uri,
-                "graph_commit_id": snapshot.commit,
-                "nodes": names["node"],
-                "edges": names["edge"],
-            }
-        )
-        return
-    output.write_line(
-        f"Created {graph.uri} with {len(names['node'])} node and {len(names['edge'])} edge types."
+    nodes, edges = (
+        [type_.name for type_ in snapshot.types() if type_.kind == kind]
+        for kind in ("node", "edge")
+    )
+    output.write_answer(
+        invocation,
+        {"uri": graph.uri, "graph_commit_id": snapshot.commit, "nodes": nodes, "edges": edges},
+        f"Created {graph.uri} with {len(nodes)} node and {len(edges)} edge types.",
     )

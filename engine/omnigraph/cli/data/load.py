@@ -13,6 +13,7 @@ import click
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.data.chained_input import ChainedFiles
+from omnigraph.cli.options import actor_option, message_option
 from omnigraph.cli.progress import Unit, progress
 from omnigraph.errors import LoadError
 
@@ -51,8 +52,8 @@ LoadInput = str | Path | BinaryIO | ChainedFiles | dict[str, str]
     multiple=True,
     help="A Parquet, CSV or Arrow file and its type; repeat it for several in one commit.",
 )
-@click.option("--actor", metavar="NAME", help="Who does it; kept in the commit.")
-@click.option("--message", metavar="TEXT", help="Why; kept in the commit.")
+@actor_option
+@message_option
 @pass_invocation
 def load(
     invocation: Invocation,
@@ -98,33 +99,35 @@ def load(
 def _source(files: Sequence[str], type_: str | None, typed_files: Sequence[str]) -> LoadInput:
     if typed_files:
         if files or type_:
-            raise click.UsageError("--file stands alone: give every file as --file TYPE=FILE")
-        return _typed(typed_files)
+            raise click.UsageError(
+                "--file excludes FILES and --type: give every file as --file TYPE=FILE"
+            )
+        return _by_type(typed_files)
     if type_:
         if len(files) != 1 or files[0] == "-":
             raise click.UsageError(
-                "--type takes one file; for several use --file TYPE=FILE for each"
+                "--type takes exactly one file; for several give each as --file TYPE=FILE"
             )
         return files[0]
     if not files and sys.stdin.isatty():
-        raise click.UsageError("no files are given, and nothing is piped to stdin")
+        raise click.UsageError("no FILES are given and nothing is piped to stdin")
     if not files or files == ("-",):
         return sys.stdin.buffer
     if "-" in files:
-        raise click.UsageError("stdin cannot be combined with files")
+        raise click.UsageError("stdin (-) cannot be combined with other files")
     return files[0] if len(files) == 1 else ChainedFiles([Path(file) for file in files])
 
 
-def _typed(typed_files: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _by_type(typed_files: Sequence[str]) -> dict[str, str]:
+    files: dict[str, str] = {}
     for given in typed_files:
-        name, equals, file = given.partition("=")
-        if not (name and equals and file):
+        name, _, file = given.partition("=")
+        if not (name and file):
             raise click.UsageError(f"--file takes TYPE=FILE, not {given!r}")
-        if name in found:
+        if name in files:
             raise click.UsageError(f"--file names the type {name!r} twice")
-        found[name] = file
-    return found
+        files[name] = file
+    return files
 
 
 def _amount(source: LoadInput, *, typed: bool) -> tuple[int | None, Unit]:

@@ -10,7 +10,7 @@ from omnigraph.cli.exit_codes import STORAGE
 from omnigraph.cli.progress import progress
 
 SHOWN_COMMITS = 5
-"""So many of the commits that are given up are named; `--json` names all."""
+"""So many of the commits that become unreadable are named; `--json` names all."""
 
 
 @command(
@@ -36,9 +36,10 @@ def optimize(invocation: Invocation, branch: str, dry_run: bool) -> None:
         output.write_json(report.to_json())
         return
     if report.gave_way:
-        output.write_line(f"Writers were busy with {', '.join(report.gave_way)}; run it again.")
+        busy = ", ".join(report.gave_way)
+        output.write_line(f"Skipped {busy}: writers kept changing them. Run it again later.")
     elif not report.tables:
-        output.write_line("Every table is in good order already.")
+        output.write_line("Every table is optimized already.")
     if not report.tables:
         return
     output.write_table(
@@ -57,7 +58,7 @@ def optimize(invocation: Invocation, branch: str, dry_run: bool) -> None:
         numbers=["fragments before", "after", "rows rewritten"],
     )
     if report.commit is None:
-        output.write_line("Nothing was changed: this was a dry run.")
+        output.write_line("Dry run: nothing was changed.")
     else:
         output.write_line(f"Published in commit {report.commit.id} (v{report.commit.version}).")
 
@@ -116,10 +117,10 @@ def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_
         )
     if report.expired_branches:
         names = ", ".join(report.expired_branches)
-        output.write_line(f"{verb} branches whose time was over: {names}.")
+        output.write_line(f"{verb} branches whose time to live is over: {names}.")
     if report.spared_transactions:
         jobs = output.counted(report.spared_transactions, "open job")
-        output.write_line(f"Left alone the tables of {jobs}.")
+        output.write_line(f"Kept all files of the tables of {jobs}.")
 
 
 @command("verify", example="omnigraph verify")

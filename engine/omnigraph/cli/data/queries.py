@@ -9,7 +9,8 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
-from omnigraph.cli.query_text import actor_option, at_option, branch_option, file_source
+from omnigraph.cli.options import actor_option, at_option, branch_option
+from omnigraph.cli.query_text import file_source
 
 if TYPE_CHECKING:
     from omnigraph.api.queries import StoredQuery
@@ -41,10 +42,8 @@ def register(invocation: Invocation, file: str, branch: str, actor: str | None) 
     names = invocation.graph().register_queries(
         source.text or "", branch=branch, actor=actor, file=source.file
     )
-    if invocation.json:
-        output.write_json({"branch": branch, "registered": list(names)})
-    else:
-        output.write_line(f"Registered {', '.join(names)} on {branch}.")
+    document = {"branch": branch, "registered": list(names)}
+    output.write_answer(invocation, document, f"Registered {', '.join(names)} on {branch}.")
 
 
 @queries.command("list", example="omnigraph queries list --at main")
@@ -52,20 +51,20 @@ def register(invocation: Invocation, file: str, branch: str, actor: str | None) 
 @pass_invocation
 def list_(invocation: Invocation, at: str) -> None:
     """List stored queries and how they are called."""
-    found = invocation.graph().queries(at)
+    stored = invocation.graph().queries(at)
     if invocation.json:
-        output.write_json({"queries": [query.to_json() for query in found]})
+        output.write_json({"queries": [query.to_json() for query in stored]})
     else:
-        write_queries(found)
+        write_queries(stored)
 
 
-def write_queries(found: Sequence[StoredQuery]) -> None:
+def write_queries(stored: Sequence[StoredQuery]) -> None:
     """A table of stored queries, for people."""
     output.write_table(
         ["name", "kind", "parameters", "description"],
         [
             (q.name, q.kind, ", ".join(f"${n}: {t}" for n, t in q.params.items()), q.description)
-            for q in found
+            for q in stored
         ],
         whole=["name"],
     )
@@ -77,11 +76,8 @@ def write_queries(found: Sequence[StoredQuery]) -> None:
 @pass_invocation
 def show(invocation: Invocation, name: str, at: str) -> None:
     """Show the text of a stored query."""
-    found = invocation.graph().stored_query(name, at)
-    if invocation.json:
-        output.write_json(found.to_json())
-    else:
-        output.write_line(found.source)
+    stored = invocation.graph().stored_query(name, at)
+    output.write_answer(invocation, stored.to_json(), stored.source)
 
 
 @queries.command("remove", example="omnigraph queries remove friends")
@@ -95,7 +91,5 @@ def remove(invocation: Invocation, name: str, branch: str, actor: str | None) ->
     Older moments, and branches forked earlier, still have it.
     """
     invocation.graph().remove_query(name, branch=branch, actor=actor)
-    if invocation.json:
-        output.write_json({"branch": branch, "removed": name})
-    else:
-        output.write_line(f"Removed {name} from {branch}.")
+    document = {"branch": branch, "removed": name}
+    output.write_answer(invocation, document, f"Removed {name} from {branch}.")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli import output
-from omnigraph.cli.command import Invocation, command, pass_invocation
+from omnigraph.cli.command import Invocation, command, is_given, pass_invocation
 from omnigraph.cli.exit_codes import BAD_INPUT
+from omnigraph.cli.options import actor_option, at_option, message_option
 from omnigraph.cli.query_text import (
-    actor_option,
-    at_option,
     file_option,
     parameters,
     query_options,
@@ -62,11 +61,10 @@ def query(
     NAME is a query of the text; without a text it is a stored query. A text that holds one query
     needs no NAME, and may also come through a pipe. --json is --format json.
     """
-    given = context.get_parameter_source("form")
-    if invocation.json and form != "json" and given is not None and given.name == "COMMANDLINE":
+    if invocation.json and form != "json" and is_given(context, "form"):
         raise click.UsageError(f"--json and --format {form} contradict each other")
     if form == "arrow" and sys.stdout.isatty() and not invocation.json:
-        raise click.UsageError("arrow is for programs: send it to a file or a pipe")
+        raise click.UsageError("--format arrow is binary: send it to a file or a pipe")
     source = source_of(expression, file, name)
     graph = invocation.graph()
     result = graph.query(source.text, name, parameters(params), at, file=source.file)
@@ -84,7 +82,7 @@ def query(
 @query_options
 @target_option
 @actor_option
-@click.option("--message", metavar="TEXT", help="Why; kept in the commit.")
+@message_option
 @click.option("--if-commit", metavar="ID", help="Only while this commit is the branch's head.")
 @click.option(
     "--format",
@@ -147,13 +145,10 @@ def explain(
     Parameters are needed only with --analyze.
     """
     source = source_of(expression, file, name)
-    shown = invocation.graph().explain(
+    plan = invocation.graph().explain(
         source.text, name, parameters(params), at, analyze=analyze, file=source.file
     )
-    if invocation.json:
-        output.write_json({"plan": shown})
-    else:
-        output.write_line(shown)
+    output.write_answer(invocation, {"plan": plan}, plan)
 
 
 @command("lint", example="omnigraph lint people.gq")
@@ -176,14 +171,14 @@ def lint(
     FILE may be `-` for stdin. Exits with 2 when it finds an error; warnings alone are fine.
     """
     if path is not None and file is not None:
-        raise click.UsageError("give the file once")
+        raise click.UsageError("give the file as FILE or as --file, not both")
     source = source_of(expression, path or file, None)
     report = invocation.graph().lint(source.text or "", at, file=source.file)
     if invocation.json:
         output.write_json(report.to_json())
     else:
-        for found in report.findings:
-            output.write_line(f"{found.severity}: {_coded(found)}")
+        for finding in report.findings:
+            output.write_line(f"{finding.severity}: {_coded(finding)}")
         counts = (
             output.counted(report.queries_processed, "query", "queries"),
             output.counted(report.errors, "error"),
@@ -194,7 +189,7 @@ def lint(
         context.exit(BAD_INPUT)
 
 
-def _coded(found: LintFinding) -> str:
+def _coded(finding: LintFinding) -> str:
     """The message with its code, which some messages begin with already."""
-    has_it = found.code is None or found.message.startswith(f"{found.code}:")
-    return found.message if has_it else f"{found.code}: {found.message}"
+    has_it = finding.code is None or finding.message.startswith(f"{finding.code}:")
+    return finding.message if has_it else f"{finding.code}: {finding.message}"

@@ -12,14 +12,12 @@ import click
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
 from omnigraph.cli.exit_codes import BAD_INPUT
+from omnigraph.cli.options import actor_option, at_option, branch_option, message_option
 from omnigraph.errors import InvalidInput
 
 if TYPE_CHECKING:
     from omnigraph.schema import SchemaPlan
 
-_branch = click.option(
-    "--branch", metavar="NAME", default="main", show_default=True, help="The branch to change."
-)
 _allow_data_loss = click.option(
     "--allow-data-loss",
     is_flag=True,
@@ -51,26 +49,20 @@ def schema() -> None:
 
 
 @schema.command("show", example="omnigraph schema show --at main@v1")
-@click.option(
-    "--at",
-    metavar="MOMENT",
-    default="main",
-    show_default=True,
-    help="A branch, branch@commit, branch@v42, branch@time or a commit.",
-)
+@at_option
 @pass_invocation
 def show(invocation: Invocation, at: str) -> None:
     """Print the .pg source in force at a moment."""
-    found = invocation.graph().schema(at)
+    source = invocation.graph().schema(at).source
     if invocation.json:
-        output.write_json({"at": at.strip(), "source": found.source})
+        output.write_json({"at": at.strip(), "source": source})
     else:
-        click.echo(found.source, nl=not found.source.endswith("\n"))
+        click.echo(source, nl=not source.endswith("\n"))
 
 
 @schema.command("plan", example="omnigraph schema plan social-v2.pg --branch draft")
 @click.argument("file")
-@_branch
+@branch_option
 @_allow_data_loss
 @pass_invocation
 @click.pass_context
@@ -93,10 +85,10 @@ def plan(
 
 @schema.command("apply", example='omnigraph schema apply social-v2.pg --message "add nicknames"')
 @click.argument("file")
-@_branch
+@branch_option
 @_allow_data_loss
-@click.option("--actor", metavar="NAME", help="Who does it; kept in the commit.")
-@click.option("--message", metavar="TEXT", help="Why; kept in the commit.")
+@actor_option
+@message_option
 @pass_invocation
 def apply(
     invocation: Invocation,
@@ -124,7 +116,7 @@ def apply(
 
 def _show_plan(planned: SchemaPlan) -> None:
     if planned.is_empty:
-        output.write_line("The schema is the same already; there is nothing to do.")
+        output.write_line("The schema is unchanged; there is nothing to do.")
     else:
         output.write_table(
             ["step", "of", "details"], [_step(step.to_json()) for step in planned.steps]

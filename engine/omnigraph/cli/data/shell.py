@@ -14,7 +14,8 @@ from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.data.queries import write_queries
 from omnigraph.cli.exit_codes import OK, exit_code
-from omnigraph.cli.query_text import at_option, parameters
+from omnigraph.cli.options import at_option
+from omnigraph.cli.query_text import parameters
 from omnigraph.cli.result_output import write_affected, write_result
 from omnigraph.errors import InvalidInput, ParseError
 
@@ -145,19 +146,19 @@ class Statements:
 
 def statements(lines: Iterable[str]) -> Iterator[str]:
     """The statements of some lines, each as soon as it is whole."""
-    found = Statements()
+    splitter = Statements()
     for line in lines:
-        yield from found.feed(line)
-    yield from found.rest()
+        yield from splitter.feed(line)
+    yield from splitter.rest()
 
 
 def is_whole(text: str) -> bool:
     """Whether nothing is missing from the last statement of a text."""
-    found = Statements()
+    splitter = Statements()
     for line in text.split("\n"):
-        for _ in found.feed(line):
+        for _ in splitter.feed(line):
             pass
-    return not any(found.rest())
+    return not any(splitter.rest())
 
 
 # --------------------------------------------------------------------------- session
@@ -236,7 +237,7 @@ class ShellSession:
                 self._call(rest)
             case "explain":
                 if self._last is None:
-                    raise InvalidInput("there is no read to explain yet")
+                    raise InvalidInput("no read was run yet", hint="Run a query first.")
                 output.write_line(self.graph.explain(*self._last, self.at))
             case "help":
                 output.write_line(HELP)
@@ -253,18 +254,18 @@ class ShellSession:
             else:
                 write_result(result, "json" if self._as_json else "table")
             return
-        raise InvalidInput(rf"there is no command \{verb}", hint=r"\help lists them.")
+        raise InvalidInput(rf"unknown command \{verb}", hint=r"\help lists the commands.")
 
     def _show_types(self) -> None:
-        found = self.graph.snapshot(self.at).types()
+        types = self.graph.snapshot(self.at).types()
         output.write_table(
             ["type", "kind", "from", "to"],
-            [(t.name, t.kind, getattr(t, "src", None), getattr(t, "dst", None)) for t in found],
+            [(t.name, t.kind, getattr(t, "src", None), getattr(t, "dst", None)) for t in types],
         )
 
     def _show_type(self, name: str) -> None:
-        found = self.graph.snapshot(self.at).find_type(name)
-        output.write_table(["property", "type"], [(p.name, str(p.type)) for p in found.properties])
+        type_ = self.graph.snapshot(self.at).find_type(name)
+        output.write_table(["property", "type"], [(p.name, str(p.type)) for p in type_.properties])
 
     # ------------------------------------------------------------------ completion
 
@@ -305,10 +306,12 @@ class ShellSession:
 
 
 def _object(text: str) -> Any:  # noqa: ANN401
-    found = parameters(text)
-    if not isinstance(found, dict):
-        raise InvalidInput("parameters are an object", hint="""Write {"name": "Ada"}.""")
-    return found
+    values = parameters(text)
+    if not isinstance(values, dict):
+        raise InvalidInput(
+            "parameters must be a JSON object", hint="""Write them as {"name": "Ada"}."""
+        )
+    return values
 
 
 def _json(value: Any) -> str:  # noqa: ANN401
@@ -323,7 +326,7 @@ def _json(value: Any) -> str:  # noqa: ANN401
 def _converse(session: ShellSession) -> None:
     """Ask for statements until the end of input; Ctrl-C gives up what is being written or run."""
     prompt = _prompt(session)
-    output.write_line(rf"{session.graph.uri} at {session.at}; \help says what there is.")
+    output.write_line(rf"{session.graph.uri} at {session.at}; \help lists the commands.")
     while True:
         try:
             text = prompt.prompt(f"{session.at}> ")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli import output
-from omnigraph.cli.command import Invocation, command, pass_invocation
-from omnigraph.cli.data.json_rows import json_row, shown_value
+from omnigraph.cli.command import Invocation, command, is_given, pass_invocation
+from omnigraph.cli.options import at_option
 
 if TYPE_CHECKING:
     from omnigraph.storage.refs.snapshot import Snapshot
@@ -25,13 +25,7 @@ PREVIEW_ROWS = 20
     """,
 )
 @click.argument("type_name", metavar="[TYPE]", required=False)
-@click.option(
-    "--at",
-    metavar="MOMENT",
-    default="main",
-    show_default=True,
-    help="A branch, branch@commit, branch@v42, branch@time or a commit.",
-)
+@at_option
 @click.option("--columns", metavar="A,B,…", help="Only these properties.  [default: all]")
 @click.option("--filter", "condition", metavar="SQL", help="Only rows that meet a condition.")
 @click.option(
@@ -58,18 +52,16 @@ def snapshot(
     Without TYPE: every type with its kind, how many entities it has, and its version.
     """
     if type_name is None:
-        for option in ("columns", "condition", "limit"):
-            source = context.get_parameter_source(option)
-            if source is not None and source.name == "COMMANDLINE":
-                raise click.UsageError("--columns, --filter and --limit need a TYPE")
+        if any(is_given(context, option) for option in ("columns", "condition", "limit")):
+            raise click.UsageError("--columns, --filter and --limit need a TYPE")
         _show_types(invocation, invocation.graph().snapshot(at))
         return
-    wanted = [name.strip() for name in columns.split(",")] if columns is not None else None
-    _show_rows(invocation, invocation.graph().snapshot(at), type_name, wanted, condition, limit)
+    names = [name.strip() for name in columns.split(",")] if columns is not None else None
+    _show_rows(invocation, invocation.graph().snapshot(at), type_name, names, condition, limit)
 
 
 def _show_types(invocation: Invocation, shown: Snapshot) -> None:
-    found = [(type_, shown.pointer(type_)) for type_ in shown.types()]
+    types = [(type_, shown.pointer(type_)) for type_ in shown.types()]
     if invocation.json:
         output.write_json(
             {
@@ -83,7 +75,7 @@ def _show_types(invocation: Invocation, shown: Snapshot) -> None:
                         "entities": pointer.rows,
                         "table_version": pointer.version,
                     }
-                    for type_, pointer in found
+                    for type_, pointer in types
                 ],
                 "tables": [
                     {
@@ -100,7 +92,7 @@ def _show_types(invocation: Invocation, shown: Snapshot) -> None:
     output.write_table(
         ["type", "kind", "entities", "version"],
         [
-            *((t.name, t.kind, f"{pointer.rows:,}", f"v{pointer.version}") for t, pointer in found),
+            *((t.name, t.kind, f"{pointer.rows:,}", f"v{pointer.version}") for t, pointer in types),
             *(
                 (t.name, "table", f"{t.rows:,}", f"v{t.pointer.version}")
                 for t in shown.plain_tables()
@@ -119,6 +111,7 @@ def _show_rows(
     limit: int,
 ) -> None:
     from omnigraph.common.arrow_to_python import python_rows
+    from omnigraph.common.json_values import json_value
 
     table = shown.scan(type_name, columns, condition, limit).read_all()
     rows = python_rows(table)
@@ -129,15 +122,26 @@ def _show_rows(
                 "target": {"branch": shown.branch, "snapshot": shown.commit},
                 "row_count": len(rows),
                 "columns": table.column_names,
-                "rows": [json_row(row) for row in rows],
+                "rows": [{name: json_value(row[name]) for name in row} for row in rows],
                 "graph_commit_id": shown.commit,
             }
         )
         return
     output.write_table(
         table.column_names,
-        [[shown_value(row[name]) for name in table.column_names] for row in rows],
+        [[_cell(row[name]) for name in table.column_names] for row in rows],
     )
     total = shown.count(type_name)
     if condition is None and total > len(rows):
         output.write_line(f"{len(rows):,} of {total:,}; see more with --limit.")
+
+
+def _cell(value: object) -> str | None:
+    """A stored value in one short line."""
+    from omnigraph.common.json_values import json_value
+
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    return output.shortened(str(json_value(value)))

@@ -8,6 +8,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
+from omnigraph.cli.options import MOMENTS
 from omnigraph.cli.versioning.diff import diff
 from omnigraph.cli.versioning.merge import merge
 
@@ -44,7 +45,7 @@ branch.add_command(diff)
     metavar="MOMENT",
     default="main",
     show_default=True,
-    help="Where it starts: a branch, branch@commit, branch@v42, branch@time, a tag or a commit.",
+    help=f"Where it starts: {MOMENTS}.",
 )
 @click.option(
     "--ttl", metavar="TIME", help="Let collections remove it after this time: 90s, 30m, 24h, 7d."
@@ -56,10 +57,8 @@ def create(
 ) -> None:
     """Create a branch at a moment of another; copies nothing."""
     made = invocation.graph().create_branch(name, from_, ttl=ttl, owner=owner)
-    if invocation.json:
-        output.write_json(made.to_json())
-    else:
-        output.write_line(f"Created branch {made.name} at {made.commit} (v{made.version}).")
+    text = f"Created branch {made.name} at {made.commit} (v{made.version})."
+    output.write_answer(invocation, made.to_json(), text)
 
 
 @branch.command("list", example="omnigraph branch list --json")
@@ -96,10 +95,8 @@ def _notes(shown: Branch) -> str | None:
 def protect(invocation: Invocation, name: str) -> None:
     """Let only merges move a branch, and nobody delete it."""
     shown = invocation.graph().protect_branch(name)
-    if invocation.json:
-        output.write_json(shown.to_json())
-    else:
-        output.write_line(f"Branch {shown.name} is protected: it takes merges only.")
+    text = f"Branch {shown.name} is protected: it takes merges only."
+    output.write_answer(invocation, shown.to_json(), text)
 
 
 @branch.command("unprotect", example="omnigraph branch unprotect main")
@@ -108,10 +105,8 @@ def protect(invocation: Invocation, name: str) -> None:
 def unprotect(invocation: Invocation, name: str) -> None:
     """Let a branch take direct writes again."""
     shown = invocation.graph().unprotect_branch(name)
-    if invocation.json:
-        output.write_json(shown.to_json())
-    else:
-        output.write_line(f"Branch {shown.name} takes direct writes again.")
+    text = f"Branch {shown.name} takes direct writes again."
+    output.write_answer(invocation, shown.to_json(), text)
 
 
 @branch.command("delete", example="omnigraph branch delete draft")
@@ -120,10 +115,7 @@ def unprotect(invocation: Invocation, name: str) -> None:
 def delete(invocation: Invocation, name: str) -> None:
     """Delete a branch; those forked from it are unaffected."""
     invocation.graph().delete_branch(name)
-    if invocation.json:
-        output.write_json({"deleted": name.strip()})
-    else:
-        output.write_line(f"Deleted branch {name.strip()}.")
+    output.write_answer(invocation, {"deleted": name.strip()}, f"Deleted branch {name.strip()}.")
 
 
 branch.add_command(merge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 SHOWN_CHANGES = 500
 """As many changes as a terminal shows at once; programs get all of them."""
-LINES_AT_ONCE = 512
-_SHOWN_TEXT = 60
 
 Options = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -27,25 +25,15 @@ Options = Callable[[Callable[..., None]], Callable[..., None]]
 def filter_options(*kinds: str) -> Options:
     """The options that narrow changes down."""
 
-    def several(name: str, variable: str, help_: str, **more: Any) -> Options:  # noqa: ANN401
-        return click.option(name, variable, multiple=True, help=help_, **more)
+    def repeatable(name: str, what: str, **more: Any) -> Options:  # noqa: ANN401
+        help_ = f"Only this {what}; may be repeated."
+        return click.option(f"--{name}", f"{name}s", multiple=True, help=help_, **more)
 
     def wrap(function: Callable[..., None]) -> Callable[..., None]:
-        options = [
-            several(
-                "--kind", "kinds", "Only this kind; may be repeated.", type=click.Choice(kinds)
-            ),
-            several("--type", "types", "Only this type; may be repeated.", metavar="TYPE"),
-            several(
-                "--op",
-                "ops",
-                "Only this operation; may be repeated.",
-                type=click.Choice(["insert", "update", "delete"]),
-            ),
-        ]
-        for option in reversed(options):
-            function = option(function)
-        return function
+        operations = click.Choice(["insert", "update", "delete"])
+        function = repeatable("op", "operation", type=operations)(function)
+        function = repeatable("type", "type", metavar="TYPE")(function)
+        return repeatable("kind", "kind", type=click.Choice(kinds))(function)
 
     return wrap
 
@@ -55,17 +43,10 @@ def for_programs(invocation: Invocation) -> bool:
     return invocation.json or not sys.stdout.isatty()
 
 
-def write_lines(lines: Iterable[str]) -> None:
-    """Lines of JSON, some at a time, so that a reader who has seen enough is noticed soon."""
-    left = iter(lines)
-    while part := list(islice(left, LINES_AT_ONCE)):
-        click.echo("\n".join(part).encode("utf-8", "backslashreplace"))
-
-
 def write_changes(
     changes: Iterator[tuple[str, str, str, PropertyValues | None, PropertyValues | None]],
 ) -> None:
-    """A table of operations, types, ids and images, as much as a terminal takes."""
+    """A table of operations, types, ids and values, as much as a terminal takes."""
     rows = [
         (op, type_name, id_, described(before, after))
         for op, type_name, id_, before, after in islice(changes, SHOWN_CHANGES)
@@ -98,21 +79,20 @@ def write_stats(invocation: Invocation, stats: Stats, facts: Mapping[str, Any]) 
 
 
 def described(before: PropertyValues | None, after: PropertyValues | None) -> str | None:
-    """An image in one line, or what of it changed."""
+    """A row state in one line, or what of it changed."""
     if before is None or after is None:
-        image = _values(after or before or {})
-        return (
-            ", ".join(f"{name} {_short(v)}" for name, v in image.items() if v is not None) or None
-        )
+        values = _values(after or before or {})
+        shown = (f"{name} {_short(value)}" for name, value in values.items() if value is not None)
+        return ", ".join(shown) or None
     old, new = _values(before), _values(after)
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return ", ".join(f"{n} {_short(old.get(n))} → {_short(new.get(n))}" for n in changed) or None
 
 
-def _values(image: PropertyValues) -> dict[str, Any]:
-    return {**image.get("endpoints", {}), **image.get("properties", {})}
+def _values(state: PropertyValues) -> dict[str, Any]:
+    return {**state.get("endpoints", {}), **state.get("properties", {})}
 
 
 def _short(value: Any) -> str:  # noqa: ANN401
     text = "-" if value is None else value if isinstance(value, str) and value else repr(value)
-    return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…"
+    return output.shortened(text)

@@ -29,9 +29,8 @@ def list_(invocation: Invocation, branch: str, limit: int | None) -> None:
     """List the commits of a branch, newest first."""
     commits = invocation.graph().commits(branch)[:limit]
     if invocation.json:
-        output.write_json(
-            {"branch": branch.strip(), "commits": [each.to_json() for each in commits]}
-        )
+        listed = [each.to_json() for each in commits]
+        output.write_json({"branch": branch.strip(), "commits": listed})
         return
     output.write_table(
         ["commit", "version", "time", "actor", "message", "changed"],
@@ -55,20 +54,20 @@ def list_(invocation: Invocation, branch: str, limit: int | None) -> None:
 @pass_invocation
 def show(invocation: Invocation, commit_id: str) -> None:
     """Show one commit."""
-    found = invocation.graph().commit(commit_id)
+    shown = invocation.graph().commit(commit_id)
     if invocation.json:
-        output.write_json(found.to_json())
+        output.write_json(shown.to_json())
         return
     facts = {
-        "commit": found.id,
-        "branch": found.branch,
-        "version": f"v{found.version}",
-        "parent": found.parent,
-        "merged parent": found.merged_parent,
-        "time": output.moment(found.time, "microseconds"),
-        "actor": found.actor,
-        "message": found.message,
-        "changed": ", ".join(found.changed) or None,
+        "commit": shown.id,
+        "branch": shown.branch,
+        "version": f"v{shown.version}",
+        "parent": shown.parent,
+        "merged parent": shown.merged_parent,
+        "time": output.moment(shown.time, "microseconds"),
+        "actor": shown.actor,
+        "message": shown.message,
+        "changed": ", ".join(shown.changed) or None,
     }
     output.write_table(
         ["what", "value"], [(name, value) for name, value in facts.items() if value is not None]

@@ -10,7 +10,6 @@ from omnigraph.cli.versioning.change_output import (
     filter_options,
     for_programs,
     write_changes,
-    write_lines,
     write_stats,
 )
 
@@ -42,17 +41,18 @@ def diff(
     FROM and TO are branches, branch@commit, branch@v42, branch@time or commits. On a terminal it
     is a table; through a pipe, or with --json, one JSON object per entity and line.
     """
-    from omnigraph.branching.compare.change_json_lines import diff_texts
+    from omnigraph.branching.compare.change_json_lines import diff_lines
 
     graph = invocation.graph()
-    found = graph.diff(from_, to, kinds=kinds or None, types=types or None, ops=ops or None)
+    difference = graph.diff(from_, to, kinds=kinds or None, types=types or None, ops=ops or None)
     if stats:
-        facts = {"from": found.before.commit, "to": found.after.commit}
-        write_stats(invocation, found.stats(), facts)
+        facts = {"from": difference.before.commit, "to": difference.after.commit}
+        write_stats(invocation, difference.stats(), facts)
     elif for_programs(invocation):
-        write_lines(text for batch in found.batches() for text in diff_texts(batch).to_pylist())
+        batches = difference.batches()
+        output.write_lines(line for batch in batches for line in diff_lines(batch).to_pylist())
     else:
-        write_changes((e.op, e.type_name, e.id, e.before, e.after) for e in found)
+        write_changes((e.op, e.type_name, e.id, e.before, e.after) for e in difference)
 
 
 @command(
@@ -73,13 +73,13 @@ def changes(invocation: Invocation, commit_id: str, stats: bool) -> None:
     """
     import json
 
-    found = invocation.graph().changes(commit_id)
-    cause = found.cause.to_json()
+    block = invocation.graph().changes(commit_id)
+    cause = block.cause.to_json()
     if stats:
-        write_stats(invocation, found.stats(), cause)
+        write_stats(invocation, block.stats(), cause)
     elif for_programs(invocation):
-        write_lines([json.dumps({"cause": cause}, ensure_ascii=False)])
-        write_lines(found.texts())
+        output.write_lines([json.dumps({"cause": cause}, ensure_ascii=False)])
+        output.write_lines(block.texts())
     else:
-        output.write_line(f"commit {found.cause.graph_commit_id}")
-        write_changes((c.op, c.type_name, c.id, c.before, c.after) for c in found)
+        output.write_line(f"commit {block.cause.graph_commit_id}")
+        write_changes((c.op, c.type_name, c.id, c.before, c.after) for c in block)

@@ -11,12 +11,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
-from omnigraph.cli.versioning.change_output import (
-    filter_options,
-    for_programs,
-    write_changes,
-    write_lines,
-)
+from omnigraph.cli.versioning.change_output import filter_options, for_programs, write_changes
 
 if TYPE_CHECKING:
     from omnigraph.branching.changelog.feed_page import Page
@@ -71,20 +66,22 @@ def feed(
     per block and line, then a line with the cursor (or page token) to go on from.
     """
     graph = invocation.graph()
-    wanted: dict[str, Any] = {"kinds": kinds or None, "types": types or None, "ops": ops or None}
+    request: dict[str, Any] = {"kinds": kinds or None, "types": types or None, "ops": ops or None}
     if baseline:
         if start or cursor or page_token or follow:
-            raise click.UsageError("--baseline takes no place to start from and does not follow")
-        graph.baseline(branch, cast(BinaryIO, output.Stdout()), **wanted)
+            raise click.UsageError(
+                "--baseline cannot be combined with --start, --cursor, --page-token or --follow"
+            )
+        graph.baseline(branch, cast(BinaryIO, output.Stdout()), **request)
         sys.stdout.buffer.flush()
         return
-    wanted |= {"max_changes": max_changes, "max_bytes": max_bytes, "max_commits": max_commits}
-    page = graph.feed(branch, start=start, cursor=cursor, page_token=page_token, **wanted)
+    request |= {"max_changes": max_changes, "max_bytes": max_bytes, "max_commits": max_commits}
+    page = graph.feed(branch, start=start, cursor=cursor, page_token=page_token, **request)
     _write(invocation, page, always=True)
     while not page.caught_up or follow:
         if page.caught_up:
             time.sleep(interval)
-        page = graph.feed(branch, cursor=page.cursor, page_token=page.next_page_token, **wanted)
+        page = graph.feed(branch, cursor=page.cursor, page_token=page.next_page_token, **request)
         _write(invocation, page, always=False)
 
 
@@ -95,7 +92,8 @@ def _write(invocation: Invocation, page: Page, *, always: bool) -> None:
     if for_programs(invocation):
         body = page.to_json()
         blocks = body.pop("blocks")
-        write_lines(json.dumps(line, ensure_ascii=False) for line in (*blocks, body))
+        lines = (json.dumps(line, ensure_ascii=False) for line in (*blocks, body))
+        output.write_lines(lines)
         return
     for block in page.blocks:
         cause = block.cause

@@ -9,6 +9,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
+from omnigraph.cli.options import actor_option, message_option
 from omnigraph.errors import MergeConflict
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ CONFLICTS_SHOWN = 50
     help="Whether changes to different properties of one entity go together.",
 )
 @click.option("--delete-source", is_flag=True, help="Delete SOURCE in the same commit.")
-@click.option("--actor", metavar="NAME", help="Who does it; kept in the commit.")
-@click.option("--message", metavar="TEXT", help="Why; kept in the commit.")
+@actor_option
+@message_option
 @pass_invocation
 def merge(
     invocation: Invocation,
@@ -87,12 +88,12 @@ def merge(
 
 def _show_merged(result: MergeResult) -> None:
     if result.commit is None:
-        output.write_line(f"{result.target} has all of {result.source} already.")
+        output.write_line(f"{result.target} is up to date with {result.source} already.")
     else:
-        verb = "Moved" if result.outcome == "fast_forward" else "Merged"
-        what = f"{result.target} forward to" if verb == "Moved" else f"{result.source} into"
-        where = result.source if verb == "Moved" else result.target
-        output.write_line(f"{verb} {what} {where}: {result.commit.id} (v{result.commit.version}).")
+        text = f"Merged {result.source} into {result.target}"
+        if result.outcome == "fast_forward":
+            text = f"Fast-forwarded {result.target} to {result.source}"
+        output.write_line(f"{text}: {result.commit.id} (v{result.commit.version}).")
     if result.branch_deleted:
         output.write_line(f"Deleted branch {result.source}.")
     elif result.branch_delete_error:

@@ -6,6 +6,7 @@ import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, group, pass_invocation
+from omnigraph.cli.options import MOMENTS
 
 
 @group(
@@ -32,7 +33,7 @@ def tag() -> None:
     metavar="MOMENT",
     default="main",
     show_default=True,
-    help="What it names: a branch, branch@commit, branch@v42, branch@time, a tag or a commit.",
+    help=f"What it names: {MOMENTS}.",
 )
 @pass_invocation
 def create(invocation: Invocation, name: str, at: str) -> None:
@@ -41,10 +42,7 @@ def create(invocation: Invocation, name: str, at: str) -> None:
     Collections keep it until the tag is deleted.
     """
     made = invocation.graph().tags.create(name, at)
-    if invocation.json:
-        output.write_json(made.to_json())
-    else:
-        output.write_line(f"Tagged {made.commit} as {made.name}.")
+    output.write_answer(invocation, made.to_json(), f"Tagged {made.commit} as {made.name}.")
 
 
 @tag.command("list", example="omnigraph tag list --json")
@@ -71,7 +69,4 @@ def delete(invocation: Invocation, name: str) -> None:
     What only it kept goes with the next collection.
     """
     invocation.graph().tags.delete(name)
-    if invocation.json:
-        output.write_json({"deleted": name.strip()})
-    else:
-        output.write_line(f"Deleted tag {name.strip()}.")
+    output.write_answer(invocation, {"deleted": name.strip()}, f"Deleted tag {name.strip()}.")

@@ -17,11 +17,10 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.exec.mutate.statement_values import StatementValues
-from omnigraph.loading.json_property import INTEGER_RANGES
 from omnigraph.query.logical.logical_plan import Where
 from omnigraph.query.syntax.tree import Comparison
 from omnigraph.schema.model.catalog import EdgeType, NodeType
-from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar
 from omnigraph.storage.core.lance_filter import SMALLEST_WRITTEN, in_condition
 
 _OPERATORS: dict[Comparison, Callable[[Any, Any], bool]] = {

@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 from omnigraph.errors import QueryTypeError, did_you_mean
 from omnigraph.query.check.check_search import check_bm25, check_nearest, check_rrf, check_text
 from omnigraph.query.check.check_values import is_empty_list, literal
-from omnigraph.query.check.type_compatibility import bare, compatible, element, same_kind
+from omnigraph.query.check.type_compatibility import a_type, compatible, element, same_kind
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import (
     F64,
@@ -48,7 +48,7 @@ from omnigraph.schema.model.property_types import PropertyType
 ClausePosition = OneOf["value", "read"]
 
 
-def check_expr(scope: VariableScope, tree: ExprTree, place: ClausePosition) -> Expr:
+def check_expr(scope: VariableScope, tree: ExprTree, position: ClausePosition) -> Expr:
     """The expression with its type."""
     match tree:
         case LiteralTree() | ListTree():
@@ -56,7 +56,7 @@ def check_expr(scope: VariableScope, tree: ExprTree, place: ClausePosition) -> E
         case NowTree():
             return Now()
         case VariableTree():
-            return check_variable(scope, tree, place)
+            return check_variable(scope, tree, position)
         case PropertyAccess():
             return check_property(scope, tree)
         case TextTree():
@@ -70,15 +70,15 @@ def check_expr(scope: VariableScope, tree: ExprTree, place: ClausePosition) -> E
         case AggregateTree():
             return check_aggregate(scope, tree)
         case IdentTree():
-            raise _no_value(scope, tree, place)
+            raise _no_value(scope, tree, position)
 
 
-def _no_value(scope: VariableScope, tree: IdentTree, place: ClausePosition) -> QueryTypeError:
+def _no_value(scope: VariableScope, tree: IdentTree, position: ClausePosition) -> QueryTypeError:
     problem = f"`{tree.name}` is neither a variable nor a literal; write `${tree.name}` or "
     problem += f'`"{tree.name}"`'
     if tree.name == "null":
         problem = "there is no `null` literal, and null equals nothing"
-    return scope.error("T7" if place == "value" else None, problem, tree.span)
+    return scope.error("T7" if position == "value" else None, problem, tree.span)
 
 
 def check_argument(scope: VariableScope, tree: ExprTree) -> Expr:
@@ -94,14 +94,14 @@ def value_type(expr: Expr) -> PropertyType | None:
 
 
 def check_variable(
-    scope: VariableScope, tree: VariableTree, place: ClausePosition
+    scope: VariableScope, tree: VariableTree, position: ClausePosition
 ) -> Param | NodeRef:
     if tree.name in scope.params:
         return Param(tree.name, scope.params[tree.name])
     info = scope.find(tree.name)
     if info is None:
         close = did_you_mean(tree.name, scope.names())
-        if place == "value":
+        if position == "value":
             raise scope.error(
                 "T14", f"`${tree.name}` is not a declared parameter{close}", tree.span
             )
@@ -181,7 +181,7 @@ def described(expr: Expr) -> str:
     """The kind of an expression in a message."""
     if isinstance(expr, NodeRef):
         return f"a node {expr.type_name}"
-    return "an aggregate" if isinstance(expr, Aggregate) else f"a {bare(expr.type)}"
+    return "an aggregate" if isinstance(expr, Aggregate) else f"{a_type(expr.type)}"
 
 
 # --------------------------------------------------------------------------- filters
@@ -208,13 +208,13 @@ def check_filter(scope: VariableScope, tree: FilterTree) -> Condition:
     for type_ in (left_type, right_type):
         if type_.is_list:
             raise scope.error(
-                "T7", f"a {bare(type_)} cannot be compared; use `contains`", tree.span
+                "T7", f"{a_type(type_)} cannot be compared; use `contains`", tree.span
             )
         if type_.is_vector:
-            raise scope.error("T7", f"a {bare(type_)} cannot be compared", tree.span)
+            raise scope.error("T7", f"{a_type(type_)} cannot be compared", tree.span)
     if not compatible(left_type, right_type):
         raise scope.error(
-            "T7", f"a {bare(left_type)} cannot be compared with a {bare(right_type)}", tree.span
+            "T7", f"{a_type(left_type)} cannot be compared with {a_type(right_type)}", tree.span
         )
     return Compare(tree.operator, left, right)
 
@@ -237,7 +237,7 @@ def _contains(scope: VariableScope, tree: FilterTree, left: Expr, right: Expr) -
         raise scope.error("T7", "`contains` takes a single value on its right", tree.span)
     fits = is_empty_list(left) or same_kind(element(left.type).scalar, right.type.scalar)
     if not fits:
-        raise scope.error("T7", f"a {bare(left.type)} cannot contain {described(right)}", tree.span)
+        raise scope.error("T7", f"{a_type(left.type)} cannot contain {described(right)}", tree.span)
     return Membership(left, right)
 
 
@@ -247,5 +247,5 @@ def _need_texts(
     for type_ in (left, right):
         if not type_.is_text:
             raise scope.error(
-                "T7", f"`{tree.operator}` compares Strings, not a {bare(type_)}", tree.span
+                "T7", f"`{tree.operator}` compares Strings, not {a_type(type_)}", tree.span
             )

@@ -5,6 +5,7 @@ A mutation has no scopes and no inference, so its checked form is its plan.
 
 from __future__ import annotations
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.errors import InvalidInput, NotFound, QueryTypeError, did_you_mean
 from omnigraph.query.check.check_values import assigned, where_value
 from omnigraph.query.check.variable_scope import VariableScope
@@ -25,7 +26,6 @@ from omnigraph.query.syntax.tree import (
     DeleteTree,
     InsertTree,
     MutationTree,
-    NameNode,
     PairTree,
     PredicateTree,
     StatementTree,

@@ -6,7 +6,7 @@ from omnigraph.errors import did_you_mean
 from omnigraph.query.check.check_expressions import check_expr, refuse_blob
 from omnigraph.query.check.check_return import is_aggregated
 from omnigraph.query.check.checked_query import CheckedItem
-from omnigraph.query.check.type_compatibility import bare
+from omnigraph.query.check.type_compatibility import a_type
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import Bm25, Expr, Nearest, PropertyRef, Ranking, Rrf
 from omnigraph.query.logical.logical_plan import OrderKey
@@ -100,4 +100,4 @@ def _key(scope: VariableScope, key: KeyTree, expr: Expr, column: int | None) -> 
 
 def _check_sortable(scope: VariableScope, key: KeyTree, expr: Expr) -> None:
     if expr.type.is_list or expr.type.is_vector:
-        raise scope.error("T7", f"a {bare(expr.type)} cannot be sorted by", key.expr.span)
+        raise scope.error("T7", f"{a_type(expr.type)} cannot be sorted by", key.expr.span)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from omnigraph.common.lexical import Span
-from omnigraph.errors import QueryTypeError
 from omnigraph.query.syntax.tree import ParamTree, QueryFile, QueryTree, TypeTree
 from omnigraph.schema.model.property_types import (
     MAX_DIMENSION,
@@ -22,7 +20,7 @@ def check_params(file: QueryFile, query: QueryTree) -> dict[str, PropertyType]:
     for param in query.params:
         name = param.name.name
         if name in params:
-            raise _error(file, f"parameter `${name}` is declared twice", param.name.span)
+            raise file.error(None, f"parameter `${name}` is declared twice", param.name.span)
         params[name] = _type(file, param)
     return params
 
@@ -33,27 +31,23 @@ def _type(file: QueryFile, param: ParamTree) -> PropertyType:
     if written.form == "vector":
         return _vector(file, written)
     if word == "Vector":
-        raise _error(file, "a Vector needs its dimension, as in `Vector(384)`", span)
+        raise file.error(None, "a Vector needs its dimension, as in `Vector(384)`", span)
     try:
         scalar = Scalar(word)
     except ValueError:
-        raise _error(file, f"`${param.name.name}` has an {unknown_type(word)}", span) from None
+        raise file.error(None, f"`${param.name.name}` has an {unknown_type(word)}", span) from None
     if written.form == "scalar":
         return scalar_type(scalar, nullable=written.nullable)
     if scalar is Scalar.BLOB:
-        raise _error(file, "a list cannot hold Blob values", span)
+        raise file.error(None, "a list cannot hold Blob values", span)
     return list_type(scalar, nullable=written.nullable)
 
 
 def _vector(file: QueryFile, written: TypeTree) -> PropertyType:
     word, span = written.word.text, written.word.span
     if word != "Vector":
-        raise _error(file, f"`{word}` takes no argument; only Vector does", span)
+        raise file.error(None, f"`{word}` takes no argument; only Vector does", span)
     dimension = written.dimension or 0
     if not 1 <= dimension <= MAX_DIMENSION:
-        raise _error(file, f"a Vector has between 1 and {MAX_DIMENSION} dimensions", span)
+        raise file.error(None, f"a Vector has between 1 and {MAX_DIMENSION} dimensions", span)
     return vector_type(dimension, nullable=written.nullable)
-
-
-def _error(file: QueryFile, problem: str, span: Span) -> QueryTypeError:
-    return QueryTypeError(problem, type_code=None, source=file.source, span=span, file=file.file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from omnigraph.errors import QueryTypeError
 from omnigraph.query.check.check_match import check_match
 from omnigraph.query.check.check_mutation import check_mutation
 from omnigraph.query.check.check_order import check_order
@@ -27,13 +26,7 @@ def check_distinct(file: QueryFile, query: QueryTree) -> None:
     """Refuse a query whose name an earlier query of the file has."""
     first = next(q for q in file.queries if q.name.text == query.name.text)
     if first is not query:
-        raise QueryTypeError(
-            f"query {query.name.text!r} is declared twice",
-            type_code=None,
-            source=file.source,
-            span=query.name.span,
-            file=file.file,
-        )
+        raise file.error(None, f"query {query.name.text!r} is declared twice", query.name.span)
 
 
 def _check_read(scope: VariableScope, tree: ReadTree) -> CheckedRead:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.query.check.check_values import vector_literal
-from omnigraph.query.check.type_compatibility import bare
+from omnigraph.query.check.type_compatibility import a_type
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import (
     DEFAULT_FUZZY_DISTANCE,
@@ -70,7 +70,7 @@ def check_nearest(scope: VariableScope, tree: NearestTree, check: CheckExpr) -> 
     field = check(scope, tree.field)
     if not isinstance(field, PropertyRef) or not field.type.is_vector:
         raise scope.error(
-            "T15", f"nearest needs a Vector property, not a {bare(field.type)}", tree.field.span
+            "T15", f"nearest needs a Vector property, not {a_type(field.type)}", tree.field.span
         )
     query = _vector_query(scope, tree.query, field, check)
     nullable = field.type.nullable or query.type.nullable
@@ -126,13 +126,13 @@ def _checked_vector_query(
     if not fits:
         raise scope.error(
             "T15",
-            f"nearest searches for a {bare(field.type)} or a String, a literal or a parameter",
+            f"nearest searches for {a_type(field.type)} or a String, a literal or a parameter",
             tree.span,
         )
     if query.type.is_vector and query.type.dimension != field.type.dimension:
         raise scope.error(
             "T15",
-            f"`{field.property}` is a {bare(field.type)}, the query a {bare(query.type)}",
+            f"`{field.property}` is {a_type(field.type)}, the query {a_type(query.type)}",
             tree.span,
         )
     return query

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.errors import did_you_mean
-from omnigraph.query.check.type_compatibility import bare, compatible, element, same_kind
+from omnigraph.query.check.type_compatibility import a_type, compatible, element, same_kind
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import (
     Compare,
@@ -18,7 +19,6 @@ from omnigraph.query.logical.expressions import (
 from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
-    NameNode,
     NowTree,
     PairTree,
     PredicateTree,
@@ -110,7 +110,7 @@ def binding_predicate(
 def _refuse_comparison(scope: VariableScope, name: NameNode, type_: PropertyType) -> None:
     if type_.is_list or type_.is_vector:
         raise scope.error(
-            "T7", f"`{name.text}` is a {bare(type_)} and cannot be compared", name.span
+            "T7", f"`{name.text}` is {a_type(type_)} and cannot be compared", name.span
         )
 
 
@@ -122,7 +122,7 @@ def fitting(scope: VariableScope, tree: ValueTree, expected: PropertyType, name:
     if isinstance(tree, NowTree):
         if not compatible(Now().type, expected):
             raise scope.error(
-                "T7", f"`{name}` is a {bare(expected)}, and now() is a DateTime", tree.span
+                "T7", f"`{name}` is {a_type(expected)}, and now() is a DateTime", tree.span
             )
         return Now()
     if isinstance(tree, VariableTree):
@@ -130,7 +130,7 @@ def fitting(scope: VariableScope, tree: ValueTree, expected: PropertyType, name:
         if not compatible(value.type, expected):
             raise scope.error(
                 "T7",
-                f"`{name}` is a {bare(expected)}, and `${tree.name}` is a {bare(value.type)}",
+                f"`{name}` is {a_type(expected)}, and `${tree.name}` is {a_type(value.type)}",
                 tree.span,
             )
         return value
@@ -170,7 +170,7 @@ def _fitting_literal(
         return Literal((), expected.with_nullable(False))
     if not compatible(value.type, expected):
         raise scope.error(
-            "T3", f"`{name}` is a {bare(expected)}, not a {bare(value.type)}", tree.span
+            "T3", f"`{name}` is {a_type(expected)}, not {a_type(value.type)}", tree.span
         )
     if expected.is_enum and value.value not in expected.values:
         close = did_you_mean(str(value.value), expected.values)
@@ -187,11 +187,11 @@ def _vector_literal(
 ) -> Literal:
     value = vector_literal(scope, tree)
     if value is None:
-        raise scope.error("T3", f"`{name}` is a {bare(expected)}, a list of numbers", tree.span)
+        raise scope.error("T3", f"`{name}` is {a_type(expected)}, a list of numbers", tree.span)
     if value.type.dimension != expected.dimension:
         raise scope.error(
             "T3",
-            f"`{name}` is a {bare(expected)}, and this list has {value.type.dimension} numbers",
+            f"`{name}` is {a_type(expected)}, and this list has {value.type.dimension} numbers",
             tree.span,
         )
     return value

@@ -40,13 +40,7 @@ class VariableScope:
         )
 
     def error(self, code: str | None, problem: str, span: Span) -> QueryTypeError:
-        return QueryTypeError(
-            problem,
-            type_code=code,
-            source=self.file.source,
-            span=span,
-            file=self.file.file,
-        )
+        return self.file.error(code, problem, span)
 
     # ------------------------------------------------------------------ variables
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lark import Token
-from lark.lexer import Lexer
 
+from omnigraph.common.grammar import TokenLexer
 from omnigraph.common.lexical import SKIP, SourceProblem, no_token, skip
 
 # Deeper than anyone writes, and far from what could exhaust the stack of a later pass.
 MAX_NESTING = 64
 
 # Possessive throughout: no input can make these backtrack.
-_VAR = rb"\$[a-z_][A-Za-z0-9_]*+"
 
 _TOKEN = re.compile(
     rb"""
@@ -40,22 +38,7 @@ _COLON_FOLLOWS = re.compile(SKIP + rb":")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]")
 # `{m,n} $b` or `$b`, where `$b` is no property access: what follows the edge of a traversal.
 _EDGE_FOLLOWS = re.compile(
-    SKIP
-    + rb"(?:\{"
-    + SKIP
-    + rb"-?[0-9]++"
-    + SKIP
-    + rb","
-    + SKIP
-    + rb"(?:-?[0-9]++"
-    + SKIP
-    + rb")?+\}"
-    + SKIP
-    + rb")?+"
-    + _VAR
-    + rb"(?!"
-    + SKIP
-    + rb"\.)"
+    rb"~(?:\{~-?[0-9]++~,~(?:-?[0-9]++~)?+\}~)?+\$[a-z_][A-Za-z0-9_]*+(?!~\.)".replace(b"~", SKIP)
 )
 _IN_ANGLES = re.compile(SKIP + rb"(?!not(?![A-Za-z0-9_]))[a-z_][A-Za-z0-9_]*+" + SKIP + rb">")
 
@@ -253,11 +236,7 @@ def _no_token(data: bytes, at: int) -> SourceProblem:
     return no_token(data, at)
 
 
-class QueryLexer(Lexer):
+class QueryLexer(TokenLexer):
     """Lark's view of `tokens`."""
 
-    def __init__(self, lexer_conf: Any) -> None:  # noqa: ANN401  lark's own signature
-        pass
-
-    def lex(self, data: bytes) -> Iterator[Token]:  # type: ignore[override]  # lark's simple form
-        return tokens(data)
+    tokens = staticmethod(tokens)

@@ -7,7 +7,7 @@ from functools import cache
 from lark import Lark, Token
 
 from omnigraph.common.grammar import load_parser
-from omnigraph.common.lexical import parsed
+from omnigraph.common.lexical import expected_words, parsed
 from omnigraph.query.syntax.lexer import QueryLexer
 from omnigraph.query.syntax.tree import QueryFile
 from omnigraph.query.syntax.tree_builder import QueryTreeBuilder
@@ -94,16 +94,7 @@ def _special(token: Token, accepts: set[str]) -> str | None:
 
 
 def _expected(accepts: set[str]) -> str:
-    kinds = set(accepts)
-    names = []
-    if kinds >= _EXPRESSION:
-        names.append("an expression")
-        kinds -= _EXPRESSION | {"LOWER", "SEARCH", "NEAREST", "AGGREGATE"}
-    names += dict.fromkeys(word for kind, word in _WORDS.items() if kind in kinds)
-    if "a number" in names and "a whole number" in names:
-        names.remove("a whole number")
-    if "$END" in accepts:
-        names.append("the end of the file")
-    if not names:
-        return "nothing more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    if not accepts >= _EXPRESSION:
+        return expected_words(_WORDS, accepts)
+    others = accepts - _EXPRESSION - {"LOWER", "SEARCH", "NEAREST", "AGGREGATE"}
+    return expected_words(_WORDS, others, "an expression")

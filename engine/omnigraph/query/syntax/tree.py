@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal as OneOf
 
-from omnigraph.common.lexical import Span
+from omnigraph.common.lexical import NameNode, Span
+from omnigraph.errors import QueryTypeError
 from omnigraph.schema.model.property_types import Scalar
-from omnigraph.schema.syntax.tree import NameNode
-
-__all__ = ["NameNode"]
 
 ScalarValue = str | int | float | bool | date | datetime
 TextKind = OneOf["search", "match_text", "fuzzy"]
@@ -301,3 +299,9 @@ class QueryFile:
     source: str
     file: str | None
     queries: tuple[QueryTree, ...]
+
+    def error(self, code: str | None, problem: str, span: Span) -> QueryTypeError:
+        """The error that points at a place of this file."""
+        return QueryTypeError(
+            problem, type_code=code, source=self.source, span=span, file=self.file
+        )

@@ -8,19 +8,26 @@ checked here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
 from typing import Any, TypeVar
 
 from lark import Token, Transformer
 
-from omnigraph.common.lexical import SourceProblem, Span, string_value
+from omnigraph.common.lexical import (
+    NameNode,
+    SourceProblem,
+    Span,
+    float_value,
+    integer_value,
+    name_of,
+    span_of,
+    string_value,
+)
 from omnigraph.query.syntax.temporal_literals import parse_date, parse_datetime
 from omnigraph.query.syntax.tree import (
     AggregateTree,
     BindingTree,
     Bm25Tree,
     BoundsTree,
-    ClauseTree,
     DeleteTree,
     ExprTree,
     FilterTree,
@@ -31,7 +38,6 @@ from omnigraph.query.syntax.tree import (
     ListTree,
     LiteralTree,
     MutationTree,
-    NameNode,
     NearestTree,
     NegationTree,
     NowTree,
@@ -51,8 +57,6 @@ from omnigraph.query.syntax.tree import (
 )
 from omnigraph.schema.model.property_types import Scalar
 
-# Past this a number is no number anybody means, and Python refuses to read it.
-_MAX_DIGITS = 1000
 _MAX_INTEGER = 2**63 - 1
 
 _NOTES = ("description", "instruction")
@@ -65,19 +69,18 @@ _Moment = TypeVar("_Moment")
 class QueryTreeBuilder(Transformer[Token, Any]):
     """Holds no state, so one parser serves every file and thread."""
 
-    def start(self, parts: list[QueryTree]) -> tuple[QueryTree, ...]:
+    def start(self, parts: _Parts) -> tuple[Any, ...]:
         return tuple(parts)
+
+    params = clauses = pairs = items = sets = start
 
     # ------------------------------------------------------------------ headers
 
     def query(self, parts: _Parts) -> QueryTree:
         _, name, params, notes, body = parts
         return QueryTree(
-            _name(name), params, notes.get("description"), notes.get("instruction"), body
+            name_of(name), params, notes.get("description"), notes.get("instruction"), body
         )
-
-    def params(self, parts: list[ParamTree]) -> tuple[ParamTree, ...]:
-        return tuple(parts)
 
     def param(self, parts: _Parts) -> ParamTree:
         return ParamTree(_variable(parts[0]), parts[1])
@@ -87,7 +90,7 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         return TypeTree(form, word, dimension, nullable=len(parts) == 2)
 
     def word(self, parts: _Tokens) -> NameNode:
-        return _name(parts[0])
+        return name_of(parts[0])
 
     def scalar(self, parts: list[NameNode]) -> tuple[TypeForm, NameNode, int | None]:
         return "scalar", parts[0], None
@@ -110,9 +113,9 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         _, word, text = parts
         if word not in _NOTES:
             raise SourceProblem(
-                f"a query takes `@description` and `@instruction`, not `@{word}`", _span(word)
+                f"a query takes `@description` and `@instruction`, not `@{word}`", span_of(word)
             )
-        return _name(word), string_value(text)
+        return name_of(word), string_value(text)
 
     # ------------------------------------------------------------------ reads
 
@@ -120,21 +123,17 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         _, clauses, _, items, keys, limit = parts
         return ReadTree(clauses, items, keys or (), limit)
 
-    def clauses(self, parts: list[ClauseTree]) -> tuple[ClauseTree, ...]:
-        return tuple(parts)
-
     def negation(self, parts: _Parts) -> NegationTree:
-        return NegationTree(parts[1], _span(parts[0]))
+        return NegationTree(parts[1], span_of(parts[0]))
 
     def binding(self, parts: _Parts) -> BindingTree:
         variable, type_, pairs = parts
-        return BindingTree(_variable(variable), _name(type_), pairs or ())
-
-    def pairs(self, parts: list[PairTree]) -> tuple[PairTree, ...]:
-        return tuple(parts)
+        return BindingTree(_variable(variable), name_of(type_), pairs or ())
 
     def pair(self, parts: _Parts) -> PairTree:
-        return PairTree(_name(parts[0]), parts[1])
+        return PairTree(name_of(parts[0]), parts[1])
+
+    set = pair
 
     def traversal(self, parts: _Parts) -> TraversalTree:
         left, binding, (edge, undirected), bounds, right = parts
@@ -148,27 +147,24 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         )
 
     def directed(self, parts: _Tokens) -> tuple[NameNode, bool]:
-        return _name(parts[0]), False
+        return name_of(parts[0]), False
 
     def undirected(self, parts: _Tokens) -> tuple[NameNode, bool]:
-        return _name(parts[1]), True
+        return name_of(parts[1]), True
 
     def bounds(self, parts: list[Token | None]) -> BoundsTree:
         low, high = parts
         assert low is not None, "the grammar demands the lower bound"
-        span = (low.start_pos or 0, (high or low).end_pos or 0)
+        span = span_of(low, high or low)
         return BoundsTree(_count(low), None if high is None else _count(high), span)
 
     def filter(self, parts: _Parts) -> FilterTree:
         left, operator, right = parts
         return FilterTree(left, str(operator), right, _join(left.span, right.span))  # type: ignore[arg-type]
 
-    def items(self, parts: list[ItemTree]) -> tuple[ItemTree, ...]:
-        return tuple(parts)
-
     def item(self, parts: _Parts) -> ItemTree:
         expr, _, alias = parts
-        return ItemTree(expr, None if alias is None else _name(alias))
+        return ItemTree(expr, None if alias is None else name_of(alias))
 
     def order(self, parts: _Parts) -> tuple[KeyTree, ...]:
         return tuple(parts[1:])
@@ -177,7 +173,7 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         expr, direction = parts
         if isinstance(expr, NearestTree) and direction is not None:
             raise SourceProblem(
-                f"`nearest` always puts the nearest first; remove `{direction}`", _span(direction)
+                f"`nearest` always puts the nearest first; remove `{direction}`", span_of(direction)
             )
         return KeyTree(expr, descending=direction == "desc")
 
@@ -187,7 +183,7 @@ class QueryTreeBuilder(Transformer[Token, Any]):
     # ------------------------------------------------------------------ expressions
 
     def now(self, parts: _Tokens) -> NowTree:
-        return NowTree(_span(parts[0]))
+        return NowTree(span_of(parts[0]))
 
     def text(self, parts: _Parts) -> TextTree:
         kind, field, query, *rest = parts
@@ -213,42 +209,39 @@ class QueryTreeBuilder(Transformer[Token, Any]):
 
     def property(self, parts: _Tokens) -> PropertyAccess:
         variable, name = parts
-        return PropertyAccess(
-            _variable(variable), _name(name), (variable.start_pos or 0, name.end_pos or 0)
-        )
+        return PropertyAccess(_variable(variable), name_of(name), span_of(variable, name))
 
     def variable(self, parts: _Tokens) -> VariableTree:
         return _variable(parts[0])
 
     def ident(self, parts: _Tokens) -> IdentTree:
-        return IdentTree(str(parts[0]), _span(parts[0]))
+        return IdentTree(str(parts[0]), span_of(parts[0]))
 
     # ------------------------------------------------------------------ literals
 
     def string(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(string_value(parts[0]), Scalar.STRING, _span(parts[0]))
+        return LiteralTree(string_value(parts[0]), Scalar.STRING, span_of(parts[0]))
 
     def float(self, parts: _Tokens) -> LiteralTree:
-        value = float(parts[0])
-        if not isfinite(value):
-            raise SourceProblem("this number is too large for a 64-bit float", _span(parts[0]))
-        return LiteralTree(value, Scalar.F64, _span(parts[0]))
+        return LiteralTree(float_value(parts[0]), Scalar.F64, span_of(parts[0]))
 
     def integer(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(_integer(parts[0]), Scalar.I64, _span(parts[0]))
+        return LiteralTree(_integer(parts[0]), Scalar.I64, span_of(parts[0]))
 
     def boolean(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(parts[0] == "true", Scalar.BOOL, _span(parts[0]))
+        return LiteralTree(parts[0] == "true", Scalar.BOOL, span_of(parts[0]))
 
     def array(self, parts: _Parts) -> ListTree:
         opening, *items, closing = parts
         return ListTree(tuple(items), (opening.start_pos, closing.end_pos))
 
     def date(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(_moment(parts[1], parse_date), Scalar.DATE, _join_tokens(parts))
+        return LiteralTree(_moment(parts[1], parse_date), Scalar.DATE, span_of(parts[0], parts[-1]))
 
     def datetime(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(_moment(parts[1], parse_datetime), Scalar.DATETIME, _join_tokens(parts))
+        return LiteralTree(
+            _moment(parts[1], parse_datetime), Scalar.DATETIME, span_of(parts[0], parts[-1])
+        )
 
     # ------------------------------------------------------------------ mutations
 
@@ -257,64 +250,44 @@ class QueryTreeBuilder(Transformer[Token, Any]):
 
     def insert(self, parts: _Parts) -> InsertTree:
         word, type_, sets = parts
-        return InsertTree(_name(type_), sets, _join_tokens([word, type_]))
+        return InsertTree(name_of(type_), sets, span_of(word, type_))
 
     def update(self, parts: _Parts) -> UpdateTree:
         word, type_, _, sets, _, where = parts
-        return UpdateTree(_name(type_), sets, where, _join_tokens([word, type_]))
+        return UpdateTree(name_of(type_), sets, where, span_of(word, type_))
 
     def delete(self, parts: _Parts) -> DeleteTree:
         word, type_, _, where = parts
-        return DeleteTree(_name(type_), where, _join_tokens([word, type_]))
-
-    def sets(self, parts: list[PairTree]) -> tuple[PairTree, ...]:
-        return tuple(parts)
-
-    def set(self, parts: _Parts) -> PairTree:
-        return PairTree(_name(parts[0]), parts[1])
+        return DeleteTree(name_of(type_), where, span_of(word, type_))
 
     def predicate(self, parts: _Parts) -> PredicateTree:
         name, operator, value = parts
-        return PredicateTree(_name(name), str(operator), value)  # type: ignore[arg-type]
-
-
-def _span(token: Token) -> Span:
-    return (token.start_pos or 0, token.end_pos or 0)
+        return PredicateTree(name_of(name), str(operator), value)  # type: ignore[arg-type]
 
 
 def _join(first: Span, last: Span) -> Span:
     return (first[0], last[1])
 
 
-def _join_tokens(tokens: _Tokens) -> Span:
-    return _join(_span(tokens[0]), _span(tokens[-1]))
-
-
 def _call_span(name: Token, last: ExprTree) -> Span:
-    return _join(_span(name), last.span)
-
-
-def _name(token: Token) -> NameNode:
-    return NameNode(str(token), _span(token))
+    return _join(span_of(name), last.span)
 
 
 def _variable(token: Token) -> VariableTree:
-    return VariableTree(str(token)[1:], _span(token))
+    return VariableTree(str(token)[1:], span_of(token))
 
 
 def _integer(token: Token) -> int:
-    if len(token) > _MAX_DIGITS:
-        raise SourceProblem(f"a number has at most {_MAX_DIGITS} digits", _span(token))
-    value = int(token)
+    value = integer_value(token)
     if not -_MAX_INTEGER - 1 <= value <= _MAX_INTEGER:
-        raise SourceProblem("this number does not fit a 64-bit integer", _span(token))
+        raise SourceProblem("this number does not fit a 64-bit integer", span_of(token))
     return value
 
 
 def _count(token: Token) -> int:
     value = _integer(token)
     if token.startswith("-"):
-        raise SourceProblem("expected a whole number without a sign", _span(token))
+        raise SourceProblem("expected a whole number without a sign", span_of(token))
     return value
 
 
@@ -322,4 +295,4 @@ def _moment(token: Token, parse: Callable[[str], _Moment]) -> _Moment:
     try:
         return parse(string_value(token))
     except ValueError as error:
-        raise SourceProblem(str(error), _span(token)) from None
+        raise SourceProblem(str(error), span_of(token)) from None

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.common.lexical import Span
+from omnigraph.common.lexical import NameNode, SourceProblem, Span
 from omnigraph.schema.model.catalog import Annotation, Embed, Value
-from omnigraph.schema.syntax.diagnostics import parse_error
 from omnigraph.schema.syntax.tree import (
     AnnotationTree,
     LiteralNode,
-    NameNode,
     PropertyDeclaration,
-    SchemaTree,
 )
 
 SUGAR = ("key", "unique", "index")
@@ -54,46 +51,44 @@ class TypeNotes:
     others: tuple[Annotation, ...]
 
 
-def read_property(tree: SchemaTree, prop: PropertyDeclaration) -> PropertyNotes:
-    known = _once(
-        tree, prop.annotations, (*SUGAR, "description", "rename_from", "embed", "default")
-    )
+def read_property(prop: PropertyDeclaration) -> PropertyNotes:
+    known = _once(prop.annotations, (*SUGAR, "description", "rename_from", "embed", "default"))
     for annotation in prop.annotations:
         name = annotation.name.text
         if name == "instruction":
-            raise parse_error(
-                tree, "@instruction belongs on a node or an edge; use @description", annotation.span
+            raise SourceProblem(
+                "@instruction belongs on a node or an edge; use @description", annotation.span
             )
         if name in _BODY_ONLY:
-            raise parse_error(
-                tree, f"@{name} needs arguments, as in {_EXAMPLES[name]}", annotation.span
+            raise SourceProblem(
+                f"@{name} needs arguments, as in {_EXAMPLES[name]}", annotation.span
             )
     embed = known.get("embed")
     return PropertyNotes(
         {name: known[name].span for name in SUGAR if name in known},
-        _text(tree, known.get("description")),
-        _rename_from(tree, known.get("rename_from")),
-        None if embed is None else _embed(tree, embed),
+        _text(known.get("description")),
+        _rename_from(known.get("rename_from")),
+        None if embed is None else _embed(embed),
         (0, 0) if embed is None else embed.span,
-        _default(tree, known.get("default")),
+        _default(known.get("default")),
         tuple(_plain(a) for a in prop.annotations if a.name.text not in known),
     )
 
 
-def read_type(tree: SchemaTree, kind: str, annotations: tuple[AnnotationTree, ...]) -> TypeNotes:
-    known = _once(tree, annotations, ("description", "instruction", "rename_from"))
+def read_type(kind: str, annotations: tuple[AnnotationTree, ...]) -> TypeNotes:
+    known = _once(annotations, ("description", "instruction", "rename_from"))
     for annotation in annotations:
         name = annotation.name.text
         if name in (*SUGAR, *_BODY_ONLY, "embed"):
-            raise parse_error(tree, f"@{name} cannot annotate a whole {kind} type", annotation.span)
+            raise SourceProblem(f"@{name} cannot annotate a whole {kind} type", annotation.span)
         if name == "card" and kind == "edge":
-            raise parse_error(
-                tree, "@card needs bounds, as in `@card(0..1)`, before annotations", annotation.span
+            raise SourceProblem(
+                "@card needs bounds, as in `@card(0..1)`, before annotations", annotation.span
             )
     return TypeNotes(
-        _text(tree, known.get("description")),
-        _text(tree, known.get("instruction")),
-        _rename_from(tree, known.get("rename_from")),
+        _text(known.get("description")),
+        _text(known.get("instruction")),
+        _rename_from(known.get("rename_from")),
         tuple(_plain(a) for a in annotations if a.name.text not in known),
     )
 
@@ -102,7 +97,7 @@ _EXAMPLES = {"range": "`@range(depth, 0..9)`", "check": '`@check(code, "^[A-Z]+$
 
 
 def _once(
-    tree: SchemaTree, annotations: tuple[AnnotationTree, ...], names: tuple[str, ...]
+    annotations: tuple[AnnotationTree, ...], names: tuple[str, ...]
 ) -> dict[str, AnnotationTree]:
     found: dict[str, AnnotationTree] = {}
     for annotation in annotations:
@@ -110,67 +105,67 @@ def _once(
         if name not in names:
             continue
         if name in found:
-            raise parse_error(tree, f"@{name} is written twice", annotation.span)
+            raise SourceProblem(f"@{name} is written twice", annotation.span)
         found[name] = annotation
     return found
 
 
-def _single(tree: SchemaTree, annotation: AnnotationTree, what: str) -> LiteralNode | NameNode:
+def _single(annotation: AnnotationTree, what: str) -> LiteralNode | NameNode:
     name = annotation.name.text
     if annotation.keywords:
-        raise parse_error(tree, f"@{name} takes no keywords", annotation.keywords[0][0].span)
+        raise SourceProblem(f"@{name} takes no keywords", annotation.keywords[0][0].span)
     if annotation.argument is None:
-        raise parse_error(tree, f"@{name} needs {what}", annotation.span)
+        raise SourceProblem(f"@{name} needs {what}", annotation.span)
     return annotation.argument
 
 
-def _text(tree: SchemaTree, annotation: AnnotationTree | None) -> str | None:
+def _text(annotation: AnnotationTree | None) -> str | None:
     if annotation is None:
         return None
-    argument = _single(tree, annotation, "a text in quotes")
+    argument = _single(annotation, "a text in quotes")
     if isinstance(argument, NameNode) or not isinstance(argument.value, str):
-        raise parse_error(tree, f"@{annotation.name.text} needs a text in quotes", argument.span)
+        raise SourceProblem(f"@{annotation.name.text} needs a text in quotes", argument.span)
     if not argument.value.strip():
-        raise parse_error(tree, f"@{annotation.name.text} must not be empty", argument.span)
+        raise SourceProblem(f"@{annotation.name.text} must not be empty", argument.span)
     return argument.value
 
 
-def _rename_from(tree: SchemaTree, annotation: AnnotationTree | None) -> LiteralNode | None:
+def _rename_from(annotation: AnnotationTree | None) -> LiteralNode | None:
     if annotation is None:
         return None
-    argument = _single(tree, annotation, "the old name")
+    argument = _single(annotation, "the old name")
     if isinstance(argument, NameNode):
         return LiteralNode(argument.text, argument.span)
     if not isinstance(argument.value, str) or not argument.value:
-        raise parse_error(tree, "@rename_from needs the old name in quotes", argument.span)
+        raise SourceProblem("@rename_from needs the old name in quotes", argument.span)
     return argument
 
 
-def _embed(tree: SchemaTree, annotation: AnnotationTree) -> Embed:
+def _embed(annotation: AnnotationTree) -> Embed:
     if annotation.argument is None:
-        raise parse_error(tree, "@embed needs the String property to embed", annotation.span)
+        raise SourceProblem("@embed needs the String property to embed", annotation.span)
     argument = annotation.argument
     source = argument.text if isinstance(argument, NameNode) else argument.value
     if not isinstance(source, str) or not source:
-        raise parse_error(tree, "@embed needs the name of a String property", argument.span)
+        raise SourceProblem("@embed needs the name of a String property", argument.span)
     model: str | None = None
     for keyword, value in annotation.keywords:
         if keyword.text != "model":
-            raise parse_error(
-                tree, f"@embed knows only the keyword model, not {keyword.text}", keyword.span
+            raise SourceProblem(
+                f"@embed knows only the keyword model, not {keyword.text}", keyword.span
             )
         if model is not None:
-            raise parse_error(tree, "model is given twice", keyword.span)
+            raise SourceProblem("model is given twice", keyword.span)
         if not isinstance(value.value, str) or not value.value:
-            raise parse_error(tree, "model needs a name in quotes", value.span)
+            raise SourceProblem("model needs a name in quotes", value.span)
         model = value.value
     return Embed(source, model)
 
 
-def _default(tree: SchemaTree, annotation: AnnotationTree | None) -> Default | None:
+def _default(annotation: AnnotationTree | None) -> Default | None:
     if annotation is None:
         return None
-    argument = _single(tree, annotation, "a value")
+    argument = _single(annotation, "a value")
     if isinstance(argument, NameNode):
         return Default(argument.text, True, argument.span)
     return Default(argument.value, False, argument.span)

@@ -11,14 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from omnigraph.errors import did_you_mean
-from omnigraph.schema.model.catalog import (
-    Catalog,
-    Property,
-    TypeDeclaration,
-)
+from omnigraph.schema.model.catalog import Catalog, Property, TypeDeclaration
 from omnigraph.schema.model.constraints import Index, Key, Unique
-from omnigraph.schema.syntax.diagnostics import identity_error
-from omnigraph.schema.syntax.tree import LiteralNode, SchemaTree
+from omnigraph.schema.syntax.diagnostics import IdentityProblem
+from omnigraph.schema.syntax.tree import LiteralNode
 
 T = TypeVar("T", bound=TypeDeclaration)
 TupleT = TypeVar("TupleT", Key, Unique, Index)
@@ -39,11 +35,11 @@ class Hints:
 
 
 def assign_identities(
-    tree: SchemaTree, draft: Catalog, hints: Hints, accepted: Catalog | None, first: int
+    draft: Catalog, hints: Hints, accepted: Catalog | None, first: int
 ) -> Catalog:
     """The draft with every identity filled in and constraint members in identity order."""
     known = accepted or Catalog()
-    matcher = _Matcher(tree, hints, accepted, max(first, known.next_identity))
+    matcher = _Matcher(hints, accepted, max(first, known.next_identity))
     # New identities are dealt in this order, so equal texts get equal identities.
     interfaces = matcher.match(draft.interfaces, known.interfaces)
     nodes = matcher.match(draft.nodes, known.nodes)
@@ -51,16 +47,13 @@ def assign_identities(
     return Catalog(nodes, edges, interfaces, matcher.next_identity)
 
 
+@dataclass
 class _Matcher:
     """One run of the matching; its only state is the next free identity."""
 
-    def __init__(
-        self, tree: SchemaTree, hints: Hints, accepted: Catalog | None, next_identity: int
-    ) -> None:
-        self.tree = tree
-        self.hints = hints
-        self.accepted = accepted
-        self.next_identity = next_identity
+    hints: Hints
+    accepted: Catalog | None
+    next_identity: int
 
     def match(self, desired: Mapping[str, T], known: Mapping[str, T]) -> dict[str, T]:
         claimed: dict[int, str] = {}
@@ -97,16 +90,13 @@ class _Matcher:
             return None
         if hint.value in known:
             return known[str(hint.value)]
-        raise identity_error(
-            self.tree, self._no_such_type(type_, str(hint.value), known), hint.span
-        )
+        raise IdentityProblem(self._no_such_type(type_, str(hint.value), known), hint.span)
 
     def _no_such_type(self, type_: TypeDeclaration, old: str, known: Mapping[str, T]) -> str:
         assert self.accepted is not None
-        for others in (self.accepted.interfaces, self.accepted.nodes, self.accepted.edges):
+        for kind, others in self.accepted.by_kind.items():
             if old in others:
-                found = others[old]
-                return f"{type_.kind} {type_.name} cannot be renamed from {found.kind} {old!r}"
+                return f"{type_.kind} {type_.name} cannot be renamed from {kind} {old!r}"
         return f"the graph has no {type_.kind} type {old!r}{did_you_mean(old, tuple(known))}"
 
     def _claim(self, claimed: dict[int, str], identity: int, type_: T, old: str) -> None:
@@ -114,10 +104,8 @@ class _Matcher:
         if first == type_.name:
             return
         hint = self.hints.types.get((type_.kind, type_.name)) or self.hints.types[type_.kind, first]
-        raise identity_error(
-            self.tree,
-            f"{type_.kind} types {first} and {type_.name} both continue {old!r}",
-            hint.span,
+        raise IdentityProblem(
+            f"{type_.kind} types {first} and {type_.name} both continue {old!r}", hint.span
         )
 
     # ------------------------------------------------------------------ properties
@@ -125,12 +113,11 @@ class _Matcher:
     def _property_counterpart(self, type_: T, prop: Property, owner: T | None) -> Property | None:
         if self.accepted is None:
             return None
-        place = (type_.kind, type_.name, prop.name)
-        hint, weak = self.hints.properties.get(place), place in self.hints.weak
+        key = (type_.kind, type_.name, prop.name)
+        hint, weak = self.hints.properties.get(key), key in self.hints.weak
         if owner is None:
             if hint is not None and not weak:
-                raise identity_error(
-                    self.tree,
+                raise IdentityProblem(
                     f"{type_.name} is new, so its property {prop.name} was not renamed from "
                     f"{hint.value!r}",
                     hint.span,
@@ -142,16 +129,11 @@ class _Matcher:
             return None
         if hint.value in owner.by_name or weak:
             return owner.by_name.get(str(hint.value))
-        raise identity_error(self.tree, self._no_such_property(owner, str(hint.value)), hint.span)
+        raise IdentityProblem(self._no_such_property(owner, str(hint.value)), hint.span)
 
     def _no_such_property(self, owner: TypeDeclaration, old: str) -> str:
         assert self.accepted is not None
-        catalog = self.accepted
-        for other in (
-            *catalog.interfaces.values(),
-            *catalog.nodes.values(),
-            *catalog.edges.values(),
-        ):
+        for other in self.accepted.declarations():
             if old in other.by_name:
                 return f"property {old!r} belongs to {other.kind} {other.name}, not to {owner.name}"
         close = did_you_mean(old, tuple(owner.by_name))
@@ -164,10 +146,9 @@ class _Matcher:
         if first == prop.name:
             return
         hints = self.hints.properties
-        places = ((type_.kind, type_.name, prop.name), (type_.kind, type_.name, first))
-        hint = next(hints[place] for place in places if place in hints)
-        raise identity_error(
-            self.tree,
+        keys = ((type_.kind, type_.name, prop.name), (type_.kind, type_.name, first))
+        hint = next(hints[key] for key in keys if key in hints)
+        raise IdentityProblem(
             f"{type_.name}.{first} and {type_.name}.{prop.name} both continue {old.name!r}",
             hint.span,
         )

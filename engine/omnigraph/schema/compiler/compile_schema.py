@@ -23,13 +23,12 @@ from omnigraph.schema.model.constraints import (
     RangeBound,
     Unique,
 )
+from omnigraph.schema.syntax.diagnostics import pointing_into
 from omnigraph.schema.syntax.parse import parse
 from omnigraph.schema.syntax.tree import (
     CheckConstraint,
     EdgeTree,
-    InterfaceTree,
     LiteralNode,
-    NodeTree,
     OwnerTree,
     RangeConstraint,
     SchemaTree,
@@ -53,33 +52,26 @@ def compile_schema(
     `max(first_identity, accepted.next_identity)` on.
     """
     tree = parse(source, file)
-    check_names(tree)
-    properties = resolve(tree)
-    for owner in tree.owners:
-        check_type(tree, owner, properties[_place(owner)])
-    notes = {_place(owner): _type_notes(tree, owner) for owner in tree.owners}
-    draft = _draft(tree, properties, notes)
-    hints = _hints(properties, notes)
-    return assign_identities(tree, draft, hints, accepted, first_identity)
+    with pointing_into(tree):
+        check_names(tree)
+        properties = _resolved_properties(tree)
+        for owner in tree.owners:
+            check_type(owner, properties[_type_id(owner)])
+        notes = {_type_id(owner): read_type(owner.kind, owner.annotations) for owner in tree.owners}
+        draft = _draft(tree, properties, notes)
+        return assign_identities(draft, _hints(properties, notes), accepted, first_identity)
 
 
-def resolve(tree: SchemaTree) -> dict[TypeId, Effective]:
+def _resolved_properties(tree: SchemaTree) -> dict[TypeId, Effective]:
     """The effective properties of every declaration."""
-    interfaces = {i.name.text: own_properties(tree, i) for i in tree.interfaces}
-    nodes = {_place(n): effective_properties(tree, n, interfaces) for n in tree.nodes}
-    edges = {_place(e): own_properties(tree, e) for e in tree.edges}
+    interfaces = {i.name.text: own_properties(i) for i in tree.interfaces}
+    nodes = {_type_id(n): effective_properties(n, interfaces) for n in tree.nodes}
+    edges = {_type_id(e): own_properties(e) for e in tree.edges}
     return {("interface", name): props for name, props in interfaces.items()} | nodes | edges
 
 
-def _place(owner: OwnerTree) -> TypeId:
-    kinds = {InterfaceTree: "interface", NodeTree: "node", EdgeTree: "edge"}
-    return kinds[type(owner)], owner.name.text
-
-
-def _type_notes(tree: SchemaTree, owner: OwnerTree) -> TypeNotes:
-    if isinstance(owner, InterfaceTree):  # the grammar gives it no annotations
-        return TypeNotes(None, None, None, ())
-    return read_type(tree, _place(owner)[0], owner.annotations)
+def _type_id(owner: OwnerTree) -> TypeId:
+    return owner.kind, owner.name.text
 
 
 # --------------------------------------------------------------------------- draft
@@ -91,8 +83,8 @@ def _draft(
     """The catalog before anything has an identity."""
 
     def common(owner: OwnerTree) -> dict[str, Any]:
-        place = _place(owner)
-        return _common(owner, properties[place], notes[place])
+        type_id = _type_id(owner)
+        return _common(owner, properties[type_id], notes[type_id])
 
     interfaces = {i.name.text: Interface(**common(i)) for i in tree.interfaces}
     nodes = {
@@ -109,17 +101,19 @@ def _draft(
 
 
 def _common(owner: OwnerTree, properties: Effective, notes: TypeNotes) -> dict[str, Any]:
-    constraints = () if isinstance(owner, InterfaceTree) else owner.constraints
-    tuples: list[tuple[str, tuple[str, ...]]]
-    tuples = [(c.kind, _members(c)) for c in constraints if isinstance(c, TupleConstraint)]
+    tuples: list[tuple[str, tuple[str, ...]]] = []
+    ranges: set[Range] = set()
+    checks: set[PatternCheck] = set()
+    for constraint in owner.constraints:
+        match constraint:
+            case TupleConstraint(kind, members):
+                tuples.append((kind, tuple(member.text for member in members)))
+            case RangeConstraint(member, lo, hi):
+                ranges.add(Range(member.text, _bound(lo), _bound(hi)))
+            case CheckConstraint(member, pattern):
+                checks.add(PatternCheck(member.text, str(pattern.value)))
     # The property form is sugar for the body constraint of one member.
     tuples += [(kind, (name,)) for name, p in properties.items() for kind in p.notes.sugar]
-    ranges = {_range(c) for c in constraints if isinstance(c, RangeConstraint)}
-    checks = {
-        PatternCheck(c.member.text, str(c.pattern.value))
-        for c in constraints
-        if isinstance(c, CheckConstraint)
-    }
     return {
         "name": owner.name.text,
         "identity": _NO_IDENTITY,
@@ -154,14 +148,6 @@ def _hint_text(hint: LiteralNode | None) -> str | None:
     return None if hint is None else str(hint.value)
 
 
-def _members(constraint: TupleConstraint) -> tuple[str, ...]:
-    return tuple(member.text for member in constraint.members)
-
-
-def _range(constraint: RangeConstraint) -> Range:
-    return Range(constraint.member.text, _bound(constraint.lo), _bound(constraint.hi))
-
-
 def _bound(bound: RangeBound | None) -> RangeBound | None:
     # `0` and `0.0` bound the same values, so they are one constraint.
     if isinstance(bound, float) and bound.is_integer() and abs(bound) < 2**53:
@@ -187,7 +173,5 @@ def _hints(properties: dict[TypeId, Effective], notes: dict[TypeId, TypeNotes]) 
                 on_properties[kind, owner, name] = prop.notes.rename_from
                 if prop.injected:
                     weak.add((kind, owner, name))
-    on_types = {
-        place: note.rename_from for place, note in notes.items() if note.rename_from is not None
-    }
+    on_types = {key: note.rename_from for key, note in notes.items() if note.rename_from}
     return Hints(on_types, on_properties, frozenset(weak))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.common.lexical import NameNode
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.compiler.annotations import PropertyNotes, read_property
-from omnigraph.schema.syntax.diagnostics import catalog_error
+from omnigraph.schema.syntax.diagnostics import CatalogProblem
 from omnigraph.schema.syntax.tree import (
     EdgeTree,
     InterfaceTree,
-    NameNode,
     NodeTree,
     PropertyDeclaration,
-    SchemaTree,
 )
 
 
@@ -33,25 +32,22 @@ class EffectiveProperty:
 Effective = dict[str, EffectiveProperty]
 
 
-def own_properties(tree: SchemaTree, owner: InterfaceTree | NodeTree | EdgeTree) -> Effective:
+def own_properties(owner: InterfaceTree | NodeTree | EdgeTree) -> Effective:
     return {
-        prop.name.text: EffectiveProperty(prop, read_property(tree, prop))
-        for prop in owner.properties
+        prop.name.text: EffectiveProperty(prop, read_property(prop)) for prop in owner.properties
     }
 
 
-def effective_properties(
-    tree: SchemaTree, node: NodeTree, interfaces: dict[str, Effective]
-) -> Effective:
+def effective_properties(node: NodeTree, interfaces: dict[str, Effective]) -> Effective:
     """The node's own properties and those its interfaces bring, by name."""
-    own = own_properties(tree, node)
+    own = own_properties(node)
     injected: dict[str, tuple[EffectiveProperty, str]] = {}
     for implemented in node.implements:
-        for prop in _interface(tree, implemented, interfaces).values():
+        for prop in _interface(implemented, interfaces).values():
             if prop.name in own:
-                _require_same_type(tree, node, own[prop.name], prop, implemented.text)
+                _require_same_type(node, own[prop.name], prop, implemented.text)
             elif prop.name in injected:
-                _require_same_declaration(tree, node, implemented, prop, injected[prop.name])
+                _require_same_declaration(node, implemented, prop, injected[prop.name])
             else:
                 injected[prop.name] = (prop, implemented.text)
     brought = {
@@ -61,20 +57,19 @@ def effective_properties(
     return own | brought
 
 
-def _interface(tree: SchemaTree, name: NameNode, interfaces: dict[str, Effective]) -> Effective:
+def _interface(name: NameNode, interfaces: dict[str, Effective]) -> Effective:
     try:
         return interfaces[name.text]
     except KeyError:
         close = did_you_mean(name.text, tuple(interfaces))
-        raise catalog_error(tree, f"unknown interface {name.text!r}{close}", name.span) from None
+        raise CatalogProblem(f"unknown interface {name.text!r}{close}", name.span) from None
 
 
 def _require_same_type(
-    tree: SchemaTree, node: NodeTree, own: EffectiveProperty, given: EffectiveProperty, source: str
+    node: NodeTree, own: EffectiveProperty, given: EffectiveProperty, source: str
 ) -> None:
     if own.tree.type != given.tree.type:
-        raise catalog_error(
-            tree,
+        raise CatalogProblem(
             f"{node.name.text}.{own.name} is {own.tree.type}, "
             f"but interface {source} declares it as {given.tree.type}",
             own.tree.type_span,
@@ -82,7 +77,6 @@ def _require_same_type(
 
 
 def _require_same_declaration(
-    tree: SchemaTree,
     node: NodeTree,
     implemented: NameNode,
     prop: EffectiveProperty,
@@ -90,8 +84,7 @@ def _require_same_declaration(
 ) -> None:
     other, source = earlier
     if _declaration(prop) != _declaration(other):
-        raise catalog_error(
-            tree,
+        raise CatalogProblem(
             f"interfaces {source} and {implemented.text} give {node.name.text} "
             f"different declarations of {prop.name}",
             implemented.span,

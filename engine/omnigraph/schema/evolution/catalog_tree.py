@@ -7,7 +7,6 @@ can be added or dropped alone (a property, a constraint, an enum value) has a ke
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.schema.compiler.assign_identities import in_identity_order
@@ -43,9 +42,8 @@ class Dangling(Exception):
 def tree_of(catalog: Catalog) -> Tree:
     """Per kind and identity everything that is declared; rename hints are history."""
     return {
-        "interface": {i.identity: _type_tree(catalog, i) for i in catalog.interfaces.values()},
-        "node": {n.identity: _type_tree(catalog, n) for n in catalog.nodes.values()},
-        "edge": {e.identity: _type_tree(catalog, e) for e in catalog.edges.values()},
+        kind: {type_.identity: _type_tree(catalog, type_) for type_ in types.values()}
+        for kind, types in catalog.by_kind.items()
     }
 
 
@@ -92,11 +90,11 @@ def _property_tree(owner: TypeDeclaration, prop: Property) -> Tree:
 
 
 def _grouped(pairs: Any) -> Tree:  # noqa: ANN401
-    """Everything that is said of one property together: it is changed as a whole."""
-    found: Tree = {}
-    for identity, what in pairs:
-        found[identity] = (*found.get(identity, ()), what)
-    return found
+    """Everything declared about one property together: it is changed as a whole."""
+    grouped: Tree = {}
+    for identity, declared in pairs:
+        grouped[identity] = (*grouped.get(identity, ()), declared)
+    return grouped
 
 
 def _annotations_tree(annotations: tuple[Annotation, ...]) -> Tree:
@@ -108,50 +106,30 @@ def _annotations_tree(annotations: tuple[Annotation, ...]) -> Tree:
 
 def catalog_of(tree: Tree, next_identity: int) -> Catalog:
     """The catalog that a tree describes; raises `Dangling`."""
-    names = {kind: {i: t["name"] for i, t in tree[kind].items()} for kind in tree}
-    interfaces = [
-        in_identity_order(Interface(**_common("interface", identity, body)))
-        for identity, body in tree["interface"].items()
-    ]
-    nodes = [
-        in_identity_order(
-            NodeType(
-                **_common("node", identity, body),
-                implements=tuple(
-                    sorted(
-                        _named(names["interface"], i, "node", identity, body, "an interface")
-                        for i in body["implements"]
-                    )
-                ),
-            )
-        )
-        for identity, body in tree["node"].items()
-    ]
-    edges = [
-        in_identity_order(
-            EdgeType(
-                **_common("edge", identity, body),
-                src=_named(names["node"], body["src"], "edge", identity, body, "a node type"),
-                dst=_named(names["node"], body["dst"], "edge", identity, body, "a node type"),
-                cardinality=Cardinality(*body["cardinality"]),
-            )
-        )
-        for identity, body in tree["edge"].items()
-    ]
-    return Catalog(
-        {node.name: node for node in nodes},
-        {edge.name: edge for edge in edges},
-        {interface.name: interface for interface in interfaces},
-        next_identity,
-    )
+    interfaces, nodes, edges = {}, {}, {}
+    for identity, body in tree["interface"].items():
+        interface = Interface(**_common("interface", identity, body))
+        interfaces[interface.name] = in_identity_order(interface)
+    for identity, body in tree["node"].items():
+        common = _common("node", identity, body)
+        implements = [_name_in(tree["interface"], i) for i in body["implements"]]
+        if None in implements:
+            raise Dangling("node", identity, body["name"], "an interface")
+        node = NodeType(**common, implements=tuple(sorted(map(str, implements))))
+        nodes[node.name] = in_identity_order(node)
+    for identity, body in tree["edge"].items():
+        common = _common("edge", identity, body)
+        src, dst = _name_in(tree["node"], body["src"]), _name_in(tree["node"], body["dst"])
+        if src is None or dst is None:
+            raise Dangling("edge", identity, body["name"], "a node type")
+        cardinality = Cardinality(*body["cardinality"])
+        edge = EdgeType(**common, src=src, dst=dst, cardinality=cardinality)
+        edges[edge.name] = in_identity_order(edge)
+    return Catalog(nodes, edges, interfaces, next_identity)
 
 
-def _named(
-    names: Mapping[int, str], wanted: int, kind: Kind, identity: int, body: Tree, what: str
-) -> str:
-    if wanted not in names:
-        raise Dangling(kind, identity, body["name"], what)
-    return names[wanted]
+def _name_in(types: Tree, identity: int) -> str | None:
+    return types[identity]["name"] if identity in types else None
 
 
 def _common(kind: Kind, identity: int, body: Tree) -> dict[str, Any]:
@@ -199,5 +177,5 @@ def _property(identity: int, body: Tree, name: Any) -> Property:  # noqa: ANN401
 
 
 def _annotations(tree: Tree) -> tuple[Annotation, ...]:
-    found = [Annotation.from_json(json.loads(text)) for texts in tree.values() for text in texts]
-    return tuple(sorted(found, key=repr))
+    texts = (text for group in tree.values() for text in group)
+    return tuple(sorted((Annotation.from_json(json.loads(text)) for text in texts), key=repr))

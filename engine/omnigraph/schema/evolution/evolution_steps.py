@@ -1,4 +1,4 @@
-"""The steps of a schema plan, in the shapes of section 9.
+"""The steps of a schema plan, and their JSON form.
 
 `type_name` and `name` are the new names, after every rename of the plan. What else an executor
 needs (identities, types, defaults) it finds in the two catalogs under these names.
@@ -6,108 +6,95 @@ needs (identities, types, defaults) it finds in the two catalogs under these nam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from omnigraph.schema.model.constraints import Cardinality, Constraint
 
 DropMode = Literal["soft", "hard"]
 
+_JSON_NAMES = {"old": "from", "new": "to"}
+
 
 @dataclass(frozen=True)
-class AddType:
-    type_kind: str
-    name: str
-    kind: ClassVar[str] = "add_type"
+class _Step:
+    """`code` tells people what would be lost; only a refusal shows it."""
+
+    kind: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "type_kind": self.type_kind, "name": self.name}
+        values = {
+            _JSON_NAMES.get(each.name, each.name): getattr(self, each.name)
+            for each in fields(self)
+            if each.name != "code"
+        }
+        return {"kind": self.kind} | {name: _json(value) for name, value in values.items()}
+
+
+def _json(value: object) -> object:
+    match value:
+        case Cardinality():
+            return str(value)
+        case tuple():
+            return list(value)
+        case str():
+            return value
+        case _:
+            return value.to_json()  # type: ignore[attr-defined]  # a constraint
 
 
 @dataclass(frozen=True)
-class RenameType:
+class AddType(_Step):
+    type_kind: str
+    name: str
+    kind = "add_type"
+
+
+@dataclass(frozen=True)
+class RenameType(_Step):
     type_kind: str
     old: str
     new: str
-    kind: ClassVar[str] = "rename_type"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "type_kind": self.type_kind, "from": self.old, "to": self.new}
+    kind = "rename_type"
 
 
 @dataclass(frozen=True)
-class DropType:
-    """`code` tells people what would be lost; an interface holds no data and has none."""
+class DropType(_Step):
+    """An interface holds no data, so dropping it has no code."""
 
     type_kind: str
     name: str
     mode: DropMode
     code: str | None
-    kind: ClassVar[str] = "drop_type"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "name": self.name,
-            "mode": self.mode,
-        }
+    kind = "drop_type"
 
 
 @dataclass(frozen=True)
-class UpdateTypeMetadata:
+class UpdateTypeMetadata(_Step):
     """`changed` names what: description, instruction, annotations or implements."""
 
     type_kind: str
     name: str
     changed: tuple[str, ...]
-    kind: ClassVar[str] = "update_type_metadata"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "name": self.name,
-            "changed": list(self.changed),
-        }
+    kind = "update_type_metadata"
 
 
 @dataclass(frozen=True)
-class ChangeCardinality:
-    """`@card` admits more than before; no row needs a look."""
+class ChangeCardinality(_Step):
+    """`@card` admits more than before, so no row has to be checked."""
 
     type_kind: str
     type_name: str
     old: Cardinality
     new: Cardinality
-    kind: ClassVar[str] = "change_cardinality"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "from": str(self.old),
-            "to": str(self.new),
-        }
+    kind = "change_cardinality"
 
 
 @dataclass(frozen=True)
-class _PropertyStep:
-    """What every step on one property has."""
-
+class _PropertyStep(_Step):
     type_kind: str
     type_name: str
     property_name: str
-    kind: ClassVar[str]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "property_name": self.property_name,
-        }
 
 
 @dataclass(frozen=True)
@@ -115,26 +102,14 @@ class AddProperty(_PropertyStep):
     property_type: str
     kind = "add_property"
 
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"property_type": self.property_type}
-
 
 @dataclass(frozen=True)
-class RenameProperty:
+class RenameProperty(_Step):
     type_kind: str
     type_name: str
     old: str
     new: str
-    kind: ClassVar[str] = "rename_property"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "from": self.old,
-            "to": self.new,
-        }
+    kind = "rename_property"
 
 
 @dataclass(frozen=True)
@@ -143,17 +118,11 @@ class WidenProperty(_PropertyStep):
     new: str
     kind = "widen_property"
 
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"from": self.old, "to": self.new}
-
 
 @dataclass(frozen=True)
 class ExtendEnum(_PropertyStep):
     added_values: tuple[str, ...]
     kind = "extend_enum"
-
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"added_values": list(self.added_values)}
 
 
 @dataclass(frozen=True)
@@ -161,9 +130,6 @@ class DropProperty(_PropertyStep):
     mode: DropMode
     code: str | None
     kind = "drop_property"
-
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"mode": self.mode}
 
 
 @dataclass(frozen=True)
@@ -173,26 +139,14 @@ class UpdatePropertyMetadata(_PropertyStep):
     changed: tuple[str, ...]
     kind = "update_property_metadata"
 
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"changed": list(self.changed)}
-
 
 @dataclass(frozen=True)
-class _ConstraintStep:
+class _ConstraintStep(_Step):
     """What adding and dropping have; members that survive carry their new names."""
 
     type_kind: str
     type_name: str
     constraint: Constraint
-    kind: ClassVar[str]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "constraint": self.constraint.to_json(),
-        }
 
 
 @dataclass(frozen=True)
@@ -206,17 +160,16 @@ class DropConstraint(_ConstraintStep):
 
 
 @dataclass(frozen=True)
-class UnsupportedChange:
+class UnsupportedChange(_Step):
     """Something the planner will not do; `entity` is `node:Ship` or `node:Ship.flag`."""
 
     entity: str
     reason: str
     code: str | None = None
-    kind: ClassVar[str] = "unsupported_change"
+    kind = "unsupported_change"
 
     def to_json(self) -> dict[str, Any]:
-        body = {"kind": self.kind, "entity": self.entity, "reason": self.reason}
-        return body if self.code is None else body | {"code": self.code}
+        return super().to_json() | ({} if self.code is None else {"code": self.code})
 
     def __str__(self) -> str:
         return self.reason if self.code is None else f"[{self.code}] {self.reason}"

@@ -1,4 +1,4 @@
-"""From one catalog to the next: the plan of section 9.
+"""The plan of a schema change: the steps from one catalog to the next.
 
 Both catalogs carry identities, so what is a rename and what is a new thing is already decided;
 the planner only compares. Steps come by kind (interfaces, nodes, edges); in a kind the dropped
@@ -51,7 +51,7 @@ CHANGE_TYPE = "OG-MF-106"
 
 @dataclass(frozen=True)
 class SchemaPlan:
-    """What applying a schema would do. `diagnostics` are remarks, such as hints that are stale."""
+    """What applying a schema would do. `diagnostics` are remarks, such as stale rename hints."""
 
     steps: tuple[EvolutionStep, ...]
     diagnostics: tuple[str, ...] = ()
@@ -72,16 +72,8 @@ class SchemaPlan:
         """Raise for the first step that cannot be done, if there is one."""
         step = self.first_unsupported
         if step is not None:
-            raise UnsupportedSchemaChange(
-                str(step),
-                details={
-                    "schema_change": {
-                        "code": step.code,
-                        "entity": step.entity,
-                        "reason": step.reason,
-                    }
-                },
-            )
+            facts = {"code": step.code, "entity": step.entity, "reason": step.reason}
+            raise UnsupportedSchemaChange(str(step), details={"schema_change": facts})
 
     def to_json(self) -> dict[str, Any]:
         return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}
@@ -93,16 +85,13 @@ def plan_evolution(
     """The steps from `accepted` to `desired`, which was compiled against it."""
     change = _Change(accepted, desired, "hard" if allow_data_loss else "soft")
     steps: list[EvolutionStep] = []
-    for old_types, new_types in (
-        (accepted.interfaces, desired.interfaces),
-        (accepted.nodes, desired.nodes),
-        (accepted.edges, desired.edges),
-    ):
+    for kind, new_types in desired.by_kind.items():
+        old_types = accepted.by_kind[kind]
         old_by_identity = {type_.identity: type_ for type_ in old_types.values()}
         kept = {type_.identity for type_ in new_types.values()}
-        for _, gone in sorted(old_types.items()):
-            if gone.identity not in kept:
-                steps.append(_drop_type(change, gone))
+        for _, type_ in sorted(old_types.items()):
+            if type_.identity not in kept:
+                steps.append(_drop_type(change, type_))
         for _, new in sorted(new_types.items()):
             old = old_by_identity.get(new.identity)
             if old is None:
@@ -253,16 +242,14 @@ def _change_edge(pair: _Pair) -> Iterator[EvolutionStep]:
             f"the endpoints of {pair.name} cannot change from {old.src} -> {old.dst} "
             f"to {new.src} -> {new.dst}",
         )
-    if old.cardinality != new.cardinality:
-        yield _change_cardinality(pair, old.cardinality, new.cardinality)
-
-
-def _change_cardinality(pair: _Pair, old: Cardinality, new: Cardinality) -> EvolutionStep:
-    if new.admits(old):
-        return ChangeCardinality(pair.kind, pair.name, old, new)
-    return UnsupportedChange(
-        pair.entity, f"the cardinality of {pair.name} cannot be tightened from {old} to {new}"
-    )
+    before, after = old.cardinality, new.cardinality
+    if before == after:
+        return
+    if after.admits(before):
+        yield ChangeCardinality(pair.kind, pair.name, before, after)
+    else:
+        reason = f"the cardinality of {pair.name} cannot be tightened from {before} to {after}"
+        yield UnsupportedChange(pair.entity, reason)
 
 
 def _add_constraints(pair: _Pair) -> Iterator[EvolutionStep]:
@@ -366,17 +353,15 @@ def _differing(old: object, new: object, names: list[str]) -> tuple[str, ...]:
 
 
 def _stale_hints(accepted: Catalog, desired: Catalog) -> Iterator[str]:
-    for old_types, new_types in (
-        (accepted.interfaces, desired.interfaces),
-        (accepted.nodes, desired.nodes),
-        (accepted.edges, desired.edges),
-    ):
+    for kind, new_types in desired.by_kind.items():
         for name, new in sorted(new_types.items()):
-            old = old_types.get(name)
-            if new.rename_from is not None and old is not None:
-                yield _stale(f"{new.kind} {name}", new.rename_from)
+            old = accepted.by_kind[kind].get(name)
+            if old is None:
+                continue
+            if new.rename_from is not None:
+                yield _stale(f"{kind} {name}", new.rename_from)
             for prop in new.properties:
-                if prop.rename_from is not None and old is not None and prop.name in old.by_name:
+                if prop.rename_from is not None and prop.name in old.by_name:
                     yield _stale(f"{name}.{prop.name}", prop.rename_from)
 
 

@@ -1,13 +1,13 @@
-"""Which declarations of two branches are one thing.
+"""Unification of the identities of declarations that two branches share.
 
 Identities come from one allocator, so the same addition on two branches has two of them. A merge
 makes them one: the target's stays. Later merges of the two branches know it from the pairs that
-heads keep.
+heads record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -25,15 +25,9 @@ def representatives(same: Iterable[tuple[int, int]], target: Catalog) -> Renumbe
         joined = groups.get(one, {one}) | groups.get(other, {other})
         for identity in joined:
             groups[identity] = joined
-    held = set(_identities(target))
-    return {i: min(group & held or group) for i, group in groups.items()}
-
-
-def _identities(catalog: Catalog) -> Iterator[int]:
-    for types in (catalog.interfaces, catalog.nodes, catalog.edges):
-        for type_ in types.values():
-            yield type_.identity
-            yield from type_.by_identity
+    types = list(target.declarations())
+    known = {type_.identity for type_ in types} | {i for type_ in types for i in type_.by_identity}
+    return {i: min(group & known or group) for i, group in groups.items()}
 
 
 def renumbered(catalog: Catalog, known: Renumbering) -> Catalog:
@@ -65,29 +59,21 @@ def _renumbered_type(type_: T, known: Renumbering) -> T:
 
 def additions_of_both(base: Catalog, source: Catalog, target: Catalog) -> Renumbering:
     """What both sides added under one name: identities of the source to those of the target."""
-    return {
-        **_added(base.interfaces, source.interfaces, target.interfaces),
-        **_added(base.nodes, source.nodes, target.nodes),
-        **_added(base.edges, source.edges, target.edges),
-    }
-
-
-def _added(
-    base: Mapping[str, T], source: Mapping[str, T], target: Mapping[str, T]
-) -> dict[int, int]:
-    known = {type_.identity: type_ for type_ in base.values()}
-    theirs = {type_.identity: type_ for type_ in target.values()}
-    added = {name: type_ for name, type_ in target.items() if type_.identity not in known}
-    found: dict[int, int] = {}
-    for name, type_ in source.items():
+    known = {type_.identity: type_ for type_ in base.declarations()}
+    ours = {type_.identity: type_ for type_ in target.declarations()}
+    added = {(t.kind, t.name): t for t in ours.values() if t.identity not in known}
+    unified: dict[int, int] = {}
+    for type_ in source.declarations():
         old = known.get(type_.identity)
-        counterpart = theirs.get(type_.identity) or (added.get(name) if old is None else None)
+        counterpart = ours.get(type_.identity)
+        if counterpart is None and old is None:
+            counterpart = added.get((type_.kind, type_.name))
         if counterpart is None:
             continue
-        found[type_.identity] = counterpart.identity
+        unified[type_.identity] = counterpart.identity
         before = old.by_identity if old else {}
         for prop in type_.properties:
             other = counterpart.by_name.get(prop.name)
             if other and prop.identity not in before and other.identity not in before:
-                found[prop.identity] = other.identity
-    return {mine: other for mine, other in found.items() if mine != other}
+                unified[prop.identity] = other.identity
+    return {one: other for one, other in unified.items() if one != other}

@@ -6,9 +6,10 @@ without loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 from omnigraph.errors import FormatTooNew, NotFound, did_you_mean
@@ -284,6 +285,15 @@ class Catalog:
     edges: Mapping[str, EdgeType] = field(default_factory=dict)
     interfaces: Mapping[str, Interface] = field(default_factory=dict)
     next_identity: int = 1
+
+    @cached_property
+    def by_kind(self) -> Mapping[Kind, Mapping[str, TypeDeclaration]]:
+        """Every declaration by kind and name: interfaces, then nodes, then edges."""
+        return {"interface": self.interfaces, "node": self.nodes, "edge": self.edges}
+
+    def declarations(self) -> Iterator[TypeDeclaration]:
+        """Every declaration: interfaces, then nodes, then edges."""
+        return chain.from_iterable(types.values() for types in self.by_kind.values())
 
     @cached_property
     def _edges_by_folded_name(self) -> Mapping[str, EdgeType]:

@@ -14,45 +14,36 @@ RangeBound = int | float
 
 
 @dataclass(frozen=True)
-class Key:
+class _MemberTuple:
+    members: tuple[str, ...]
+    kind: ClassVar[str]
+
+    def __str__(self) -> str:
+        return f"@{self.kind}({', '.join(self.members)})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "members": list(self.members)}
+
+
+@dataclass(frozen=True)
+class Key(_MemberTuple):
     """The properties an id is derived from; the order is the order inside a composite id."""
 
-    members: tuple[str, ...]
-    kind: ClassVar[str] = "key"
-
-    def __str__(self) -> str:
-        return f"@key({', '.join(self.members)})"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "members": list(self.members)}
+    kind = "key"
 
 
 @dataclass(frozen=True)
-class Unique:
+class Unique(_MemberTuple):
     """No two live entities share the whole tuple; a null member exempts."""
 
-    members: tuple[str, ...]
-    kind: ClassVar[str] = "unique"
-
-    def __str__(self) -> str:
-        return f"@unique({', '.join(self.members)})"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "members": list(self.members)}
+    kind = "unique"
 
 
 @dataclass(frozen=True)
-class Index:
+class Index(_MemberTuple):
     """An intent to index; never changes what a query returns."""
 
-    members: tuple[str, ...]
-    kind: ClassVar[str] = "index"
-
-    def __str__(self) -> str:
-        return f"@index({', '.join(self.members)})"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "members": list(self.members)}
+    kind = "index"
 
 
 @dataclass(frozen=True)

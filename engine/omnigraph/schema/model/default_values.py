@@ -6,16 +6,10 @@ import re
 import struct
 from datetime import UTC, date, datetime, timedelta
 
-from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar
 
 Stored = str | int | float | bool
 
-_INTEGER_RANGES = {
-    Scalar.I32: (-(2**31), 2**31 - 1),
-    Scalar.I64: (-(2**63), 2**63 - 1),
-    Scalar.U32: (0, 2**32 - 1),
-    Scalar.U64: (0, 2**64 - 1),
-}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -80,7 +74,7 @@ def _enum(value: Stored, type_: PropertyType) -> Stored:
 def _integer(value: Stored, scalar: Scalar) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("@default needs a whole number here")
-    low, high = _INTEGER_RANGES[scalar]
+    low, high = INTEGER_RANGES[scalar]
     if not low <= value <= high:
         raise ValueError(f"@default {value} does not fit {scalar}")
     return value

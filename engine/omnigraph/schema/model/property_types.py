@@ -1,11 +1,11 @@
 """The types a property can have, as values that compare and print.
 
-The storage side of each type is in `arrow.py`; here a type is only what the language says it is.
+The storage side of each type is in `arrow_schema`; here a type is only what the language says.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -33,6 +33,16 @@ class Scalar(StrEnum):
 
 INTEGERS = frozenset({Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64})
 FLOATS = frozenset({Scalar.F32, Scalar.F64})
+
+INTEGER_RANGES = {
+    Scalar.I32: (-(2**31), 2**31 - 1),
+    Scalar.I64: (-(2**63), 2**63 - 1),
+    Scalar.U32: (0, 2**32 - 1),
+    Scalar.U64: (0, 2**64 - 1),
+    Scalar.DATE: (-(2**31), 2**31 - 1),
+    Scalar.DATETIME: (-(2**63), 2**63 - 1),
+}
+"""The stored integers of each type; a Date counts days, a DateTime microseconds."""
 
 # Every value of the first type is a value of the second, so stored data survives the change.
 WIDENINGS = {Scalar.I32: Scalar.I64, Scalar.U32: Scalar.U64, Scalar.F32: Scalar.F64}
@@ -131,7 +141,7 @@ class PropertyType:
         return "btree" if self.has_key_text else None
 
     def with_nullable(self, nullable: bool) -> PropertyType:
-        return PropertyType(self.kind, self.scalar, self.values, self.dimension, nullable)
+        return replace(self, nullable=nullable)
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {"kind": self.kind, "scalar": str(self.scalar)}

@@ -1,24 +1,32 @@
-"""Errors that point into a schema text, in the three classes section 9 names."""
+"""Problems at a place of a schema text, and the three classes of errors that point at them."""
 
 from __future__ import annotations
 
-from omnigraph.common.lexical import Span
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from omnigraph.common.lexical import SourceProblem
 from omnigraph.errors import CatalogError, ParseError, SchemaIdentityError
 from omnigraph.schema.syntax.tree import SchemaTree
 
 
-def parse_error(tree: SchemaTree, problem: str, span: Span) -> ParseError:
-    """A rule of the grammar, of an annotation or of a constraint is broken."""
-    return ParseError(problem, source=tree.source, span=span, file=tree.file)
-
-
-def catalog_error(tree: SchemaTree, problem: str, span: Span) -> CatalogError:
+class CatalogProblem(SourceProblem):
     """Declarations contradict each other."""
-    located = parse_error(tree, problem, span)
-    return CatalogError(located.message, details=located.details)
 
 
-def identity_error(tree: SchemaTree, problem: str, span: Span) -> SchemaIdentityError:
+class IdentityProblem(SourceProblem):
     """A rename hint cannot be matched to the accepted schema."""
-    located = parse_error(tree, problem, span)
-    return SchemaIdentityError(located.message, details=located.details)
+
+
+@contextmanager
+def pointing_into(tree: SchemaTree) -> Iterator[None]:
+    """Raise a problem of the block as the error of its class, which shows the place in the text."""
+    try:
+        yield
+    except SourceProblem as problem:
+        error = ParseError(problem.problem, source=tree.source, span=problem.span, file=tree.file)
+        if isinstance(problem, CatalogProblem):
+            raise CatalogError(error.message, details=error.details) from None
+        if isinstance(problem, IdentityProblem):
+            raise SchemaIdentityError(error.message, details=error.details) from None
+        raise error from None

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lark import Token
-from lark.lexer import Lexer
 
+from omnigraph.common.grammar import TokenLexer
 from omnigraph.common.lexical import SKIP, no_token, skip
 
 # Possessive throughout: no input can make these backtrack.
@@ -112,11 +111,7 @@ def _at_kind(data: bytes, end: int) -> str:
     return "AT_CARD" if _CARDINALITY.match(data, end) else "AT"
 
 
-class SchemaLexer(Lexer):
+class SchemaLexer(TokenLexer):
     """Lark's view of `tokens`."""
 
-    def __init__(self, lexer_conf: Any) -> None:  # noqa: ANN401  lark's own signature
-        pass
-
-    def lex(self, data: bytes) -> Iterator[Token]:  # type: ignore[override]  # lark's simple form
-        return tokens(data)
+    tokens = staticmethod(tokens)

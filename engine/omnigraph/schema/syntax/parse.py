@@ -7,7 +7,7 @@ from functools import cache
 from lark import Lark, Token
 
 from omnigraph.common.grammar import load_parser
-from omnigraph.common.lexical import parsed
+from omnigraph.common.lexical import expected_words, parsed
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.syntax.lexer import SchemaLexer
 from omnigraph.schema.syntax.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree
@@ -93,11 +93,4 @@ def _special(token: Token, accepts: set[str]) -> str | None:
 
 
 def _expected(accepts: set[str]) -> str:
-    names = list(dict.fromkeys(word for kind, word in _WORDS.items() if kind in accepts))
-    if "a number" in names and "a whole number" in names:
-        names.remove("a whole number")
-    if "$END" in accepts:
-        names.append("the end of the file")
-    if not names:
-        return "nothing more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    return expected_words(_WORDS, accepts)

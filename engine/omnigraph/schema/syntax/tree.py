@@ -6,19 +6,12 @@ Every span is a byte range `[start, end)` of the UTF-8 source.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal as OneOf
 
-from omnigraph.common.lexical import Span
-from omnigraph.schema.model.catalog import Value
+from omnigraph.common.lexical import NameNode, Span
+from omnigraph.schema.model.catalog import Kind, Value
 from omnigraph.schema.model.property_types import PropertyType
-
-
-@dataclass(frozen=True)
-class NameNode:
-    """A TypeName, an Ident or an EnumValue."""
-
-    text: str
-    span: Span
 
 
 @dataclass(frozen=True)
@@ -93,6 +86,9 @@ class CardinalityTree:
 class InterfaceTree:
     name: NameNode
     properties: tuple[PropertyDeclaration, ...]
+    kind: ClassVar[Kind] = "interface"
+    annotations: ClassVar[tuple[AnnotationTree, ...]] = ()
+    constraints: ClassVar[tuple[ConstraintTree, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +98,7 @@ class NodeTree:
     implements: tuple[NameNode, ...]
     properties: tuple[PropertyDeclaration, ...]
     constraints: tuple[ConstraintTree, ...]
+    kind: ClassVar[Kind] = "node"
 
 
 @dataclass(frozen=True)
@@ -113,6 +110,7 @@ class EdgeTree:
     annotations: tuple[AnnotationTree, ...]
     properties: tuple[PropertyDeclaration, ...]
     constraints: tuple[ConstraintTree, ...]
+    kind: ClassVar[Kind] = "edge"
 
 
 OwnerTree = InterfaceTree | NodeTree | EdgeTree

@@ -7,12 +7,20 @@ is checked here.
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 from lark import Token, Transformer
 
-from omnigraph.common.lexical import SourceProblem, Span, string_value
+from omnigraph.common.lexical import (
+    NameNode,
+    SourceProblem,
+    Span,
+    float_value,
+    integer_value,
+    name_of,
+    span_of,
+    string_value,
+)
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.model.property_types import (
     MAX_DIMENSION,
@@ -30,17 +38,12 @@ from omnigraph.schema.syntax.tree import (
     EdgeTree,
     InterfaceTree,
     LiteralNode,
-    NameNode,
     NodeTree,
     PropertyDeclaration,
     RangeConstraint,
     SchemaTree,
     TupleConstraint,
 )
-
-# Past this a number is no number anybody means, and Python refuses to read it.
-_MAX_DIGITS = 1000
-
 
 # What people write who come from another language.
 _ALIASES = {
@@ -77,23 +80,30 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
     def start(self, parts: _Parts) -> tuple[Any, ...]:
         return tuple(parts)
 
+    annotations = start
+
     # ------------------------------------------------------------------ declarations
 
     def interface(self, parts: _Parts) -> InterfaceTree:
-        return InterfaceTree(_name(parts[1]), tuple(parts[2:]))
+        return InterfaceTree(name_of(parts[1]), tuple(parts[2:]))
 
     def node(self, parts: _Parts) -> NodeTree:
         _, name, annotations, implements, members = parts
-        return NodeTree(_name(name), annotations, implements, *members)
+        return NodeTree(name_of(name), annotations, implements, *members)
 
     def edge(self, parts: _Parts) -> EdgeTree:
         _, name, src, dst, cardinality, annotations, members = parts
         return EdgeTree(
-            _name(name), _name(src), _name(dst), cardinality, annotations, *(members or ((), ()))
+            name_of(name),
+            name_of(src),
+            name_of(dst),
+            cardinality,
+            annotations,
+            *(members or ((), ())),
         )
 
     def implements(self, parts: _Tokens) -> tuple[NameNode, ...]:
-        return tuple(_name(token) for token in parts[1:])
+        return tuple(name_of(token) for token in parts[1:])
 
     def members(self, parts: _Parts) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         properties = tuple(part for part in parts if isinstance(part, PropertyDeclaration))
@@ -103,7 +113,7 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
 
     def property(self, parts: _Parts) -> PropertyDeclaration:
         name, (type_, span), annotations = parts
-        return PropertyDeclaration(_name(name), type_, span, annotations)
+        return PropertyDeclaration(name_of(name), type_, span, annotations)
 
     # ------------------------------------------------------------------ types
 
@@ -114,57 +124,59 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
         return type_.with_nullable(True), (start, parts[1].end_pos)
 
     def scalar(self, parts: _Tokens) -> tuple[PropertyType, Span]:
-        return scalar_type(_scalar(parts[0])), _span(parts[0])
+        return scalar_type(_scalar(parts[0])), span_of(parts[0])
 
     def list_of(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         element = _scalar(parts[0])
         if element is Scalar.BLOB:
-            raise SourceProblem("a list cannot hold Blob values", _span(parts[0]))
-        return list_type(element), _span(parts[0])
+            raise SourceProblem("a list cannot hold Blob values", span_of(parts[0]))
+        return list_type(element), span_of(parts[0])
 
     def vector(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         name, size = parts
         if name != "Vector":
             if name in _SCALARS:
-                raise SourceProblem(f"`{name}` takes no argument; only Vector does", _span(size))
-            raise SourceProblem(unknown_type(str(name)), _span(name))
-        dimension = _int(size)
+                raise SourceProblem(f"`{name}` takes no argument; only Vector does", span_of(size))
+            raise SourceProblem(unknown_type(str(name)), span_of(name))
+        dimension = integer_value(size)
         if not 1 <= dimension <= MAX_DIMENSION:
             raise SourceProblem(
-                f"a Vector has between 1 and {MAX_DIMENSION} dimensions", _span(size)
+                f"a Vector has between 1 and {MAX_DIMENSION} dimensions", span_of(size)
             )
-        return vector_type(dimension), (name.start_pos or 0, size.end_pos or 0)
+        return vector_type(dimension), span_of(name, size)
 
     def enum(self, parts: _Tokens) -> tuple[PropertyType, Span]:
         seen: set[str] = set()
         for value in parts[1:]:
             if value in seen:
-                raise SourceProblem(f"enum value `{value}` is listed twice", _span(value))
+                raise SourceProblem(f"enum value `{value}` is listed twice", span_of(value))
             seen.add(str(value))
-        return enum_type(*seen), (parts[0].start_pos or 0, parts[-1].end_pos or 0)
+        return enum_type(*seen), span_of(parts[0], parts[-1])
 
     # ------------------------------------------------------------------ constraints
 
     def cardinality(self, parts: _Parts) -> CardinalityTree:
         at, _, low, dots, high = parts
-        span = (at.start_pos, (high or dots).end_pos)
-        return CardinalityTree(_int(low), None if high is None else _int(high), span)
+        span = span_of(at, high or dots)
+        return CardinalityTree(
+            integer_value(low), None if high is None else integer_value(high), span
+        )
 
     def tuple_constraint(self, parts: _Tokens) -> TupleConstraint:
         at, kind, *members = parts
-        span = (at.start_pos or 0, kind.end_pos or 0)
-        return TupleConstraint(str(kind), tuple(_name(m) for m in members), span)  # type: ignore[arg-type]
+        span = span_of(at, kind)
+        return TupleConstraint(str(kind), tuple(name_of(m) for m in members), span)  # type: ignore[arg-type]
 
     def range_constraint(self, parts: _Parts) -> RangeConstraint:
         at, kind, member, (low, high) = parts
-        return RangeConstraint(_name(member), low, high, (at.start_pos, kind.end_pos))
+        return RangeConstraint(name_of(member), low, high, span_of(at, kind))
 
     def check_constraint(self, parts: _Tokens) -> CheckConstraint:
         at, kind, member, pattern = parts
         return CheckConstraint(
-            _name(member),
-            LiteralNode(string_value(pattern), _span(pattern)),
-            (at.start_pos or 0, kind.end_pos or 0),
+            name_of(member),
+            LiteralNode(string_value(pattern), span_of(pattern)),
+            span_of(at, kind),
         )
 
     def bounds(self, parts: _Parts) -> tuple[int | float | None, int | float | None]:
@@ -178,13 +190,10 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
 
     # ------------------------------------------------------------------ annotations
 
-    def annotations(self, parts: list[AnnotationTree]) -> tuple[AnnotationTree, ...]:
-        return tuple(parts)
-
     def annotation(self, parts: _Parts) -> AnnotationTree:
         at, name, argument, *keywords = parts
-        span = (at.start_pos, name.end_pos)
-        return AnnotationTree(_name(name), argument, tuple(keywords), span)
+        span = span_of(at, name)
+        return AnnotationTree(name_of(name), argument, tuple(keywords), span)
 
     def keyword(self, parts: _Parts) -> tuple[NameNode, LiteralNode]:
         name, value = parts
@@ -192,47 +201,28 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
             raise SourceProblem(
                 f"expected a string, a number, true or false, found `{value.text}`", value.span
             )
-        return _name(name), value
+        return name_of(name), value
 
     def word(self, parts: _Tokens) -> NameNode | LiteralNode:
         word = parts[0]
         if word in ("true", "false"):
-            return LiteralNode(word == "true", _span(word))
-        return _name(word)
+            return LiteralNode(word == "true", span_of(word))
+        return name_of(word)
 
     def literal(self, parts: _Tokens) -> LiteralNode:
         token = parts[0]
         value = string_value(token) if token.type == "STRING" else _number(token)
-        return LiteralNode(value, _span(token))
-
-
-def _span(token: Token) -> Span:
-    return (token.start_pos or 0, token.end_pos or 0)
-
-
-def _name(token: Token) -> NameNode:
-    return NameNode(str(token), _span(token))
+        return LiteralNode(value, span_of(token))
 
 
 def _scalar(token: Token) -> Scalar:
     if token == "Vector":
-        raise SourceProblem("a Vector needs its dimension, as in `Vector(384)`", _span(token))
+        raise SourceProblem("a Vector needs its dimension, as in `Vector(384)`", span_of(token))
     try:
         return Scalar(str(token))
     except ValueError:
-        raise SourceProblem(unknown_type(str(token)), _span(token)) from None
-
-
-def _int(token: Token) -> int:
-    if len(token) > _MAX_DIGITS:
-        raise SourceProblem(f"a number has at most {_MAX_DIGITS} digits", _span(token))
-    return int(token)
+        raise SourceProblem(unknown_type(str(token)), span_of(token)) from None
 
 
 def _number(token: Token) -> int | float:
-    if token.type == "INT":
-        return _int(token)
-    value = float(token)
-    if not isfinite(value):
-        raise SourceProblem("this number is too large for a 64-bit float", _span(token))
-    return value
+    return integer_value(token) if token.type == "INT" else float_value(token)
