@@ -11,10 +11,10 @@ import lance
 
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.common.ulid import new_ulid
-from omnigraph.errors import AlreadyExists, Corruption, NotFound, StorageError, did_you_mean
+from omnigraph.errors import AlreadyExists, Corruption, StorageError
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.commit.publish_plan import existing_head
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET, Publisher
 from omnigraph.storage.core.io_counts import StoreCounts
 from omnigraph.storage.core.layout import is_local, normalize_root, table_location
@@ -29,7 +29,7 @@ from omnigraph.storage.core.model import (
 )
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
-from omnigraph.storage.manifest.format_version import migrate, require_heads, require_readable
+from omnigraph.storage.manifest.format_version import migrate, require_readable
 from omnigraph.storage.manifest.manifest import Manifest, ManifestConflict, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ManifestRow,
@@ -161,16 +161,7 @@ class GraphStore:
 
     def head(self, branch: str, *, fresh: bool = True) -> Head:
         """The tip of a branch."""
-        view = self.publisher.refresh() if fresh else self.publisher.view
-        head = read_head(view, branch)
-        if head is None:
-            require_heads(view.dataset)
-            known = [h.branch for h in self.heads(view)]
-            raise NotFound(
-                f"there is no branch {branch!r}{did_you_mean(branch, known)}",
-                hint="List branches with `omnigraph branch list`.",
-            )
-        return head
+        return existing_head(self.publisher.refresh() if fresh else self.publisher.view, branch)
 
     def heads(self, view: ManifestView | None = None) -> list[Head]:
         """The tips of all branches, by name."""

@@ -10,9 +10,12 @@ from omnigraph.errors import (
     AlreadyApplied,
     BranchProtected,
     Conflict,
+    NotFound,
+    did_you_mean,
 )
 from omnigraph.storage.core.model import Head, SchemaRecord, TablePointer, now
 from omnigraph.storage.manifest.definitions import Definition
+from omnigraph.storage.manifest.format_version import require_heads
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
@@ -105,6 +108,19 @@ def read_head(view: ManifestView, branch: str) -> Head | None:
     row = view.row(head_id(branch)) if head is None else None
     if row is not None:
         head = view.heads[branch] = parse_head(row)
+    return head
+
+
+def existing_head(view: ManifestView, branch: str) -> Head:
+    """The head of a branch that must be there."""
+    head = read_head(view, branch)
+    if head is None:
+        require_heads(view.dataset)
+        known = [parse_head(row).branch for row in view.rows("graph_head")]
+        raise NotFound(
+            f"there is no branch {branch!r}{did_you_mean(branch, known)}",
+            hint="List branches with `omnigraph branch list`.",
+        )
     return head
 
 

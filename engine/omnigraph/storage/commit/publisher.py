@@ -9,9 +9,7 @@ judged again on the new head, and either still holds, or goes back to its transa
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,6 +22,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.commit.machine_lock import MachineLock
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, read_allocator, read_head
+from omnigraph.storage.commit.retry import contention, pause
 from omnigraph.storage.commit.validate_plan import ValidatedPlan, validate_plan
 from omnigraph.storage.core.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
 from omnigraph.storage.core.model import Commit, Head
@@ -46,7 +45,6 @@ PUBLISHER_RETRY_BUDGET = 5
 """Publishes that one transaction may lose to writers of the same branch before it gives up."""
 FOREIGN_CONFLICTS = 50
 """Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
-PAUSE_SECONDS = 0.01
 
 
 NameChange = Callable[[ManifestView], ManifestChange | None]
@@ -142,9 +140,9 @@ class Publisher:
         return ticket.outcome()
 
     @contextmanager
-    def one_commit(self) -> Iterator[str]:
-        """The id of a commit that is made once at most, however often it is tried."""
-        commit = new_ulid()
+    def one_commit(self, commit: str | None = None) -> Iterator[str]:
+        """The id, new unless given, of a commit made at most once, however often it is tried."""
+        commit = commit or new_ulid()
         try:
             yield commit
         finally:
@@ -200,7 +198,7 @@ class Publisher:
                     if max(lost_here, failures) >= self.retry_budget:
                         break
                     self.retries += 1
-                    time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+                    pause(min(2**attempt, 32))
                     continue
             failpoint(AFTER_PUBLISH)
             for ticket, judged in accepted:
@@ -213,11 +211,7 @@ class Publisher:
                 ticket.error = (
                     CommitUnknown(ticket.plan.commit, unknown)
                     if unknown and ticket.plan.commit in self._in_doubt
-                    else PublishContention(
-                        f"other writers of {ticket.plan.base.branch} were faster "
-                        f"{lost_here} times; nothing was changed",
-                        hint="Try again, or raise the retry budget.",
-                    )
+                    else contention(ticket.plan.base.branch, lost_here)
                 )
 
     def _judge_all(
@@ -324,7 +318,7 @@ class Publisher:
                     self.refresh()
                     if len(failures) >= self.retry_budget:
                         break
-                time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+                pause(min(2**attempt, 32))
         if failures:
             raise StorageError(
                 f"the store failed: {failures[-1]}",

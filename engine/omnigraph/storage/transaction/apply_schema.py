@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.common.ulid import new_ulid
-from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
-from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, read_allocator
+from omnigraph.storage.commit.publish_plan import PublishPlan, read_allocator
+from omnigraph.storage.commit.retry import Attempt, collected_reads, publish_with_retry
 from omnigraph.storage.core.model import Commit, Head, Pointers, TablePointer, schema_record
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.collect import collect
@@ -115,10 +114,10 @@ def apply_schema(
 ) -> SchemaApplied:
     """Bring a branch to a schema. An unsupported change raises; an empty plan commits nothing."""
     store.ready_to_write()
-    commit_id = new_ulid()
-    for _ in range(store.publisher.retry_budget):
-        head = store.head(branch)
-        try:
+
+    def publish(attempt: Attempt) -> tuple[SchemaChange, Commit | None]:
+        head = attempt.head()
+        with collected_reads(store.publisher, head):
             change = stage_schema(
                 store,
                 store.catalog(head.schema),
@@ -127,31 +126,22 @@ def apply_schema(
                 file=file,
                 allow_data_loss=allow_data_loss,
             )
-        except StorageError:
-            if store.head(branch).epoch == head.epoch:
-                raise
-            continue  # not damage: a collection took what was staged
         if not change.plan.steps:
-            return SchemaApplied(False, change.plan)
-        publish = PublishPlan(
-            commit=commit_id,
+            return change, None
+        plan = PublishPlan(
+            commit=attempt.commit,
             base=head,
             tables={},
             relies_on=frozenset(),
             actor=actor,
             message=message or "apply a schema",
         )
-        try:
-            commit = store.publisher.publish(change.on(publish))
-        except HeadMoved:
-            continue
-        if change.purge:
-            collect(store)
-        return SchemaApplied(True, change.plan, commit)
-    raise PublishContention(
-        f"other writers of {branch} were faster every time; nothing was changed",
-        hint="Try again when fewer writers are busy.",
-    )
+        return change, attempt.publish(change.on(plan))
+
+    change, commit = publish_with_retry(store.publisher, branch, publish)
+    if change.purge:
+        collect(store)
+    return SchemaApplied(commit is not None, change.plan, commit)
 
 
 def _purged(accepted: Catalog, desired: Catalog) -> tuple[int, ...]:

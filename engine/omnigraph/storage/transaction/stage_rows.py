@@ -6,8 +6,7 @@ visible to anyone: a staged version becomes real only when it is published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,32 +66,32 @@ def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:
 def stage(
     tables: TableStore,
     state: StagedTable,
-    operations: Iterable[Operation],
-    survey: ConstraintChecker | None = None,
+    operation: Operation,
+    checker: ConstraintChecker | None = None,
 ) -> StagedTable:
-    """Apply operations, one after the other; a survey looks rows up that are in data files."""
-    for operation in operations:
-        before = state.version
-        if isinstance(operation, WriteRows):
-            state = _write(tables, state, operation, survey)
-        elif isinstance(operation, DeleteRows):
-            state = remove(tables, state, operation.ids)
-        else:
-            state = _replace(tables, state, operation, survey)
-        if state.version != before:
-            failpoint(AFTER_TABLE)
+    """Apply an operation; a distributed checker looks up rows that are in data files."""
+    before = state.version
+    if isinstance(operation, WriteRows):
+        state = _write(tables, state, operation, checker)
+    elif isinstance(operation, DeleteRows):
+        located = tables.locate(state.version, operation.ids.unique())
+        state = delete_rows(tables, state, located.ids, located.addresses)
+    else:
+        state = _overwrite(tables, state, operation, checker)
+    if state.version != before:
+        failpoint(AFTER_TABLE)
     return state
 
 
 def _write(
-    tables: TableStore, state: StagedTable, operation: WriteRows, survey: ConstraintChecker | None
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker | None
 ) -> StagedTable:
     operation.buffer.finish()
     if not operation.buffer.rows:
         return state
     if operation.buffer.spilled:
-        if survey is not None:
-            return _write_surveyed(tables, state, operation, survey)
+        if checker is not None:
+            return _write_distributed(tables, state, operation, checker)
         return _write_many(tables, state, operation)
     operation.buffer.check_rest()
     rows = operation.buffer.table()
@@ -164,36 +163,36 @@ def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) ->
     return _after(state, version, count, operation, touched)
 
 
-def _write_surveyed(
-    tables: TableStore, state: StagedTable, operation: WriteRows, survey: ConstraintChecker
+def _write_distributed(
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker
 ) -> StagedTable:
     """The same, when whoever has many machines looks for the ids."""
     type_, buffer, gone = state.type, operation.buffer, NO_ADDRESSES
     repeated = None
     if not operation.fresh_ids:
-        repeated = _first_repeated(type_, operation, survey)
+        repeated = _first_repeated(type_, operation, checker)
         written, held = KeyColumn(type_, buffer.version()), KeyColumn(type_, state.version)
         if state.rows and operation.mode == "insert":
-            there = survey.least_common(held, written)
+            there = checker.least_common(held, written)
             if there is not None:
                 raise KeyConflict(type_.kind, type_.name, there)
         elif state.rows:
-            gone = survey.common(held, written)
+            gone = checker.common(held, written)
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if repeated is not None:
-        earlier = survey.earlier(KeyColumn(type_, version, since=state.version))
+        earlier = checker.earlier(KeyColumn(type_, version, since=state.version))
         version = tables.next(version, gone=earlier)
         count -= len(earlier)
-    # Whose edges became fewer is for the survey to find, too.
+    # Whose edges became fewer is for the checker to find, too.
     return _after(state, version, count, operation, pa.array([], pa.string()))
 
 
 def _first_repeated(
-    type_: GraphType, operation: WriteRows | OverwriteRows, survey: ConstraintChecker
+    type_: GraphType, operation: WriteRows | OverwriteRows, checker: ConstraintChecker
 ) -> str | None:
     """An id that stands twice in data files, where that is allowed."""
-    repeated = survey.first_repeated(KeyColumn(type_, operation.buffer.version()))
+    repeated = checker.first_repeated(KeyColumn(type_, operation.buffer.version()))
     if repeated is not None:
         _refuse_repeated(type_, operation, repeated)
     return repeated
@@ -227,44 +226,34 @@ def _earlier_occurrences(
     return result
 
 
-def remove(tables: TableStore, state: StagedTable, ids: pa.StringArray) -> StagedTable:
-    """Take out entities by id."""
-    found = tables.locate(state.version, ids.unique())
-    return remove_rows(tables, state, found.ids, found.addresses)
-
-
-def remove_rows(
+def delete_rows(
     tables: TableStore, state: StagedTable, ids: pa.StringArray, addresses: Addresses
 ) -> StagedTable:
     """Take out rows whose addresses are known."""
     if not len(addresses):
         return state
     touched = _sources(tables, state, addresses)
-    version = tables.next(state.version, gone=addresses)
-    return StagedTable(
-        state.type,
-        state.base,
-        version,
-        state.rows - len(addresses),
-        state.written,
-        pa.concat_arrays([state.removed, ids]),
-        pa.concat_arrays([state.touched, touched]),
-        state.replaced,
+    return replace(
+        state,
+        version=tables.next(state.version, gone=addresses),
+        rows=state.rows - len(addresses),
+        removed=pa.concat_arrays([state.removed, ids]),
+        touched=pa.concat_arrays([state.touched, touched]),
     )
 
 
-def _replace(
+def _overwrite(
     tables: TableStore,
     state: StagedTable,
     operation: OverwriteRows,
-    survey: ConstraintChecker | None,
+    checker: ConstraintChecker | None,
 ) -> StagedTable:
     buffer = operation.buffer
     buffer.finish()
     schema = table_schema(state.type)
     if buffer.spilled:
-        if not operation.fresh_ids and survey is not None:
-            _first_repeated(state.type, operation, survey)
+        if not operation.fresh_ids and checker is not None:
+            _first_repeated(state.type, operation, checker)
         elif not operation.fresh_ids:
             _repeated_in(state.type, operation)
         fragments = buffer.fragments
@@ -275,7 +264,7 @@ def _replace(
             rows = _settle_duplicates(state.type, rows, operation)
         fragments = tables.write(state.version, rows) if rows.num_rows else []
     none = pa.array([], pa.string())
-    touched = _all_sources(tables, state) if survey is None else none
+    touched = _all_sources(tables, state) if checker is None else none
     version = tables.replace(state.version, schema, fragments)
     return StagedTable(
         state.type, state.base, version, buffer.rows, (operation,), none, touched, True
@@ -289,15 +278,12 @@ def _after(
     operation: WriteRows,
     touched: pa.StringArray,
 ) -> StagedTable:
-    return StagedTable(
-        state.type,
-        state.base,
-        version,
-        rows,
-        (*state.written, operation),
-        state.removed,
-        pa.concat_arrays([state.touched, touched]),
-        state.replaced,
+    return replace(
+        state,
+        version=version,
+        rows=rows,
+        written=(*state.written, operation),
+        touched=pa.concat_arrays([state.touched, touched]),
     )
 
 
