@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from omnigraph.api.bulk_jobs import BulkMethods
 from omnigraph.api.history import HistoryMethods
 from omnigraph.api.queries import MutationResult, Queries, QueryResult, StoredQuery
 from omnigraph.api.references import Branch, Tags, branch_of
-from omnigraph.api.transaction import RowInput, Transaction
+from omnigraph.api.transaction import ATTEMPTS, RowInput, Transaction, run_transaction
 from omnigraph.branching.merge.conflicts import OnConflict
 from omnigraph.branching.merge.merge_branches import MergeResult, merge, merge_request, plan_merge
 from omnigraph.branching.merge.merge_rows import Granularity
@@ -48,6 +48,9 @@ from omnigraph.storage.transaction.apply_schema import SchemaApplied, apply_sche
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 __all__ = ["Branch", "Graph", "RowInput", "Schema", "Transaction", "init", "open", "schema_text"]
+
+
+T = TypeVar("T")
 
 
 class Graph(HistoryMethods, BulkMethods):
@@ -355,6 +358,22 @@ class Graph(HistoryMethods, BulkMethods):
                 expected_table_versions=expected_table_versions,
             )
         )
+
+    def run_transaction(
+        self,
+        branch: str,
+        work: Callable[[Transaction], T],
+        *,
+        attempts: int = ATTEMPTS,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> T:
+        """Commit what a function does in a transaction; what the function returns.
+
+        It is called again, with a new transaction, when rows that it read were changed by others
+        before it was published, or a collection ran meanwhile.
+        """
+        return run_transaction(self._store, branch_name(branch), work, attempts, actor, message)
 
     # ------------------------------------------------------------------ schema
 

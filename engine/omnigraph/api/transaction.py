@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, LoadError
+from omnigraph.errors import InvalidInput, LoadError, ReadSetConflict, TransactionExpired
 from omnigraph.loading.columnar_reader import read_columnar
 from omnigraph.schema import Catalog, SchemaPlan
+from omnigraph.storage.commit.retry import Attempt, RetryPolicy, publish_with_retry
 from omnigraph.storage.core.model import Commit
+from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
 from omnigraph.storage.plain.plain_writes import PlainWrites
@@ -19,6 +21,10 @@ from omnigraph.storage.refs.snapshot import Snapshot, find_type
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
+ATTEMPTS = 8
+"""How often a transaction that is refused for what it read is run from its start."""
+
+T = TypeVar("T")
 
 
 class Transaction:
@@ -142,6 +148,27 @@ class Transaction:
             self.commit = self._txn.commit()
         else:
             self._txn.abort()
+
+
+def run_transaction(
+    store: GraphStore,
+    branch: str,
+    work: Callable[[Transaction], T],
+    attempts: int,
+    actor: str | None,
+    message: str | None,
+) -> T:
+    """Do some work in a transaction, again from its start when what it had read moved."""
+
+    def run(_: Attempt) -> T:
+        with Transaction(WriteTxn(store, branch, actor=actor, message=message)) as transaction:
+            return work(transaction)
+
+    # It does not queue: work of any length would keep the others waiting.
+    policy = RetryPolicy(
+        attempts, queues=lambda _: False, retried=(ReadSetConflict, TransactionExpired)
+    )
+    return publish_with_retry(store.publisher, branch, run, policy=policy)
 
 
 def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:

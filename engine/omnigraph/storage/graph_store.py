@@ -10,7 +10,6 @@ from pathlib import Path
 import lance
 
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import AlreadyExists, Corruption, StorageError
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.model.arrow_schema import table_schema
@@ -24,11 +23,11 @@ from omnigraph.storage.core.model import (
     Head,
     SchemaRecord,
     TablePointer,
-    now,
     schema_record,
 )
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
+from omnigraph.storage.manifest.first_commit import first_commit
 from omnigraph.storage.manifest.format_version import migrate, require_readable
 from omnigraph.storage.manifest.manifest import Manifest, ManifestConflict, ManifestView
 from omnigraph.storage.manifest.row_codec import (
@@ -264,27 +263,8 @@ def _genesis_rows(
     pointers: Mapping[str, TablePointer],
     actor: str | None,
 ) -> Sequence[ManifestRow]:
-    commit = Commit(
-        id=new_ulid(),
-        branch=MAIN,
-        version=1,
-        parents=(),
-        time=now(),
-        actor=actor,
-        message="create the graph",
-        schema=record.hash,
-        changed=tuple(sorted(pointers)),
-        tables=pointers,
-    )
-    head = Head(
-        branch=MAIN,
-        commit=commit.id,
-        version=1,
-        schema=record.hash,
-        epoch=1,
-        incarnation=new_ulid(),
-        fork=None,
-        tables=pointers,
+    commit, head = first_commit(
+        MAIN, record.hash, pointers, message="create the graph", actor=actor
     )
     return [
         head_row(head),

@@ -197,3 +197,58 @@ def test_a_cascade_takes_edges_that_its_own_view_saw_and_no_others(root: str) ->
     end(prepared(graph, "delete"))
     assert pairs(graph) == ["Bob>Cid"]
     assert_sound(graph)
+
+
+# --------------------------------------------------------------------------- running again
+
+
+def test_a_function_runs_again_when_what_it_read_moved(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    runs: list[Transaction] = []
+
+    def count(txn: Transaction) -> int:
+        runs.append(txn)
+        number = txn.scan("Person", ["id"]).read_all().num_rows
+        if len(runs) < 3:
+            add_person(graph, f"meanwhile {number}")
+        txn.upsert("Person", persons(["Ann"], age=number))
+        return number
+
+    assert graph.run_transaction("main", count, message="counted", actor="me") == 3
+    assert len(runs) == 3 and len({id(txn) for txn in runs}) == 3
+    newest = graph.commits()[0]
+    assert (newest.message, newest.actor) == ("counted", "me")
+    assert [txn.commit for txn in runs] == [None, None, newest]
+    found = graph.snapshot().get("Person", "Ann")
+    assert found is not None and found["age"] == 3
+    assert_sound(graph)
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_function_that_is_always_overtaken_is_refused(root: str, attempts: int) -> None:
+    graph = social_graph(root, people=["Ann"])
+    runs: list[int] = []
+
+    def overtaken(txn: Transaction) -> None:
+        runs.append(len(runs))
+        txn.delete("Person", ["Ann"])
+        add_person(graph, f"p{len(runs)}")
+
+    with pytest.raises(ReadSetConflict):
+        graph.run_transaction("main", overtaken, attempts=attempts)
+    assert len(runs) == attempts
+    assert "Ann" in people(graph)
+
+
+def test_a_function_that_fails_is_not_run_again(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    runs: list[int] = []
+
+    def fails(txn: Transaction) -> None:
+        runs.append(1)
+        txn.delete("Person", ["Ann"])
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        graph.run_transaction("main", fails)
+    assert runs == [1] and people(graph) == ["Ann"]

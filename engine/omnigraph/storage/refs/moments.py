@@ -9,7 +9,14 @@ from datetime import UTC, datetime
 
 from omnigraph.errors import Corruption, InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.commit.publish_plan import read_head
-from omnigraph.storage.core.model import MAIN, Commit, DefinitionHashes, Head, Pointers
+from omnigraph.storage.core.model import (
+    MAIN,
+    Commit,
+    DefinitionHashes,
+    Head,
+    Pointers,
+    TablePointer,
+)
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.row_codec import head_id
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, read_tags, tag_id
@@ -45,6 +52,10 @@ class Moment:
     """Identities of tables whose data before a version was purged."""
     tag: str | None = None
     """The tag it was asked for by, which keeps it whatever its branch gives up."""
+
+    def is_purged(self, pointer: TablePointer) -> bool:
+        """Whether the data that a table had at this moment was given up by a hard drop."""
+        return self.version < self.purged.get(str(pointer.identity), 0)
 
 
 def branch_name(text: str, what: str = "branch") -> str:
