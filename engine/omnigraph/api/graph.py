@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
-
-import pyarrow as pa
+from typing import BinaryIO, TypeVar
 
 from omnigraph.api.bulk_jobs import BulkMethods
 from omnigraph.api.history import HistoryMethods
-from omnigraph.api.queries import MutationResult, Queries, QueryResult, StoredQuery
+from omnigraph.api.queries import QueryMethods
 from omnigraph.api.references import Branch, Tags, branch_of
 from omnigraph.api.transaction import ATTEMPTS, RowInput, Transaction, run_transaction
 from omnigraph.branching.merge.conflicts import OnConflict
@@ -20,11 +18,9 @@ from omnigraph.branching.merge.merge_branches import MergeResult, merge, merge_r
 from omnigraph.branching.merge.merge_rows import Granularity
 from omnigraph.common.progress import Progress
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.exec.graph.reachability import ReachDirection
 from omnigraph.loading.export_snapshot import export_snapshot
 from omnigraph.loading.line_framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
-from omnigraph.query import LintReport
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.core.io_counts import StoreCounts
@@ -53,12 +49,12 @@ __all__ = ["Branch", "Graph", "RowInput", "Schema", "Transaction", "init", "open
 T = TypeVar("T")
 
 
-class Graph(HistoryMethods, BulkMethods):
+class Graph(QueryMethods, HistoryMethods, BulkMethods):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
-        super().__init__(store)
-        self._queries = Queries(store)
+        QueryMethods.__init__(self, store)
+        HistoryMethods.__init__(self, store)
 
     @property
     def uri(self) -> str:
@@ -158,7 +154,7 @@ class Graph(HistoryMethods, BulkMethods):
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
-        return chain(self._store, self._store.head(branch_name(branch)))
+        return list(chain(self._store, self._store.head(branch_name(branch))))
 
     def history(self, branch: str | None = None) -> list[Commit]:
         """Every commit that a branch, or any branch or tag, came from, by both parents of merges.
@@ -205,104 +201,6 @@ class Graph(HistoryMethods, BulkMethods):
         Any load mode reads it back. A path is written as a whole or not at all.
         """
         return export_snapshot(self.snapshot(at), out, types, on_progress)
-
-    # ------------------------------------------------------------------ queries
-
-    def query(
-        self,
-        text: str | None = None,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        at: str | Snapshot = MAIN,
-        *,
-        file: str | None = None,
-    ) -> QueryResult:
-        """Run a `.gq` read at a moment. Without a text, `name` is a stored query.
-
-        `file` is where the text comes from: errors that point into it say so.
-        """
-        return self._queries.read(text, name, params, at, file)
-
-    def reach(
-        self,
-        edge: str,
-        node: str,
-        seeds: Sequence[str] | None = None,
-        *,
-        min_steps: int = 1,
-        max_steps: int = 1,
-        direction: ReachDirection | None = None,
-        at: str | Snapshot = MAIN,
-    ) -> pa.RecordBatchReader:
-        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
-
-        Without seeds, from every node of the type. `direction` is out, in or both.
-        """
-        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
-
-    def mutate(
-        self,
-        text: str | None = None,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        branch: str = MAIN,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        file: str | None = None,
-    ) -> MutationResult:
-        """Run a `.gq` mutation: one atomic commit, or none if nothing matched."""
-        return self._queries.mutate(
-            text,
-            name,
-            params,
-            branch=branch,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            file=file,
-        )
-
-    def explain(
-        self,
-        text: str | None = None,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
-        *,
-        analyze: bool = False,
-        file: str | None = None,
-    ) -> str:
-        """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
-        return self._queries.explain(text, name, params, at, analyze, file)
-
-    def lint(self, text: str, at: str = MAIN, *, file: str | None = None) -> LintReport:
-        """Check the queries of a text against the schema at a moment."""
-        return self._queries.lint(text, at, file)
-
-    def queries(self, at: str = MAIN) -> list[StoredQuery]:
-        """The queries stored on a branch, at a moment."""
-        return self._queries.stored(at)
-
-    def stored_query(self, name: str, at: str = MAIN) -> StoredQuery:
-        """One stored query by name."""
-        return self._queries.find(name, at)
-
-    def register_queries(
-        self,
-        source: str,
-        *,
-        branch: str = MAIN,
-        actor: str | None = None,
-        file: str | None = None,
-    ) -> Sequence[str]:
-        """Check the queries of a text and store each under its name, in one commit."""
-        return self._queries.register(source, branch, actor, file)
-
-    def remove_query(self, name: str, *, branch: str = MAIN, actor: str | None = None) -> None:
-        """Remove a stored query from a branch; older moments still have it."""
-        self._queries.remove(name, branch, actor)
 
     # ------------------------------------------------------------------ writing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
 from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.snapshot import Snapshot, find_type
+from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
@@ -85,9 +86,7 @@ class Transaction:
         """Read a type as this transaction sees it, its own writes included."""
         return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
 
-    def _write(
-        self, type_name: str, rows: RowInput, mode: Literal["insert", "upsert", "overwrite"]
-    ) -> None:
+    def _write(self, type_name: str, rows: RowInput, mode: WriteMode) -> None:
         type_ = find_type(self._txn.catalog, type_name)
         if mode == "overwrite":
             # What follows goes on from here, and not from rows of an earlier overwrite.

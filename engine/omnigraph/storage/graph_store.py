@@ -78,7 +78,7 @@ class GraphStore:
         self._ready_to_write = False
 
     def counts(self) -> StoreCounts:
-        """What was asked of the store so far; every handle of the graph counts into one total."""
+        """Requests to the store so far; every handle of the graph counts into one total."""
         io = self.publisher.view.dataset.io_stats_snapshot()
         return StoreCounts(
             io.read_iops,
@@ -172,16 +172,18 @@ class GraphStore:
         cached = self._schemas.get(schema_hash)
         if cached is not None:
             return cached
-        row = self.publisher.view.row(schema_id(schema_hash))
-        if row is None:
-            row = self.publisher.refresh().row(schema_id(schema_hash))
+        row = self._named_row(schema_id(schema_hash))
         if row is None:
             raise StorageError(
                 f"the manifest has no schema {schema_hash}", hint="Run `omnigraph verify`."
             )
-        found = _parse_schema(row)
-        self._schemas.put(schema_hash, found)
-        return found
+        schema = _parse_schema(row)
+        self._schemas.put(schema_hash, schema)
+        return schema
+
+    def _named_row(self, object_id: str) -> ManifestRow | None:
+        """A row in the view that is there, or else in the newest."""
+        return self.publisher.view.row(object_id) or self.publisher.refresh().row(object_id)
 
     def catalog(self, schema_hash: str) -> Catalog:
         """The compiled schema of that hash."""
@@ -189,10 +191,7 @@ class GraphStore:
 
     def definition(self, key: str, content_hash: str) -> Definition:
         """One content of a definition; the manifest's view has them all."""
-        object_id = definition_id(key, content_hash)
-        row = self.publisher.view.row(object_id)
-        if row is None:
-            row = self.publisher.refresh().row(object_id)
+        row = self._named_row(definition_id(key, content_hash))
         if row is None:
             raise Corruption(
                 f"the manifest has no content {content_hash} of {key}",
@@ -208,13 +207,13 @@ class GraphStore:
         row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
         if row is None:
             return None
-        found = parse_commit(row)
-        self._commits.put(commit, found)
-        return found
+        parsed = parse_commit(row)
+        self._commits.put(commit, parsed)
+        return parsed
 
-    def all_commits(self) -> dict[str, Commit]:
-        """Every commit in the manifest, by id."""
-        view = self.publisher.refresh()
+    def all_commits(self, view: ManifestView | None = None) -> dict[str, Commit]:
+        """Every commit in the manifest, by id; in its newest view unless one is given."""
+        view = view or self.publisher.refresh()
         rows = self.manifest.history(view, "object_type = 'graph_commit'")
         return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
 

@@ -208,7 +208,7 @@ def test_a_function_runs_again_when_what_it_read_moved(root: str) -> None:
 
     def count(txn: Transaction) -> int:
         runs.append(txn)
-        number = txn.scan("Person", ["id"]).read_all().num_rows
+        number: int = txn.scan("Person", ["id"]).read_all().num_rows
         if len(runs) < 3:
             add_person(graph, f"meanwhile {number}")
         txn.upsert("Person", persons(["Ann"], age=number))

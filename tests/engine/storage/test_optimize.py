@@ -297,7 +297,8 @@ def test_nothing_staged_before_a_collection_is_published_after_it(
     with graph.transaction() as txn:
         txn.insert("Knows", [edge("Bob", "Cid")])
     publisher = graph._store.publisher
-    publish, lost = publisher.publish, []
+    publish = publisher.publish
+    lost: list[CollectReport] = []
 
     def collected_after_a_loss(plan: PublishPlan, **how: Any) -> Any:  # noqa: ANN401
         if not lost and plan.message == "optimize":

@@ -35,7 +35,6 @@ from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
     head_id,
     head_row,
-    parse_commit,
     parse_registration,
 )
 from omnigraph.storage.manifest.tag_rows import read_tags
@@ -128,7 +127,7 @@ def collect(
     else:
         state, view = _raise_epoch(store, retention, stale_after)
         heads = store.heads(view)
-    commits = state.commits if dry_run else _all_commits(store, view)
+    commits = state.commits if dry_run else store.all_commits(view)
     kept = list(readable_commits(heads, read_tags(view), commits))
     registered = [parse_registration(row) for row in view.rows("transaction")]
     spared = {location for row in registered for location in row.locations}
@@ -165,7 +164,7 @@ def collect(
 def _judged(store: GraphStore, view: ManifestView, retention: Retention) -> _State:
     """What becomes of the heads of a view: some go, the others may give up some of their past."""
     at = now()
-    commits = _all_commits(store, view)
+    commits = store.all_commits(view)
     heads = store.heads(view)
     staying = [
         head
@@ -173,11 +172,6 @@ def _judged(store: GraphStore, view: ManifestView, retention: Retention) -> _Sta
         if head.protected or head.properties.get(TTL_UNTIL, to_micros(at)) >= to_micros(at)
     ]
     return _State(view, heads, [retention.applied(head, commits, at) for head in staying], commits)
-
-
-def _all_commits(store: GraphStore, view: ManifestView) -> dict[str, Commit]:
-    rows = store.manifest.history(view, "object_type = 'graph_commit'")
-    return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
 
 
 def _raise_epoch(

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.tag_rows import Tag
-from omnigraph.storage.refs.moments import KEPT_FROM, PURGED
+from omnigraph.storage.refs.moments import KEPT_FROM, PURGED, first_parents
 
 Commits = Mapping[str, Commit]
 
@@ -45,17 +45,9 @@ class Retention:
         return replace(head, properties=dict(head.properties) | {KEPT_FROM: floor})
 
 
-def history(head: Head, commits: Commits) -> Iterator[Commit]:
-    """The first-parent chain of a branch, newest first."""
-    current: str | None = head.commit
-    while current is not None and current in commits:
-        yield commits[current]
-        current = commits[current].parent
-
-
 def _version_at(head: Head, commits: Commits, instant: datetime) -> int:
     """The version that a branch was at; 0 when it is younger."""
-    return next((c.version for c in history(head, commits) if c.time <= instant), 0)
+    return next((c.version for c in first_parents(head.commit, commits) if c.time <= instant), 0)
 
 
 def readable_commits(
@@ -68,7 +60,7 @@ def readable_commits(
     for head in heads:
         floor = head.properties.get(KEPT_FROM, 0)
         purged = head.properties.get(PURGED, {})
-        for commit in history(head, commits):
+        for commit in first_parents(head.commit, commits):
             if commit.version < floor:
                 break
             tables = {

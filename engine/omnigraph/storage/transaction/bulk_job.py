@@ -33,10 +33,11 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.tables.table_slices import door
+from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 BulkMode = Literal["append", "merge", "overwrite"]
-_OPERATIONS: Mapping[BulkMode, Literal["insert", "upsert", "overwrite"]] = {
+_OPERATIONS: Mapping[BulkMode, WriteMode] = {
     "append": "insert",
     "merge": "upsert",
     "overwrite": "overwrite",

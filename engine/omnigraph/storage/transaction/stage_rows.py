@@ -27,7 +27,7 @@ from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
 from omnigraph.storage.tables.tables import TableStore
-from omnigraph.storage.transaction.operations import DeleteRows, Operation, OverwriteRows, WriteRows
+from omnigraph.storage.transaction.operations import DeleteRows, Operation, WriteRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class StagedTable:
     base: TablePointer
     version: TableVersion
     rows: int
-    written: tuple[WriteRows | OverwriteRows, ...]
+    written: tuple[WriteRows, ...]
     removed: pa.StringArray
     """Ids that operations took out; some may have been put back."""
     touched: pa.StringArray
@@ -71,13 +71,13 @@ def stage(
 ) -> StagedTable:
     """Apply an operation; a distributed checker looks up rows that are in data files."""
     before = state.version
-    if isinstance(operation, WriteRows):
-        state = _write(tables, state, operation, checker)
-    elif isinstance(operation, DeleteRows):
+    if isinstance(operation, DeleteRows):
         located = tables.locate(state.version, operation.ids.unique())
         state = delete_rows(tables, state, located.ids, located.addresses)
-    else:
+    elif operation.mode == "overwrite":
         state = _overwrite(tables, state, operation, checker)
+    else:
+        state = _write(tables, state, operation, checker)
     if state.version != before:
         failpoint(AFTER_TABLE)
     return state
@@ -111,9 +111,7 @@ def _write(
     return _after(state, version, count, operation, touched)
 
 
-def _settle_duplicates(
-    type_: GraphType, rows: pa.Table, operation: WriteRows | OverwriteRows
-) -> pa.Table:
+def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: WriteRows) -> pa.Table:
     """Rows with distinct ids: the last one wins where that is allowed."""
     ids = rows.column("id").combine_chunks()
     if strictly_increasing(ids):
@@ -128,7 +126,7 @@ def _settle_duplicates(
 
 
 def _refuse_duplicates(
-    type_: GraphType, rows: pa.Table, repeated: str, operation: WriteRows | OverwriteRows
+    type_: GraphType, rows: pa.Table, repeated: str, operation: WriteRows
 ) -> None:
     if operation.one_file and isinstance(type_, NodeType) and type_.key is not None:
         holder = rows.filter(pc.equal(rows.column("id"), repeated)).slice(0, 1)
@@ -136,7 +134,7 @@ def _refuse_duplicates(
             key_text(holder.column(m), type_.property(m).type)[0].as_py() for m in type_.key.members
         ]
         raise violations.unique(type_.name, type_.key.members, values, repeated, repeated)
-    if isinstance(operation, OverwriteRows) or operation.mode == "insert":
+    if operation.mode != "upsert":
         raise KeyConflict(type_.kind, type_.name, repeated)
 
 
@@ -189,7 +187,7 @@ def _write_distributed(
 
 
 def _first_repeated(
-    type_: GraphType, operation: WriteRows | OverwriteRows, checker: ConstraintChecker
+    type_: GraphType, operation: WriteRows, checker: ConstraintChecker
 ) -> str | None:
     """An id that stands twice in data files, where that is allowed."""
     repeated = checker.first_repeated(KeyColumn(type_, operation.buffer.version()))
@@ -198,7 +196,7 @@ def _first_repeated(
     return repeated
 
 
-def _repeated_in(type_: GraphType, operation: WriteRows | OverwriteRows) -> pa.StringArray:
+def _repeated_in(type_: GraphType, operation: WriteRows) -> pa.StringArray:
     """Ids that stand twice in data files, where that is allowed."""
     buffer = operation.buffer
     repeated = duplicate_ids(lambda: buffer.scan(["id"]), buffer.rows)
@@ -207,7 +205,7 @@ def _repeated_in(type_: GraphType, operation: WriteRows | OverwriteRows) -> pa.S
     return repeated
 
 
-def _refuse_repeated(type_: GraphType, operation: WriteRows | OverwriteRows, repeated: str) -> None:
+def _refuse_repeated(type_: GraphType, operation: WriteRows, repeated: str) -> None:
     names = [f.name for f in table_schema(type_)]
     chunks = operation.buffer.scan(names)
     rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated)) for c in chunks)
@@ -245,7 +243,7 @@ def delete_rows(
 def _overwrite(
     tables: TableStore,
     state: StagedTable,
-    operation: OverwriteRows,
+    operation: WriteRows,
     checker: ConstraintChecker | None,
 ) -> StagedTable:
     buffer = operation.buffer

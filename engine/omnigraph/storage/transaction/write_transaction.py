@@ -10,7 +10,7 @@ read and an upsert.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
 
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
@@ -51,10 +51,8 @@ from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schem
 from omnigraph.storage.transaction.operations import (
     DeleteRows,
     Operation,
-    OverwriteRows,
+    WriteMode,
     WriteRows,
-    with_given_ids,
-    writing,
 )
 from omnigraph.storage.transaction.staged_work import StagedWork
 
@@ -139,7 +137,7 @@ class WriteTxn:
         self,
         type_: GraphType,
         rows: pa.Table,
-        mode: Literal["insert", "upsert", "overwrite"],
+        mode: WriteMode,
         *,
         one_file: bool = False,
         fresh_ids: bool = False,
@@ -149,29 +147,21 @@ class WriteTxn:
         operations = self._operations.setdefault(type_.table_key, [])
         last = operations[-1] if operations else None
         # Rows of the same kind go on in the same buffer, unless a read has staged it already.
-        joins = (
-            not isinstance(last, DeleteRows)
-            and last is not None
-            and self._work.applied(type_.table_key) < len(operations)
-            and (isinstance(last, OverwriteRows) or last.mode == mode)
-            and isinstance(last, OverwriteRows) == (mode == "overwrite")
-        )
-        if joins:
-            assert isinstance(last, WriteRows | OverwriteRows)
+        is_staged = self._work.applied(type_.table_key) == len(operations)
+        if isinstance(last, WriteRows) and last.mode == mode and not is_staged:
             last.buffer.append(rows)
-            if last.fresh_ids and not fresh_ids:
-                operations[-1] = with_given_ids(last)
+            operations[-1] = replace(last, fresh_ids=last.fresh_ids and fresh_ids)
             return
         buffer = self._buffer(type_)
         buffer.append(rows)
-        operations.append(writing(mode, buffer, one_file, fresh_ids))
+        operations.append(WriteRows(mode, buffer, one_file, fresh_ids))
 
     def adopt(
         self,
         type_: GraphType,
         fragments: Sequence[FragmentMetadata],
         rows: int,
-        mode: Literal["insert", "upsert", "overwrite"],
+        mode: WriteMode,
         *,
         fresh_ids: bool,
     ) -> None:
@@ -180,16 +170,16 @@ class WriteTxn:
         buffer = self._buffer(type_)
         buffer.adopt(fragments, rows)
         operations = self._operations.setdefault(type_.table_key, [])
-        operations.append(writing(mode, buffer, True, fresh_ids))
+        operations.append(WriteRows(mode, buffer, True, fresh_ids))
 
     def clear(self, type_: GraphType) -> None:
-        """Take out all entities of a type."""
+        """Delete all entities of a type."""
         self._require_open()
-        empty = OverwriteRows(self._buffer(type_), fresh_ids=True)
+        empty = WriteRows("overwrite", self._buffer(type_), fresh_ids=True)
         self._operations.setdefault(type_.table_key, []).append(empty)
 
     def remove(self, type_: GraphType, ids: pa.StringArray, *, cascade: bool = True) -> None:
-        """Take out entities by id; a node takes its edges with it unless told not to."""
+        """Delete entities by id; nodes take their edges with them, unless `cascade` is off."""
         self._require_open()
         self._operations.setdefault(type_.table_key, []).append(DeleteRows(ids, cascade))
 
