@@ -58,14 +58,14 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
 
     @property
     def uri(self) -> str:
-        """Where the graph is kept."""
+        """Where the graph is stored."""
         return self._store.root
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
 
     def counts(self) -> StoreCounts:
-        """What this process has asked of the graph's store so far: requests, bytes, retries."""
+        """Requests, bytes and retries of this process on the graph's store so far."""
         return self._store.counts()
 
     # ------------------------------------------------------------------ branches and history
@@ -89,7 +89,7 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         """
         if is_hidden(branch_name(name)) != hidden:
             raise InvalidInput(
-                f"names that begin with {HIDDEN!r} are not for branches of users",
+                f"names that begin with {HIDDEN!r} are reserved for branches of the system",
                 hint="Choose another name.",
             )
         return branch_of(
@@ -99,7 +99,7 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         )
 
     def branches(self, *, hidden: bool = False) -> list[Branch]:
-        """All branches, by name; hidden ones only where they are asked for."""
+        """All branches, by name; hidden ones only on request."""
         return [branch_of(h) for h in self._store.heads() if hidden or not is_hidden(h.branch)]
 
     def delete_branch(self, name: str) -> None:
@@ -170,13 +170,13 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
 
     def commit(self, commit_id: str) -> Commit:
         """One commit by its id."""
-        found = self._store.commit(commit_id)
-        if found is None:
+        commit = self._store.commit(commit_id)
+        if commit is None:
             raise NotFound(
                 f"there is no commit {commit_id!r}",
                 hint="List commits with `omnigraph commit list`.",
             )
-        return found
+        return commit
 
     # ------------------------------------------------------------------ reading
 
@@ -220,7 +220,7 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         """Load NDJSON, or one type per Parquet, CSV or Arrow source, in one atomic commit.
 
         `source` may map type names to sources, which all go into the same commit. With `from_` a
-        missing branch is created there first. `on_progress` is told how many bytes of NDJSON, or
+        missing branch is created there first. `on_progress` gets how many bytes of NDJSON, or
         rows of anything else, were read.
         """
         return load(
@@ -322,7 +322,7 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> CollectReport:
-        """Delete files that no kept commit and no tag needs.
+        """Delete files that no retained commit and no tag needs.
 
         On each branch the newest `keep` commits stay, and every state within `keep_for` (`"7d"`);
         all of them when neither is given.

@@ -52,7 +52,7 @@ class QueryMethods:
             root=store.root, cache_dir=default_cache_dir(), embedder=configured_embedder
         )
         self._seen: tuple[ManifestView, BoundedCache[str, Snapshot]] | None = None
-        """Snapshots by the names they were asked for, while nothing has been committed since."""
+        """Snapshots by the names they were looked up by, while nothing has been committed since."""
 
     def query(
         self,
@@ -86,8 +86,8 @@ class QueryMethods:
         Without seeds, from every node of the type. `direction` is out, in or both.
         """
         view = GraphView(self._snapshot(at), self._context)
-        found = reach(view, edge, node, seeds, min_steps, max_steps, direction)
-        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, found)
+        reached = reach(view, edge, node, seeds, min_steps, max_steps, direction)
+        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, reached)
 
     def explain(
         self,
@@ -174,11 +174,11 @@ class QueryMethods:
         view, seen = self._store.publisher.refresh(), self._seen
         if seen is None or seen[0] is not view:
             seen = self._seen = (view, BoundedCache(SNAPSHOTS))
-        found = seen[1].get(at)
-        if found is None:
-            found = Snapshot(self._store, resolve(self._store, at))
-            seen[1].put(at, found)
-        return found
+        snapshot = seen[1].get(at)
+        if snapshot is None:
+            snapshot = Snapshot(self._store, resolve(self._store, at))
+            seen[1].put(at, snapshot)
+        return snapshot
 
     def _compiled(
         self, snapshot: Snapshot, text: str | None, name: str | None, file: str | None
@@ -190,7 +190,9 @@ class QueryMethods:
         return self._context.compiled(text, name, snapshot.catalog, schema, file)
 
 
-def _require_kind(text: str | None, name: str | None, wanted: QueryKind, file: str | None) -> None:
+def _require_kind(
+    text: str | None, name: str | None, required: QueryKind, file: str | None
+) -> None:
     """Refuse what the call alone shows to be wrong, before anything is read."""
     if text is None:
         if name is None:
@@ -199,15 +201,15 @@ def _require_kind(text: str | None, name: str | None, wanted: QueryKind, file: s
                 hint="Give a text, or the name of a stored query.",
             )
         return  # what a stored query is, only its branch knows
-    found, kind = _chosen_kind(text, name, file)
-    if kind == wanted:
+    query, kind = _chosen_kind(text, name, file)
+    if kind == required:
         return
     if kind == "mutation":
-        raise InvalidInput(f"{found} changes the graph and is no read", hint="Run it with mutate.")
-    raise InvalidInput(f"{found} is a read and changes nothing", hint="Run it with query.")
+        raise InvalidInput(f"{query} is a mutation, not a read", hint="Run it with mutate.")
+    raise InvalidInput(f"{query} is a read, not a mutation", hint="Run it with query.")
 
 
-@lru_cache(maxsize=1024)  # as many as are kept compiled
+@lru_cache(maxsize=1024)  # as many as are cached compiled
 def _chosen_kind(text: str, name: str | None, file: str | None) -> tuple[str, QueryKind]:
     _, query = choose_query(text, name, file)
     return query.name.text, "mutation" if isinstance(query.body, MutationTree) else "read"

@@ -65,22 +65,22 @@ def register_queries(
     All must fit the schema of the branch, or none is stored. A name that is there already gets the
     new text; the branch's history keeps the old one.
     """
-    texts: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
 
     def build(_: Head, catalog: Catalog) -> DefinitionChange:
         compiled = compile_file(source, catalog, file)
-        texts.update(
+        definitions.update(
             (name, define("query", name, {"source": text}))
             for name, text in zip(compiled, _texts(source), strict=True)
         )
-        if not texts:
+        if not definitions:
             raise InvalidInput("the text holds no query")
-        return {definition.key: definition for definition in texts.values()}
+        return {definition.key: definition for definition in definitions.values()}
 
     change_definitions(
         store, branch_name(branch), build, actor=actor, message=message or "register queries"
     )
-    return list(texts)
+    return list(definitions)
 
 
 def remove_query(

@@ -172,14 +172,14 @@ def run_transaction(
 
 def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:
     if isinstance(ids, str | bytes):
-        raise InvalidInput("ids come as a list", hint=f"Write [{ids!r}].")
+        raise InvalidInput("ids must be given as a list", hint=f"Write [{ids!r}].")
     given = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     try:
         array = given if isinstance(given, pa.Array) else pa.array(list(given), pa.string())
     except (pa.ArrowException, TypeError) as error:
-        raise InvalidInput(f"ids are texts: {error}") from error
+        raise InvalidInput(f"ids must be strings: {error}") from error
     if array.null_count or array.type not in (pa.string(), pa.large_string()):
-        raise InvalidInput(f"ids are texts without nulls, not {array.type}")
+        raise InvalidInput(f"ids must be strings without nulls, not {array.type}")
     return array.cast(pa.string())
 
 
@@ -191,7 +191,7 @@ def tabular(rows: RowInput) -> pa.Table | pa.RecordBatchReader:
         return pa.Table.from_batches([rows])
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidInput(
-            "rows are dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
+            "rows must be dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
         )
     # Arrow itself would take the columns of the first row for those of all.
     names = dict.fromkeys(str(name) for row in rows for name in row)

@@ -252,7 +252,7 @@ def _prepare_root(root: str, options: Mapping[str, str]) -> None:
 def _exists(root: str) -> AlreadyExists:
     return AlreadyExists(
         f"there is a graph at {root} already",
-        hint="Open it with omnigraph.open(), or choose another place.",
+        hint="Open it with omnigraph.open(), or choose another location.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a transaction wants to become true, judged on the head it finds (architecture §2.3)."""
+"""What a transaction wants to become true, and the head it was prepared on (architecture §2.3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from omnigraph.storage.manifest.row_codec import (
 APPLIED = "applied"
 """The head property that keeps the last batch of every stream."""
 UNIFIED = "unified"
-"""A head property: identities that merges found to be one thing, each to the one that was kept."""
+"""A head property: identities that merges found to be one thing, each to the one that stays."""
 
 
 class HeadMoved(Exception):
@@ -39,7 +39,7 @@ class HeadMoved(Exception):
         self.member = member
         """The table, `schema`, `head` or the key of a definition that moved."""
         self.expired = expired
-        """A collection ran: files staged before it may be gone."""
+        """A collection ran: files staged before it may be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PublishPlan:
     """What one transaction wants to become true, all at once."""
 
     commit: str
-    """The id of the commit, fixed before the first attempt and kept across retries."""
+    """The id of the commit, fixed before the first attempt and the same for all retries."""
     base: Head
     tables: Mapping[str, TablePointer | None]
     """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
@@ -73,7 +73,7 @@ class PublishPlan:
     only_on_base: bool = False
     """Whether it was decided on everything the head shows, and holds on no other commit."""
     deletes: Head | None = None
-    """A branch that goes with this commit, which must still be exactly this."""
+    """A branch that this commit deletes, which must still be exactly this."""
     unified: Mapping[int, int] = field(default_factory=dict)
     """Identities of declarations that a merge found to be one thing."""
     registration: str | None = None
@@ -92,7 +92,7 @@ def require_unprotected(head: Head) -> None:
 
 
 def require_new(head: Head, once: tuple[str, int] | None) -> None:
-    """Refuse a batch of a stream that a branch has."""
+    """Refuse a batch of a stream that a branch has already."""
     if once is not None and applied(head, once[0]) >= once[1]:
         raise AlreadyApplied(head.branch, *once)
 

@@ -1,10 +1,10 @@
 """One publish: the only code that moves a branch.
 
 A `PublishPlan` says which pointers a transaction wants to move and what it relied on. The
-publisher turns any number of plans that wait at the same time into one manifest swap (group
-commit), each with its own commit and its own outcome. Losing a swap changes nothing; the plan is
-judged again on the new head, and either still holds, or goes back to its transaction as
-`HeadMoved` (architecture §2.3).
+publisher turns any number of plans that wait at the same time into one change of the manifest
+(group commit), each with its own commit and its own outcome. Losing the compare-and-swap changes
+nothing; the plan is validated again on the new head, and either still holds, or goes back to its
+transaction as `HeadMoved` (architecture §2.3).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from omnigraph.storage.manifest.row_codec import (
 PUBLISHER_RETRY_BUDGET = 5
 """Publishes that one transaction may lose to writers of the same branch before it gives up."""
 FOREIGN_CONFLICTS = 50
-"""Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
+"""Compare-and-swaps that a batch may lose to writers of other branches."""
 
 
 NameChange = Callable[[ManifestView], ManifestChange | None]
-"""Builds a swap on the newest view; none when what it wants is true already."""
+"""Builds a change on the newest view; none when the manifest is as it should be already."""
 
 
 class _Ticket:
@@ -73,7 +73,7 @@ class _Ticket:
 class Publisher:
     """Moves branches of one graph, from this process.
 
-    `_lead` is held by the thread that swaps; `_state` protects `_view` and `_queue`.
+    `_lead` is held by the thread that publishes; `_state` protects `_view` and `_queue`.
     """
 
     def __init__(
@@ -175,13 +175,13 @@ class Publisher:
         unknown: str | None = None
         for attempt in range(FOREIGN_CONFLICTS):
             view = self._view
-            accepted, refused = self._judge_all([t for t in batch if not t.settled], view)
+            accepted, refused = self._validate_all([t for t in batch if not t.settled], view)
             if not accepted:
                 return
             failpoint(BEFORE_PUBLISH)
             heads = self._heads_of(accepted)
             try:
-                self._advance(self._manifest.compare_and_swap(view, self._swap(view, accepted)))
+                self._advance(self._manifest.compare_and_swap(view, self._change(view, accepted)))
             except (ManifestConflict, ManifestOutcomeUnknown) as error:
                 failed = isinstance(error, ManifestOutcomeUnknown)
                 failures += failed
@@ -201,8 +201,8 @@ class Publisher:
                     pause(min(2**attempt, 32))
                     continue
             failpoint(AFTER_PUBLISH)
-            for ticket, judged in accepted:
-                ticket.commit = judged.commit
+            for ticket, validated in accepted:
+                ticket.commit = validated.commit
             for ticket, reason in refused:
                 ticket.error = reason
             return
@@ -214,10 +214,10 @@ class Publisher:
                     else contention(ticket.plan.base.branch, lost_here)
                 )
 
-    def _judge_all(
+    def _validate_all(
         self, tickets: Sequence[_Ticket], view: ManifestView
     ) -> tuple[list[tuple[_Ticket, ValidatedPlan]], list[tuple[_Ticket, Exception]]]:
-        """Judge plans one after the other, each on the head that the ones before leave.
+        """Validate plans one after the other, each on the head that the ones before leave.
 
         Returns the accepted, and those that are refused because of an accepted one: a refusal
         that holds only once that one has landed.
@@ -238,7 +238,9 @@ class Publisher:
                 if name not in heads:
                     heads[name] = read_head(view, name)
             try:
-                judged = validate_plan(ticket.plan, heads[branch], view, next_identity, heads[goes])
+                validated = validate_plan(
+                    ticket.plan, heads[branch], view, next_identity, heads[goes]
+                )
             except (HeadMoved, OmniGraphError) as error:
                 given_out = next_identity != read_allocator(view)
                 if moving & {branch, goes} or (given_out and ticket.plan.identities):
@@ -246,13 +248,13 @@ class Publisher:
                 else:
                     ticket.error = error
                 continue
-            heads[branch] = judged.head
+            heads[branch] = validated.head
             if goes != branch:
                 heads[goes] = None
             moving |= {branch, goes}
             if ticket.plan.identities:
                 next_identity = ticket.plan.identities.stop
-            accepted.append((ticket, judged))
+            accepted.append((ticket, validated))
         return accepted, refused
 
     def _landed_late(self, commit: str, view: ManifestView) -> Commit | None:
@@ -262,11 +264,11 @@ class Publisher:
         row = self._manifest.find(view, commit_id(commit))
         return parse_commit(row) if row else None
 
-    def _swap(
+    def _change(
         self, view: ManifestView, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]
     ) -> ManifestChange:
-        heads = {judged.head.branch: judged.head for _, judged in accepted}
-        added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
+        heads = {validated.head.branch: validated.head for _, validated in accepted}
+        added = {row["object_id"]: row for _, validated in accepted for row in validated.rows}
         replaced = [head_row(head) for head in heads.values()]
         given_out = [t.plan.identities.stop for t, _ in accepted if t.plan.identities]
         if given_out:
@@ -285,9 +287,9 @@ class Publisher:
         return [located.row["metadata"] if located else None for located in rows]
 
     def _look_again(self, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]) -> bool | None:
-        """After a failed swap: whether our commits are in the newest state; none if unreadable.
+        """After a failure: whether our commits are in the newest state; none if it is unreadable.
 
-        One swap carries them all, so that the first stands for the others.
+        One change carries them all, so that the first stands for the others.
         """
         try:
             witness = commit_id(accepted[0][0].plan.commit)
@@ -321,9 +323,10 @@ class Publisher:
                 pause(min(2**attempt, 32))
         if failures:
             raise StorageError(
-                f"the store failed: {failures[-1]}",
+                f"the store failed while the manifest was written: {failures[-1]}",
                 hint="Check that the store is writable and has room, then try again.",
             ) from failures[-1]
         raise PublishContention(
-            "other writers were faster every time; nothing was changed", hint="Try again."
+            "other writers changed the manifest first every time; nothing was changed",
+            hint="Try again.",
         )

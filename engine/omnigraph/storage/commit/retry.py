@@ -61,7 +61,7 @@ class ReadSet:
     def require_repeatable(self, moved: HeadMoved) -> None:
         """Refuse a write that may not be staged again after what moved under its plan."""
         if moved.member in ("schema", "identities"):
-            problem = "another schema change was faster"
+            problem = "another commit has changed the schema"
             raise ReadSetConflict("schema", self.head.schema, moved.head.schema, problem)
         if moved.expired and (self.strict or self.registered):
             raise expired()

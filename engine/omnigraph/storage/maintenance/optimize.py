@@ -2,7 +2,7 @@
 
 It is a plan like any other and holds nobody up. A table that moved meanwhile is done again, a few
 times; after that optimizing gives way and leaves the table to the next run. After a collection
-everything is staged anew: what was staged before belonged to nobody, and its files may be gone.
+everything is staged anew: what was staged before belonged to nobody, and its files may be deleted.
 """
 
 from __future__ import annotations
@@ -170,14 +170,14 @@ def optimize(
 
 
 def _preview(store: GraphStore, head: Head) -> OptimizeReport:
-    found = {}
+    needed = {}
     types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
     for key, pointer in sorted(head.tables.items()):
         dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
         upkeep = _foreseen(dataset, types.get(key))
         if upkeep.needed:
-            found[key] = upkeep
-    return OptimizeReport(found, dry_run=True)
+            needed[key] = upkeep
+    return OptimizeReport(needed, dry_run=True)
 
 
 def _foreseen(dataset: LanceDataset, type_: GraphType | None) -> TableUpkeep:

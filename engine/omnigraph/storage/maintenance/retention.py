@@ -16,7 +16,7 @@ Commits = Mapping[str, Commit]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much of each branch's past is kept: what either rule keeps; all of it without a rule."""
+    """How much of each branch's past is retained: what either rule says; without a rule, all."""
 
     keep: int | None = None
     """The newest so many commits."""
@@ -25,7 +25,9 @@ class Retention:
 
     def __post_init__(self) -> None:
         if self.keep is not None and self.keep < 1:
-            raise InvalidInput("at least one commit per branch must be kept", hint="Use keep=1.")
+            raise InvalidInput(
+                "at least one commit per branch must be retained", hint="Use keep=1."
+            )
 
     def kept_from(self, head: Head, commits: Commits, at: datetime) -> int:
         """The first version of a branch that stays; what was given up before does not return."""

@@ -54,7 +54,7 @@ class VerifyFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What verification looked at and what it found."""
+    """What verification looked at, and its findings."""
 
     branches: int
     commits: int
@@ -119,7 +119,7 @@ def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterat
     counts = Counter(row["object_id"] for row in rows)
     for object_id, count in sorted(counts.items()):
         if count > 1:
-            yield VerifyFinding(object_id, f"there are {count} rows of this id")
+            yield VerifyFinding(object_id, f"there are {count} rows with this id")
     metadata = view.dataset.schema.field("object_id").metadata or {}
     if metadata.get(KEY_ANNOTATION.encode()) != b"true":
         yield VerifyFinding("__manifest.object_id", "the key annotation is missing")
@@ -141,7 +141,7 @@ def _head_findings(
         yield VerifyFinding(where, f"its schema {head.schema} is missing")
     for key in head.definitions:
         if key.startswith(PREFIX) and key not in head.tables:
-            yield VerifyFinding(where, f"it has a declaration of {key}, which is not there")
+            yield VerifyFinding(where, f"it has a declaration of {key}, but no such table")
     if dict(tip.definitions) != dict(head.definitions):
         yield VerifyFinding(where, f"its definitions differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
@@ -150,7 +150,7 @@ def _head_findings(
         return
     built = reconstruct(rows, head.branch, fork.tables if fork else None)
     if dict(built) != dict(head.tables):
-        yield VerifyFinding(where, "its pointers differ from those its version rows add up to")
+        yield VerifyFinding(where, "its pointers differ from those that its version rows give")
     current: str | None = head.commit
     while current is not None:
         commit = commits.get(current)
@@ -174,12 +174,12 @@ def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[VerifyF
         object_id = definition_id(key, content_hash)
         row = view.row(object_id)
         try:
-            found = parse_definition(row) if row else None
+            content = parse_definition(row) if row else None
         except Corruption as error:
             yield VerifyFinding(object_id, error.message)
             continue
-        if found is None or (found.key, found.hash) != (key, content_hash):
-            problem = "is missing" if found is None else "is not the one that was stored"
+        if content is None or (content.key, content.hash) != (key, content_hash):
+            problem = "is missing" if content is None else "is not the one that was stored"
             yield VerifyFinding(commit_id(commit.id), f"the content of its {key} {problem}")
 
 
@@ -204,13 +204,13 @@ def _tag_findings(
 def _readable_versions(
     heads: list[Head], tags: list[Tag], commits: dict[str, Commit]
 ) -> dict[TableVersion, tuple[TablePointer, str]]:
-    """Every table version that some kept moment shows."""
-    found: dict[TableVersion, tuple[TablePointer, str]] = {}
+    """Every table version that some retained moment shows."""
+    versions: dict[TableVersion, tuple[TablePointer, str]] = {}
     for commit in readable_commits(heads, tags, commits):
         for key, pointer in commit.tables.items():
             version = TableVersion(pointer.location, pointer.lance)
-            found.setdefault(version, (pointer, f"{key} at {commit.id}"))
-    return found
+            versions.setdefault(version, (pointer, f"{key} at {commit.id}"))
+    return versions
 
 
 def _version_findings(
@@ -249,7 +249,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
         twice = duplicate_ids(partial(_ids, store, version), pointer.rows)
         if len(twice):
             yield VerifyFinding(
-                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
+                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
             )
     check_everything(_image(store, head, catalog))
     for name in plain_names(head.tables):

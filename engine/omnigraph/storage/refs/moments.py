@@ -34,7 +34,7 @@ DEFERRED_CHECKS = "deferred_checks"
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A fixed state of the whole graph, and the branch it was asked for on."""
+    """A fixed state of the whole graph, and the branch it was looked up on."""
 
     branch: str
     commit: str
@@ -49,7 +49,7 @@ class Moment:
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
     tag: str | None = None
-    """The tag it was asked for by, which retains it whatever its branch gives up."""
+    """The tag it was looked up by, which retains it whatever its branch gives up."""
 
     def is_purged(self, pointer: TablePointer) -> bool:
         """Whether the data that a table had at this moment was given up by a hard drop."""

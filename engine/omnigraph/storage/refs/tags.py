@@ -54,6 +54,6 @@ def _tag_name(text: str) -> str:
     if COMMIT_ID.match(name):
         raise InvalidInput(
             f"{name!r} is not a tag name: it looks like a commit id",
-            hint="Choose a name that cannot be taken for a commit.",
+            hint="Choose a name that does not look like a commit id.",
         )
     return name

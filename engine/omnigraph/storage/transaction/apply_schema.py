@@ -87,7 +87,7 @@ def stage_schema(
     file: str | None = None,
     allow_data_loss: bool = False,
 ) -> SchemaChange:
-    """Plan the way from one schema to another, and move its data; nothing is visible yet."""
+    """Plan the steps from one schema to another, and migrate its data; nothing is visible yet."""
     first_identity = max(read_allocator(store.publisher.view), accepted.next_identity)
     desired = compile_schema(source, accepted=accepted, first_identity=first_identity, file=file)
     plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
@@ -146,9 +146,9 @@ def apply_schema(
 
 def _purged(accepted: Catalog, desired: Catalog) -> tuple[int, ...]:
     """Identities of the tables whose past goes with a hard drop."""
-    gone = []
+    purged = []
     for old in accepted.types():
         new = desired.by_identity(old.identity)
         if new is None or not set(old.by_identity) <= set(new.by_identity):
-            gone.append(old.identity)
-    return tuple(sorted(gone))
+            purged.append(old.identity)
+    return tuple(sorted(purged))

@@ -1,4 +1,4 @@
-"""From what a transaction wants done to a table, to the table's next version.
+"""From the operations of a transaction on a table to the table's next version.
 
 Operations are applied in order, each on the version that the one before left. Nothing here is
 visible to anyone: a staged version becomes real only when it is published.
@@ -32,7 +32,7 @@ from omnigraph.storage.transaction.operations import DeleteRows, Operation, Writ
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
-    """A table's next version, and what validation needs to know about the way to it."""
+    """A table's next version, and what validation needs to know about what led to it."""
 
     type: GraphType
     base: TablePointer
@@ -40,7 +40,7 @@ class StagedTable:
     rows: int
     written: tuple[WriteRows, ...]
     removed: pa.StringArray
-    """Ids that operations took out; some may have been put back."""
+    """Ids that operations deleted; some may have been put back."""
     touched: pa.StringArray
     """Sources (of edges with a cardinality) that lost an edge."""
     replaced: bool
@@ -98,16 +98,16 @@ def _write(
     if not operation.fresh_ids:
         rows = _settle_duplicates(state.type, rows, operation)
     ids = rows.column("id").combine_chunks()
-    base, found = state.version, NOTHING_FOUND
+    base, existing = state.version, NOTHING_FOUND
     if not operation.fresh_ids:
         if len(ids) <= PROBE_LIMIT:
             base = ready_for_probes(tables, base, state.type)
-        found = tables.locate(base, ids)
-    if operation.mode == "insert" and len(found.ids):
-        raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
-    touched = _sources(tables, state, found.addresses)
-    version = tables.next(base, rows=rows, gone=found.addresses)
-    count = state.rows - len(found.ids) + rows.num_rows
+        existing = tables.locate(base, ids)
+    if operation.mode == "insert" and len(existing.ids):
+        raise KeyConflict(state.type.kind, state.type.name, pc.min(existing.ids).as_py())
+    touched = _sources(tables, state, existing.addresses)
+    version = tables.next(base, rows=rows, gone=existing.addresses)
+    count = state.rows - len(existing.ids) + rows.num_rows
     return _after(state, version, count, operation, touched)
 
 
@@ -121,8 +121,8 @@ def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: WriteRows) -
         return rows
     _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
     last = pa.table({"id": ids, "at": pa.array(range(len(ids)), pa.int64())})
-    kept = last.group_by("id").aggregate([("at", "max")]).column("at_max")
-    return rows.take(kept.take(pc.sort_indices(kept)))
+    latest = last.group_by("id").aggregate([("at", "max")]).column("at_max")
+    return rows.take(latest.take(pc.sort_indices(latest)))
 
 
 def _refuse_duplicates(
@@ -139,7 +139,7 @@ def _refuse_duplicates(
 
 
 def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) -> StagedTable:
-    """Rows that are in data files already: append them, then take out what they replace."""
+    """Rows that are in data files already: append them, then delete what they replace."""
     buffer = operation.buffer
     repeated = pa.array([], pa.string())
     if not operation.fresh_ids:
@@ -147,10 +147,10 @@ def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) ->
     gone = NO_ADDRESSES
     if state.rows and not operation.fresh_ids:
         for chunk in buffer.scan(["id"]):
-            found = tables.locate(state.version, chunk.column("id").combine_chunks())
-            if operation.mode == "insert" and len(found.ids):
-                raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
-            gone = distinct(gone, found.addresses)
+            existing = tables.locate(state.version, chunk.column("id").combine_chunks())
+            if operation.mode == "insert" and len(existing.ids):
+                raise KeyConflict(state.type.kind, state.type.name, pc.min(existing.ids).as_py())
+            gone = distinct(gone, existing.addresses)
     touched = _sources(tables, state, gone)
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows
@@ -169,13 +169,13 @@ def _write_distributed(
     repeated = None
     if not operation.fresh_ids:
         repeated = _first_repeated(type_, operation, checker)
-        written, held = KeyColumn(type_, buffer.version()), KeyColumn(type_, state.version)
+        written, stored = KeyColumn(type_, buffer.version()), KeyColumn(type_, state.version)
         if state.rows and operation.mode == "insert":
-            there = checker.least_common(held, written)
+            there = checker.least_common(stored, written)
             if there is not None:
                 raise KeyConflict(type_.kind, type_.name, there)
         elif state.rows:
-            gone = checker.common(held, written)
+            gone = checker.common(stored, written)
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if repeated is not None:
@@ -227,7 +227,7 @@ def _earlier_occurrences(
 def delete_rows(
     tables: TableStore, state: StagedTable, ids: pa.StringArray, addresses: Addresses
 ) -> StagedTable:
-    """Take out rows whose addresses are known."""
+    """Delete rows whose addresses are known."""
     if not len(addresses):
         return state
     touched = _sources(tables, state, addresses)
@@ -290,7 +290,7 @@ def _counted(type_: GraphType) -> bool:
 
 
 def _sources(tables: TableStore, state: StagedTable, addresses: Addresses) -> pa.StringArray:
-    """Sources of edge rows about to go, where somebody counts them."""
+    """Sources of edge rows about to be deleted, where a cardinality counts them."""
     if not len(addresses) or not _counted(state.type):
         return pa.array([], pa.string())
     return tables.take(state.version, addresses, ["src"]).column("src").unique()

@@ -1,7 +1,7 @@
 """`WriteTxn`: everything that writes, from pin to publish (architecture §2.3).
 
 A transaction pins a head, collects operations, stages one new version per touched table, validates
-the final image, and publishes. When the branch moved under it, inserts and upserts are staged
+the final state, and publishes. When the branch moved under it, inserts and upserts are staged
 again on the new head; strict operations (delete, overwrite) are refused, because they were decided
 on rows that may have changed. So is anything after a read of a table that moved: an update is a
 read and an upsert.
@@ -72,10 +72,10 @@ class WriteTxn:
         commit_when_empty: bool = False,
         once: tuple[str, int] | None = None,
         registered: str | None = None,
-        survey: ConstraintChecker | None = None,
+        checker: ConstraintChecker | None = None,
     ) -> None:
         """`registered` is the id of a transaction that another process registered as this one. A
-        survey looks for what breaks a rule where rows are too many for this machine."""
+        checker looks for violations where rows are too many for this machine."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -86,7 +86,7 @@ class WriteTxn:
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
         self._once = once
-        self._checker = survey
+        self._checker = checker
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
@@ -119,7 +119,7 @@ class WriteTxn:
         self._require_open()
         if self._operations:
             raise InvalidInput(
-                "a transaction changes its schema before its rows",
+                "a transaction must change the schema before any rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
         change = stage_schema(
@@ -269,7 +269,7 @@ class WriteTxn:
         return {key: s.rows - s.base.rows for key, s in changed} | self.plain.growth()
 
     def commit(self) -> Commit | None:
-        """Publish; none when nothing changed and an empty commit was not asked for."""
+        """Publish; none when nothing changed and an empty commit was not requested."""
         self._require_open()
         try:
             return publish_with_retry(
