@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
@@ -51,23 +53,12 @@ NameChange = Callable[[ManifestView], ManifestChange | None]
 """Builds a change on the newest view; none when the manifest is as it should be already."""
 
 
+@dataclass(frozen=True, eq=False)
 class _Ticket:
     """A plan in the queue and, later, what became of it."""
 
-    def __init__(self, plan: PublishPlan) -> None:
-        self.plan = plan
-        self.commit: Commit | None = None
-        self.error: Exception | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self.commit is not None or self.error is not None
-
-    def outcome(self) -> Commit:
-        if self.error is not None:
-            raise self.error
-        assert self.commit is not None
-        return self.commit
+    plan: PublishPlan
+    outcome: Future[Commit] = field(default_factory=Future)
 
 
 class Publisher:
@@ -130,14 +121,15 @@ class Publisher:
         with self._state:
             self._queue.insert(0 if first else len(self._queue), ticket)
         with self.exclusive():
-            if not ticket.settled:
+            if not ticket.outcome.done():
                 with self._state:
                     batch, self._queue = self._queue, []
                 self._run(batch)
-                self.retries += sum(isinstance(each.error, HeadMoved) for each in batch)
-        if not isinstance(ticket.error, HeadMoved):
+                lost = (isinstance(each.outcome.exception(), HeadMoved) for each in batch)
+                self.retries += sum(lost)
+        if not isinstance(ticket.outcome.exception(), HeadMoved):
             self.forget(plan.commit)
-        return ticket.outcome()
+        return ticket.outcome.result()
 
     @contextmanager
     def one_commit(self, commit: str | None = None) -> Iterator[str]:
@@ -161,21 +153,19 @@ class Publisher:
             failure = error
         finally:
             # Nobody else will look at these tickets: also an interrupt must leave an answer.
-            for ticket in batch:
-                if ticket.settled:
-                    continue
+            for ticket in _pending(batch):
                 if failure is None or ticket.plan.commit in self._in_doubt:
                     cause = str(failure) if failure else "its publisher was interrupted"
-                    ticket.error = CommitUnknown(ticket.plan.commit, cause)
+                    ticket.outcome.set_exception(CommitUnknown(ticket.plan.commit, cause))
                 else:
-                    ticket.error = failure
+                    ticket.outcome.set_exception(failure)
 
     def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
         lost_here = failures = 0
         unknown: str | None = None
         for attempt in range(FOREIGN_CONFLICTS):
             view = self._view
-            accepted, refused = self._validate_all([t for t in batch if not t.settled], view)
+            accepted, refused = self._validate_all(_pending(batch), view)
             if not accepted:
                 return
             failpoint(BEFORE_PUBLISH)
@@ -202,17 +192,16 @@ class Publisher:
                     continue
             failpoint(AFTER_PUBLISH)
             for ticket, validated in accepted:
-                ticket.commit = validated.commit
+                ticket.outcome.set_result(validated.commit)
             for ticket, reason in refused:
-                ticket.error = reason
+                ticket.outcome.set_exception(reason)
             return
-        for ticket in batch:
-            if not ticket.settled:
-                ticket.error = (
-                    CommitUnknown(ticket.plan.commit, unknown)
-                    if unknown and ticket.plan.commit in self._in_doubt
-                    else contention(ticket.plan.base.branch, lost_here)
-                )
+        for ticket in _pending(batch):
+            ticket.outcome.set_exception(
+                CommitUnknown(ticket.plan.commit, unknown)
+                if unknown and ticket.plan.commit in self._in_doubt
+                else contention(ticket.plan.base.branch, lost_here)
+            )
 
     def _validate_all(
         self, tickets: Sequence[_Ticket], view: ManifestView
@@ -230,7 +219,7 @@ class Publisher:
         for ticket in tickets:
             landed = self._landed_late(ticket.plan.commit, view)
             if landed is not None:
-                ticket.commit = landed
+                ticket.outcome.set_result(landed)
                 continue
             branch = ticket.plan.base.branch
             goes = ticket.plan.deletes.branch if ticket.plan.deletes else branch
@@ -246,7 +235,7 @@ class Publisher:
                 if moving & {branch, goes} or (given_out and ticket.plan.identities):
                     refused.append((ticket, error))
                 else:
-                    ticket.error = error
+                    ticket.outcome.set_exception(error)
                 continue
             heads[branch] = validated.head
             if goes != branch:
@@ -330,3 +319,7 @@ class Publisher:
             "other writers changed the manifest first every time; nothing was changed",
             hint="Try again.",
         )
+
+
+def _pending(batch: Sequence[_Ticket]) -> list[_Ticket]:
+    return [ticket for ticket in batch if not ticket.outcome.done()]

@@ -59,7 +59,7 @@ def resume(publisher: Publisher, transaction: str) -> str:
     name = registration_id(transaction)
     if name not in publisher.view.named:
         raise TransactionExpired(
-            "the transaction is no longer registered: it ended, or a collection dropped it as stale",
+            "the transaction is not registered: it ended, or a collection dropped it as stale",
             hint="Start it again.",
         )
     return name

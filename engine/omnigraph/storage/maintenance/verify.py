@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, require_re
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
+    ManifestRow,
     commit_id,
     head_id,
     parse_commit,
@@ -39,6 +40,8 @@ from omnigraph.storage.manifest.row_codec import (
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +84,11 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
     require_readable(view.dataset)
     rows = [row for row, _ in store.manifest.history(view, "object_id IS NOT NULL")]
     findings = list(_manifest_findings(view, rows))
-    heads, commits = [], {}
-    for row in rows:
-        try:
-            if row["object_type"] == "graph_head":
-                heads.append(parse_head(row))
-            elif row["object_type"] == "graph_commit":
-                commits[row["object_id"].removeprefix("commit:")] = parse_commit(row)
-        except Corruption as error:
-            findings.append(VerifyFinding(row["object_id"], error.message))
+    heads = _parsed(parse_head, "graph_head", rows, findings)
+    commits = {c.id: c for c in _parsed(parse_commit, "graph_commit", rows, findings)}
     for head in heads:
         findings += _head_findings(view, rows, head, commits)
-    tags = []
-    for row in view.rows("tag"):
-        try:
-            tags.append(parse_tag(row))
-        except Corruption as error:
-            findings.append(VerifyFinding(row["object_id"], error.message))
+    tags = _parsed(parse_tag, "tag", view.rows("tag"), findings)
     findings += _tag_findings(view, tags, commits)
     versions = _readable_versions(heads, tags, commits)
     present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
@@ -113,6 +104,23 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
             except OmniGraphError as error:
                 findings.append(VerifyFinding(head.branch, error.message))
     return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
+
+
+def _parsed(
+    parse: Callable[[ManifestRow], T],
+    object_type: str,
+    rows: list[ManifestRow],
+    findings: list[VerifyFinding],
+) -> list[T]:
+    """The values of the rows of a type; rows that cannot be read are findings."""
+    values = []
+    for row in rows:
+        if row["object_type"] == object_type:
+            try:
+                values.append(parse(row))
+            except Corruption as error:
+                findings.append(VerifyFinding(row["object_id"], error.message))
+    return values
 
 
 def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterator[VerifyFinding]:

@@ -119,6 +119,10 @@ class PlainWrites:
             raise no_table(name, self.names())
         return state
 
+    def _require_free(self, name: str, hint: str = "Choose another name, or drop it.") -> None:
+        if self.exists(table_name(name)):
+            raise AlreadyExists(f"there is a table {name} already", hint=hint)
+
     def _keep(self, name: str, state: PlainStaged) -> None:
         self._states[name] = state
         self._validated = False
@@ -138,11 +142,8 @@ class PlainWrites:
         stored = storable(schema)
         _check_columns(declaration, stored)
         there = self._find(name)
-        if there is not None and not replace:
-            raise AlreadyExists(
-                f"there is a table {name} already",
-                hint="Replace it (CREATE OR REPLACE TABLE), or drop it first.",
-            )
+        if not replace:
+            self._require_free(name, "Replace it (CREATE OR REPLACE TABLE), or drop it first.")
         base = self._pin.tables.get(key)
         location = there.address.location if there else table_location(key)
         identity = there.identity if there else new_identity()
@@ -212,10 +213,7 @@ class PlainWrites:
     def rename(self, name: str, new_name: str) -> None:
         """Give a table another name; its rows stay where they are."""
         state = self._existing(name)
-        if self.exists(table_name(new_name)):
-            raise AlreadyExists(
-                f"there is a table {new_name} already", hint="Choose another name, or drop it."
-            )
+        self._require_free(new_name)
         target = replace(
             state, base=self._pin.tables.get(PREFIX + new_name), strict=True, redeclared=True
         )
@@ -224,15 +222,11 @@ class PlainWrites:
 
     def clone(self, source: PlainTable, name: str) -> None:
         """Give the rows of a table, of any moment, a second name; nothing is copied."""
-        key = PREFIX + table_name(name)
-        if self.exists(name):
-            raise AlreadyExists(
-                f"there is a table {name} already", hint="Choose another name, or drop it."
-            )
+        self._require_free(name)
         self._keep(
             name,
             PlainStaged(
-                self._pin.tables.get(key),
+                self._pin.tables.get(PREFIX + name),
                 source.address,
                 source.rows,
                 new_identity(),
@@ -296,14 +290,13 @@ class PlainWrites:
             if state.version is None or not (state.changed or state.redeclared):
                 continue
             # Rows are compared with the others of a key; a table that started over has no others.
-            whole = state.unchecked
             check_declared(
                 self._store.tables,
                 name,
                 state.declaration,
                 state.address,
                 state.rows,
-                None if whole else state.written,
+                None if state.unchecked else state.written,
                 _before(state),
             )
         self._validated = True

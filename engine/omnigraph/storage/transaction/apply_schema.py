@@ -9,9 +9,10 @@ from typing import Any
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.commit.publish_plan import PublishPlan, read_allocator
 from omnigraph.storage.commit.retry import Attempt, collected_reads, publish_with_retry
-from omnigraph.storage.core.model import Commit, Head, Pointers, TablePointer, schema_record
+from omnigraph.storage.core.model import Commit, Pointers, TablePointer, schema_record
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.collect import collect
+from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.transaction.migrate_rows import migrated_tables
 
 
@@ -48,7 +49,7 @@ class SchemaChange:
         return replace(
             plan,
             tables={**self.tables, **plan.tables},
-            relies_on=plan.relies_on | _graph_tables(plan.base),
+            relies_on=plan.relies_on | {k for k in plan.base.tables if not k.startswith(PREFIX)},
             relies_on_schema=True,
             schema=schema_record(self.source, self.desired),
             identities=range(self.first_identity, self.desired.next_identity),
@@ -72,10 +73,6 @@ class SchemaChange:
         """A pointer map with the tables moved."""
         moved = {**pointers, **self.tables}
         return {key: pointer for key, pointer in moved.items() if pointer is not None}
-
-
-def _graph_tables(head: Head) -> frozenset[str]:
-    return frozenset(key for key in head.tables if not key.startswith("table:"))
 
 
 def stage_schema(

@@ -59,8 +59,7 @@ class StagedTable:
 def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:
     """The table as it is."""
     version = TableVersion(base.location, base.lance)
-    none = pa.array([], pa.string())
-    return StagedTable(type_, base, version, base.rows, (), none, none, False)
+    return StagedTable(type_, base, version, base.rows, (), _no_ids(), _no_ids(), False)
 
 
 def stage(
@@ -90,9 +89,7 @@ def _write(
     if not operation.buffer.rows:
         return state
     if operation.buffer.spilled:
-        if checker is not None:
-            return _write_distributed(tables, state, operation, checker)
-        return _write_many(tables, state, operation)
+        return _write_files(tables, state, operation, checker)
     operation.buffer.check_rest()
     rows = operation.buffer.table()
     if not operation.fresh_ids:
@@ -103,8 +100,7 @@ def _write(
         if len(ids) <= PROBE_LIMIT:
             base = ready_for_probes(tables, base, state.type)
         existing = tables.locate(base, ids)
-    if operation.mode == "insert" and len(existing.ids):
-        raise KeyConflict(state.type.kind, state.type.name, pc.min(existing.ids).as_py())
+    _refuse_existing(state.type, existing.ids, operation)
     touched = _sources(tables, state, existing.addresses)
     version = tables.next(base, rows=rows, gone=existing.addresses)
     count = state.rows - len(existing.ids) + rows.num_rows
@@ -138,78 +134,71 @@ def _refuse_duplicates(
         raise KeyConflict(type_.kind, type_.name, repeated)
 
 
-def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) -> StagedTable:
+def _write_files(
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker | None
+) -> StagedTable:
     """Rows that are in data files already: append them, then delete what they replace."""
-    buffer = operation.buffer
-    repeated = pa.array([], pa.string())
+    type_, buffer = state.type, operation.buffer
+    repeated, gone = _no_ids(), NO_ADDRESSES
     if not operation.fresh_ids:
-        repeated = _repeated_in(state.type, operation)
-    gone = NO_ADDRESSES
-    if state.rows and not operation.fresh_ids:
-        for chunk in buffer.scan(["id"]):
-            existing = tables.locate(state.version, chunk.column("id").combine_chunks())
-            if operation.mode == "insert" and len(existing.ids):
-                raise KeyConflict(state.type.kind, state.type.name, pc.min(existing.ids).as_py())
-            gone = distinct(gone, existing.addresses)
-    touched = _sources(tables, state, gone)
+        repeated = _repeated_ids(type_, operation, checker)
+        if state.rows:
+            gone = _replaced_rows(tables, state, operation, checker)
+    # With a checker, it is for the checker to find whose edges became fewer.
+    touched = _sources(tables, state, gone) if checker is None else _no_ids()
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if len(repeated):
-        earlier = _earlier_occurrences(tables, version, repeated)
+        if checker is not None:
+            earlier = checker.earlier(KeyColumn(type_, version, since=state.version))
+        else:
+            earlier = _earlier_occurrences(tables, version, repeated)
         version = tables.next(version, gone=earlier)
         count -= len(earlier)
     return _after(state, version, count, operation, touched)
 
 
-def _write_distributed(
-    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker
-) -> StagedTable:
-    """The same, when whoever has many machines looks for the ids."""
-    type_, buffer, gone = state.type, operation.buffer, NO_ADDRESSES
-    repeated = None
-    if not operation.fresh_ids:
-        repeated = _first_repeated(type_, operation, checker)
-        written, stored = KeyColumn(type_, buffer.version()), KeyColumn(type_, state.version)
-        if state.rows and operation.mode == "insert":
-            there = checker.least_common(stored, written)
-            if there is not None:
-                raise KeyConflict(type_.kind, type_.name, there)
-        elif state.rows:
-            gone = checker.common(stored, written)
-    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
-    count = state.rows - len(gone) + buffer.rows
-    if repeated is not None:
-        earlier = checker.earlier(KeyColumn(type_, version, since=state.version))
-        version = tables.next(version, gone=earlier)
-        count -= len(earlier)
-    # Whose edges became fewer is for the checker to find, too.
-    return _after(state, version, count, operation, pa.array([], pa.string()))
+def _replaced_rows(
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker | None
+) -> Addresses:
+    """Addresses of stored rows that have an id of the data files; an insert refuses them."""
+    buffer, replaced = operation.buffer, NO_ADDRESSES
+    if checker is not None:
+        stored = KeyColumn(state.type, state.version)
+        written = KeyColumn(state.type, buffer.version())
+        if operation.mode == "upsert":
+            return checker.common(stored, written)
+        first = checker.least_common(stored, written)
+        if first is not None:
+            raise KeyConflict(state.type.kind, state.type.name, first)
+        return replaced
+    for chunk in buffer.scan(["id"]):
+        existing = tables.locate(state.version, chunk.column("id").combine_chunks())
+        _refuse_existing(state.type, existing.ids, operation)
+        replaced = distinct(replaced, existing.addresses)
+    return replaced
 
 
-def _first_repeated(
-    type_: GraphType, operation: WriteRows, checker: ConstraintChecker
-) -> str | None:
-    """An id that stands twice in data files, where that is allowed."""
-    repeated = checker.first_repeated(KeyColumn(type_, operation.buffer.version()))
-    if repeated is not None:
-        _refuse_repeated(type_, operation, repeated)
-    return repeated
+def _refuse_existing(type_: GraphType, ids: pa.StringArray, operation: WriteRows) -> None:
+    if operation.mode == "insert" and len(ids):
+        raise KeyConflict(type_.kind, type_.name, pc.min(ids).as_py())
 
 
-def _repeated_in(type_: GraphType, operation: WriteRows) -> pa.StringArray:
-    """Ids that stand twice in data files, where that is allowed."""
+def _repeated_ids(
+    type_: GraphType, operation: WriteRows, checker: ConstraintChecker | None
+) -> pa.StringArray:
+    """Ids that stand twice in data files, where that is allowed; of a checker only the first."""
     buffer = operation.buffer
-    repeated = duplicate_ids(lambda: buffer.scan(["id"]), buffer.rows)
+    if checker is not None:
+        first = checker.first_repeated(KeyColumn(type_, buffer.version()))
+        repeated = _no_ids() if first is None else pa.array([first], pa.string())
+    else:
+        repeated = duplicate_ids(lambda: buffer.scan(["id"]), buffer.rows)
     if len(repeated):
-        _refuse_repeated(type_, operation, repeated[0].as_py())
+        chunks = buffer.scan(table_schema(type_).names)
+        rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated[0])) for c in chunks)
+        _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
     return repeated
-
-
-def _refuse_repeated(type_: GraphType, operation: WriteRows, repeated: str) -> None:
-    names = [f.name for f in table_schema(type_)]
-    chunks = operation.buffer.scan(names)
-    rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated)) for c in chunks)
-    _refuse_duplicates(type_, rows, repeated, operation)
 
 
 def _earlier_occurrences(
@@ -250,10 +239,8 @@ def _overwrite(
     buffer.finish()
     schema = table_schema(state.type)
     if buffer.spilled:
-        if not operation.fresh_ids and checker is not None:
-            _first_repeated(state.type, operation, checker)
-        elif not operation.fresh_ids:
-            _repeated_in(state.type, operation)
+        if not operation.fresh_ids:
+            _repeated_ids(state.type, operation, checker)
         fragments = buffer.fragments
     else:
         buffer.check_rest()
@@ -261,11 +248,15 @@ def _overwrite(
         if not operation.fresh_ids:
             rows = _settle_duplicates(state.type, rows, operation)
         fragments = tables.write(state.version, rows) if rows.num_rows else []
-    none = pa.array([], pa.string())
-    touched = _all_sources(tables, state) if checker is None else none
+    touched = _sources(tables, state) if checker is None else _no_ids()
     version = tables.replace(state.version, schema, fragments)
-    return StagedTable(
-        state.type, state.base, version, buffer.rows, (operation,), none, touched, True
+    return replace(
+        nothing_staged(state.type, state.base),
+        version=version,
+        rows=buffer.rows,
+        written=(operation,),
+        touched=touched,
+        replaced=True,
     )
 
 
@@ -285,18 +276,17 @@ def _after(
     )
 
 
-def _counted(type_: GraphType) -> bool:
-    return isinstance(type_, EdgeType) and not type_.cardinality.is_free
-
-
-def _sources(tables: TableStore, state: StagedTable, addresses: Addresses) -> pa.StringArray:
-    """Sources of edge rows about to be deleted, where a cardinality counts them."""
-    if not len(addresses) or not _counted(state.type):
-        return pa.array([], pa.string())
+def _sources(
+    tables: TableStore, state: StagedTable, addresses: Addresses | None = None
+) -> pa.StringArray:
+    """Sources of the edge rows to be deleted, or of all, where a cardinality counts them."""
+    type_, rows = state.type, state.rows if addresses is None else len(addresses)
+    if not rows or not isinstance(type_, EdgeType) or type_.cardinality.is_free:
+        return _no_ids()
+    if addresses is None:
+        return tables.read(state.version, columns=["src"]).column("src").unique()
     return tables.take(state.version, addresses, ["src"]).column("src").unique()
 
 
-def _all_sources(tables: TableStore, state: StagedTable) -> pa.StringArray:
-    if not _counted(state.type) or not state.rows:
-        return pa.array([], pa.string())
-    return tables.read(state.version, columns=["src"]).column("src").unique()
+def _no_ids() -> pa.StringArray:
+    return pa.array([], pa.string())
