@@ -105,7 +105,7 @@ Scripted = Callable[..., ScriptedPublisher]
 def stage(attempt: Attempt) -> Commit:
     """Stages nothing on the newest head."""
     head = attempt.head()
-    return attempt.publish(PublishPlan(attempt.commit, head, {}, frozenset()))
+    return attempt.publish(PublishPlan(attempt.commit, head))
 
 
 def moved(head: Head = HEAD, member: str = PERSON, *, expired: bool = False) -> HeadMoved:

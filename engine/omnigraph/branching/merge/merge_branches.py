@@ -178,7 +178,6 @@ def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> Merg
                 commit=attempt.commit,
                 base=target,
                 tables=dict.fromkeys(prepared.gone) | moved | dict(prepared.wholes.tables),
-                relies_on=frozenset(),
                 actor=request.actor,
                 message=request.message or f"merge {request.source}",
                 merged=None if nothing_new else source.commit,

@@ -49,9 +49,9 @@ class PublishPlan:
     commit: str
     """The id of the commit, fixed before the first attempt and the same for all retries."""
     base: Head
-    tables: Mapping[str, TablePointer | None]
+    tables: Mapping[str, TablePointer | None] = field(default_factory=dict)
     """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
-    relies_on: frozenset[str]
+    relies_on: frozenset[str] = frozenset()
     """Tables whose contents the plan was validated against, besides those it moves."""
     relies_on_schema: bool = True
     """Whether it matters that the schema stays; it does not to plain tables and views."""

@@ -12,7 +12,7 @@ Clocks only say what to retain: which commits are old, and which branches outliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -77,10 +77,7 @@ class CollectReport:
             "bytes": self.bytes,
             "kept_commits": self.kept_commits,
             "spared_transactions": self.spared_transactions,
-            "tables": {
-                key: {"files": freed.files, "bytes": freed.bytes}
-                for key, freed in self.tables.items()
-            },
+            "tables": {key: asdict(freed) for key, freed in self.tables.items()},
             "given_up": [commit.id for commit in self.given_up],
             "expired_branches": list(self.expired_branches),
         }

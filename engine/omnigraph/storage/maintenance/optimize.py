@@ -8,7 +8,7 @@ everything is staged anew: what was staged before belonged to nobody, and its fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lance import LanceDataset
@@ -62,13 +62,8 @@ class TableUpkeep:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "fragments_before": self.fragments_before,
-            "fragments_after": self.fragments_after,
-            "rows_rewritten": self.rows_rewritten,
-            "indexes_built": list(self.indexes_built),
-            "indexes_dropped": list(self.indexes_dropped),
-        }
+        fields = asdict(self).items()
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +146,6 @@ def optimize(
             commit=attempt.commit,
             base=head,
             tables={key: done.after for key, done in staged.done.items()},
-            relies_on=frozenset(),
             message="optimize",
             direct=False,
         )

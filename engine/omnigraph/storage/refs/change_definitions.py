@@ -46,8 +46,6 @@ def change_definitions(
             PublishPlan(
                 commit=attempt.commit,
                 base=head,
-                tables={},
-                relies_on=frozenset(),
                 actor=actor,
                 message=message,
                 definitions=change,

@@ -88,7 +88,7 @@ class Snapshot:
     def pointer(self, type_: GraphType) -> TablePointer:
         """The table version that holds a type at this moment."""
         pointer = self.moment.tables[self._existing(type_).table_key]
-        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+        if self.moment.is_purged(pointer):
             raise reclaimed(self.commit)
         return pointer
 
@@ -114,7 +114,7 @@ class Snapshot:
         pointer = self.moment.tables.get(PREFIX + name)
         if pointer is None:
             raise no_table(name, plain_names(self.moment.tables))
-        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+        if self.moment.is_purged(pointer):
             raise reclaimed(self.commit)
         declared = declaration_of(self.definition("table", name))
         return PlainTable(self._store.tables, name, pointer, declared)

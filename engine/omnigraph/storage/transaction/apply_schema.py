@@ -128,8 +128,6 @@ def apply_schema(
         plan = PublishPlan(
             commit=attempt.commit,
             base=head,
-            tables={},
-            relies_on=frozenset(),
             actor=actor,
             message=message or "apply a schema",
         )
