@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from omnigraph.api.graph import Graph, Transaction
@@ -14,7 +16,17 @@ from omnigraph.errors import (
     PreconditionFailed,
     ReadSetConflict,
 )
-from support.social import add_person, assert_sound, edge, pairs, people, persons, social_graph
+from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
+from support.social import (
+    SOCIAL,
+    add_person,
+    assert_sound,
+    edge,
+    pairs,
+    people,
+    persons,
+    social_graph,
+)
 
 
 def end(txn: Transaction) -> None:
@@ -196,6 +208,33 @@ def test_a_cascade_takes_edges_that_its_own_view_saw_and_no_others(root: str) ->
     assert pairs(graph) == ["Ann>Bob", "Ann>Cid", "Bob>Cid"]
     end(prepared(graph, "delete"))
     assert pairs(graph) == ["Bob>Cid"]
+    assert_sound(graph)
+
+
+def test_a_schema_that_moves_after_a_lost_publish_is_a_conflict(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were read under the old schema are not staged on a head with the new one."""
+    graph = social_graph(root, people=["Ann"])
+    publisher = graph._store.publisher
+    publish = publisher.publish
+    lost: list[HeadMoved] = []
+
+    def schema_moves_after_a_loss(plan: PublishPlan, **how: Any) -> Any:  # noqa: ANN401
+        if plan.message != "late" or lost:
+            return publish(plan, **how)
+        add_person(graph, "Bob")
+        with pytest.raises(HeadMoved) as moved:
+            publish(plan, **how)
+        lost.append(moved.value)
+        graph.apply_schema(SOCIAL.replace("age: I64?", "age: I64?  note: String?"))
+        raise moved.value
+
+    monkeypatch.setattr(publisher, "publish", schema_moves_after_a_loss)
+    with pytest.raises(ReadSetConflict) as refused, graph.transaction(message="late") as txn:
+        txn.insert("Person", persons(["Zoe"]))
+    assert lost[0].member == "node:Person" and refused.value.member == "schema"
+    assert people(graph) == ["Ann", "Bob"]
     assert_sound(graph)
 
 

@@ -263,6 +263,7 @@ def test_the_versions_of_a_refusal_are_those_of_both_heads(scripted: Scripted) -
         ({CLUB}, PERSON_MOVED, None),
         ({CLUB}, replace(HEAD, tables={PERSON: table(1)}), ExpectedVersionMismatch),
         (set(), replace(HEAD, incarnation="i2"), Conflict),
+        (set(), replace(HEAD, schema="s2"), ReadSetConflict),
         ({PERSON}, COLLECTED, None),
     ],
 )
@@ -285,6 +286,13 @@ def test_the_read_set_is_checked_on_the_head_of_the_next_attempt(
         publish_with_retry(publisher, "main", staged, reads=lambda: reads)
     assert type(refused.value) is refusal
     assert publisher.tries == 1
+
+
+def test_plain_rows_do_not_depend_on_the_schema(scripted: Scripted) -> None:
+    publisher = scripted(moved(member="head"))
+    publisher.head = replace(HEAD, schema="s2")
+    reads = ReadSet(HEAD, schema=False)
+    assert publish_with_retry(publisher, "main", stage, reads=lambda: reads)
 
 
 # --------------------------------------------------------------------------- collections

@@ -53,6 +53,8 @@ class ReadSet:
     head: Head
     tables: frozenset[str] = frozenset()
     """Tables whose rows were read."""
+    schema: bool = True
+    """Whether its rows are rows of the schema; those of plain tables are not."""
     strict: bool = False
     """Whether it was decided on the rows it changes: deletes, overwrites, other columns."""
     registered: bool = False
@@ -61,8 +63,7 @@ class ReadSet:
     def require_repeatable(self, moved: HeadMoved) -> None:
         """Refuse a write that may not be staged again after what moved under its plan."""
         if moved.member in ("schema", "identities"):
-            problem = "another commit has changed the schema"
-            raise ReadSetConflict("schema", self.head.schema, moved.head.schema, problem)
+            raise self._schema_conflict(moved.head)
         if moved.expired and (self.strict or self.registered):
             raise expired()
         if self.strict and moved.member in moved.head.tables:
@@ -71,15 +72,21 @@ class ReadSet:
             raise ReadSetConflict(moved.member, self.head.commit, moved.head.commit)
 
     def require_unmoved(self, head: Head) -> None:
-        """Refuse to stage on a head of another branch, or with other rows in what was read."""
+        """Refuse a head of another branch or schema, or with other rows in what was read."""
         if head.incarnation != self.head.incarnation:
             raise Conflict(
                 f"branch {head.branch!r} was deleted and created again",
                 hint="Start the write again on the new branch.",
             )
+        if self.schema and head.schema != self.head.schema:
+            raise self._schema_conflict(head)
         for key in sorted(self.tables):
             if head.tables.get(key) != self.head.tables.get(key):
                 raise self._version_mismatch(key, head)
+
+    def _schema_conflict(self, head: Head) -> ReadSetConflict:
+        problem = "another commit has changed the schema"
+        return ReadSetConflict("schema", self.head.schema, head.schema, problem)
 
     def _version_mismatch(self, key: str, head: Head) -> ExpectedVersionMismatch:
         versions = (

@@ -290,7 +290,17 @@ class WriteTxn:
             or self._schema_change is not None
             or any(o.strict for operations in self._operations.values() for o in operations)
         )
-        return ReadSet(self.pin, frozenset(self._read), strict, self._registration is not None)
+        return ReadSet(
+            self.pin,
+            frozenset(self._read),
+            self._relies_on_schema,
+            strict,
+            self._registration is not None,
+        )
+
+    @property
+    def _relies_on_schema(self) -> bool:
+        return bool(self._operations or self._read) or not self.plain.touched
 
     def _attempt(self, attempt: Attempt) -> Commit | None:
         if attempt.number:
@@ -333,7 +343,7 @@ class WriteTxn:
             base=self.pin,
             tables={**graph_tables, **self.plain.pointers()},
             definitions=self.plain.definitions(),
-            relies_on_schema=bool(self._operations or self._read) or not self.plain.touched,
+            relies_on_schema=self._relies_on_schema,
             relies_on=frozenset(work.relied_on | self._read),
             actor=self._actor,
             message=self._message,
