@@ -85,7 +85,7 @@ class ReadSet:
                 raise self._version_mismatch(key, head)
 
     def _schema_conflict(self, head: Head) -> ReadSetConflict:
-        problem = "another commit has changed the schema"
+        problem = "another commit made a schema change first"
         return ReadSetConflict("schema", self.head.schema, head.schema, problem)
 
     def _version_mismatch(self, key: str, head: Head) -> ExpectedVersionMismatch:
