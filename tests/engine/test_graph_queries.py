@@ -181,8 +181,8 @@ Call = Callable[[Graph], object]
     ("call", "words"),
     [
         (lambda g: g.mutate(NAMES), "names is a read"),
-        (lambda g: g.query(LAUNCH), "launch changes the graph"),
-        (lambda g: g.explain(LAUNCH), "launch changes the graph"),
+        (lambda g: g.query(LAUNCH), "launch is a mutation"),
+        (lambda g: g.explain(LAUNCH), "launch is a mutation"),
         (lambda g: g.query(NAMES, "nmes"), "no query is called 'nmes'.*did you mean 'names'"),
         (lambda g: g.query(NAMES + LAUNCH), "holds 2 queries: names, launch"),
         (lambda g: g.query(), "neither a query text nor"),

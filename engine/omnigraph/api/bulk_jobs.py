@@ -73,15 +73,15 @@ class BulkMethods:
         """Check every constraint and publish the rows of these files, and no others, at once.
 
         `once` names a stream and the number of its batch: a batch that is there already raises
-        `AlreadyApplied` and changes nothing. A survey looks for what breaks a constraint with many
-        machines, where this one would take long; what is refused is the same.
+        `AlreadyApplied` and changes nothing. With `survey`, many machines
+        look for violations where this one would take long; what is refused is the same.
         """
         return bulk_job.finish(
-            self._store, job, files, actor=actor, message=message, once=once, survey=survey
+            self._store, job, files, actor=actor, message=message, once=once, checker=survey
         )
 
     def text_slices(self, texts: KeyColumn, rows_each: int) -> list[TableSlice]:
-        """What the processes of a survey read to have some texts; about so many rows each."""
+        """The slices in which processes read a key column; about so many rows each."""
         return key_slices(self._store.tables, self._store.root, texts, rows_each)
 
     def abandon_bulk(self, job: BulkJob) -> None:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pyarrow as pa
+from typing import BinaryIO, TypeVar
 
 from omnigraph.api.bulk_jobs import BulkMethods
 from omnigraph.api.history import HistoryMethods
-from omnigraph.api.queries import MutationResult, Queries, QueryResult, StoredQuery
+from omnigraph.api.queries import QueryMethods
 from omnigraph.api.references import Branch, Tags, branch_of
-from omnigraph.api.transaction import RowInput, Transaction
+from omnigraph.api.transaction import ATTEMPTS, RowInput, Transaction, run_transaction
 from omnigraph.branching.merge.conflicts import OnConflict
 from omnigraph.branching.merge.merge_branches import MergeResult, merge, merge_request, plan_merge
 from omnigraph.branching.merge.merge_rows import Granularity
 from omnigraph.common.progress import Progress
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.exec.graph.reachability import ReachDirection
 from omnigraph.loading.export_snapshot import export_snapshot
 from omnigraph.loading.line_framing import Limits
 from omnigraph.loading.load import LoadMode, LoadResult, LoadSource, load
-from omnigraph.query import LintReport
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.core.io_counts import StoreCounts
@@ -50,23 +46,26 @@ from omnigraph.storage.transaction.write_transaction import WriteTxn
 __all__ = ["Branch", "Graph", "RowInput", "Schema", "Transaction", "init", "open", "schema_text"]
 
 
-class Graph(HistoryMethods, BulkMethods):
+T = TypeVar("T")
+
+
+class Graph(QueryMethods, HistoryMethods, BulkMethods):
     """An open graph. Safe to share between threads; opening is cheap, keep it open."""
 
     def __init__(self, store: GraphStore) -> None:
-        super().__init__(store)
-        self._queries = Queries(store)
+        QueryMethods.__init__(self, store)
+        HistoryMethods.__init__(self, store)
 
     @property
     def uri(self) -> str:
-        """Where the graph is kept."""
+        """Where the graph is stored."""
         return self._store.root
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
 
     def counts(self) -> StoreCounts:
-        """What this process has asked of the graph's store so far: requests, bytes, retries."""
+        """Requests, bytes and retries of this process on the graph's store so far."""
         return self._store.counts()
 
     # ------------------------------------------------------------------ branches and history
@@ -90,7 +89,7 @@ class Graph(HistoryMethods, BulkMethods):
         """
         if is_hidden(branch_name(name)) != hidden:
             raise InvalidInput(
-                f"names that begin with {HIDDEN!r} are not for branches of users",
+                f"names that begin with {HIDDEN!r} are reserved for branches of the system",
                 hint="Choose another name.",
             )
         return branch_of(
@@ -100,7 +99,7 @@ class Graph(HistoryMethods, BulkMethods):
         )
 
     def branches(self, *, hidden: bool = False) -> list[Branch]:
-        """All branches, by name; hidden ones only where they are asked for."""
+        """All branches, by name; hidden ones only on request."""
         return [branch_of(h) for h in self._store.heads() if hidden or not is_hidden(h.branch)]
 
     def delete_branch(self, name: str) -> None:
@@ -155,7 +154,7 @@ class Graph(HistoryMethods, BulkMethods):
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The history of a branch, newest first."""
-        return chain(self._store, self._store.head(branch_name(branch)))
+        return list(chain(self._store, self._store.head(branch_name(branch))))
 
     def history(self, branch: str | None = None) -> list[Commit]:
         """Every commit that a branch, or any branch or tag, came from, by both parents of merges.
@@ -171,13 +170,13 @@ class Graph(HistoryMethods, BulkMethods):
 
     def commit(self, commit_id: str) -> Commit:
         """One commit by its id."""
-        found = self._store.commit(commit_id)
-        if found is None:
+        commit = self._store.commit(commit_id)
+        if commit is None:
             raise NotFound(
                 f"there is no commit {commit_id!r}",
                 hint="List commits with `omnigraph commit list`.",
             )
-        return found
+        return commit
 
     # ------------------------------------------------------------------ reading
 
@@ -203,104 +202,6 @@ class Graph(HistoryMethods, BulkMethods):
         """
         return export_snapshot(self.snapshot(at), out, types, on_progress)
 
-    # ------------------------------------------------------------------ queries
-
-    def query(
-        self,
-        text: str | None = None,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        at: str | Snapshot = MAIN,
-        *,
-        file: str | None = None,
-    ) -> QueryResult:
-        """Run a `.gq` read at a moment. Without a text, `name` is a stored query.
-
-        `file` is where the text comes from: errors that point into it say so.
-        """
-        return self._queries.read(text, name, params, at, file)
-
-    def reach(
-        self,
-        edge: str,
-        node: str,
-        seeds: Sequence[str] | None = None,
-        *,
-        min_steps: int = 1,
-        max_steps: int = 1,
-        direction: ReachDirection | None = None,
-        at: str | Snapshot = MAIN,
-    ) -> pa.RecordBatchReader:
-        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
-
-        Without seeds, from every node of the type. `direction` is out, in or both.
-        """
-        return self._queries.reach(edge, node, seeds, min_steps, max_steps, direction, at)
-
-    def mutate(
-        self,
-        text: str | None = None,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        branch: str = MAIN,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        file: str | None = None,
-    ) -> MutationResult:
-        """Run a `.gq` mutation: one atomic commit, or none if nothing matched."""
-        return self._queries.mutate(
-            text,
-            name,
-            params,
-            branch=branch,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            file=file,
-        )
-
-    def explain(
-        self,
-        text: str | None = None,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        at: str = MAIN,
-        *,
-        analyze: bool = False,
-        file: str | None = None,
-    ) -> str:
-        """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
-        return self._queries.explain(text, name, params, at, analyze, file)
-
-    def lint(self, text: str, at: str = MAIN, *, file: str | None = None) -> LintReport:
-        """Check the queries of a text against the schema at a moment."""
-        return self._queries.lint(text, at, file)
-
-    def queries(self, at: str = MAIN) -> list[StoredQuery]:
-        """The queries stored on a branch, at a moment."""
-        return self._queries.stored(at)
-
-    def stored_query(self, name: str, at: str = MAIN) -> StoredQuery:
-        """One stored query by name."""
-        return self._queries.find(name, at)
-
-    def register_queries(
-        self,
-        source: str,
-        *,
-        branch: str = MAIN,
-        actor: str | None = None,
-        file: str | None = None,
-    ) -> Sequence[str]:
-        """Check the queries of a text and store each under its name, in one commit."""
-        return self._queries.register(source, branch, actor, file)
-
-    def remove_query(self, name: str, *, branch: str = MAIN, actor: str | None = None) -> None:
-        """Remove a stored query from a branch; older moments still have it."""
-        self._queries.remove(name, branch, actor)
-
     # ------------------------------------------------------------------ writing
 
     def load(
@@ -319,7 +220,7 @@ class Graph(HistoryMethods, BulkMethods):
         """Load NDJSON, or one type per Parquet, CSV or Arrow source, in one atomic commit.
 
         `source` may map type names to sources, which all go into the same commit. With `from_` a
-        missing branch is created there first. `on_progress` is told how many bytes of NDJSON, or
+        missing branch is created there first. `on_progress` gets how many bytes of NDJSON, or
         rows of anything else, were read.
         """
         return load(
@@ -355,6 +256,22 @@ class Graph(HistoryMethods, BulkMethods):
                 expected_table_versions=expected_table_versions,
             )
         )
+
+    def run_transaction(
+        self,
+        branch: str,
+        work: Callable[[Transaction], T],
+        *,
+        attempts: int = ATTEMPTS,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> T:
+        """Commit what a function does in a transaction; what the function returns.
+
+        It is called again, with a new transaction, when rows that it read were changed by others
+        before it was published, or a collection ran meanwhile.
+        """
+        return run_transaction(self._store, branch_name(branch), work, attempts, actor, message)
 
     # ------------------------------------------------------------------ schema
 
@@ -405,7 +322,7 @@ class Graph(HistoryMethods, BulkMethods):
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> CollectReport:
-        """Delete files that no kept commit and no tag needs.
+        """Delete files that no retained commit and no tag needs.
 
         On each branch the newest `keep` commits stay, and every state within `keep_for` (`"7d"`);
         all of them when neither is given.

@@ -44,11 +44,11 @@ class HistoryMethods:
 
         `kinds` (node, edge, table), `types` and `ops` (insert, update, delete) narrow it down.
         """
-        wanted = make_filter(kinds, types, ops)
-        return diff(self._store, resolve(self._store, from_), resolve(self._store, to), wanted)
+        chosen = make_filter(kinds, types, ops)
+        return diff(self._store, resolve(self._store, from_), resolve(self._store, to), chosen)
 
     def changes(self, commit_id: str) -> CommitChanges:
-        """What one commit changed against its first parent, with images before and after."""
+        """What one commit changed against its first parent, with row states before and after."""
         commit = self._store.commit(commit_id)
         if commit is None:
             raise NotFound(
@@ -77,17 +77,18 @@ class HistoryMethods:
         Begin with `start`: `now` (the default), `beginning`, or `after:<commit>`. Go on with the
         `cursor` of the last page, or its `next_page_token` as `page_token`, and the same filter.
         """
-        name, wanted = branch_name(branch), _entities(kinds, types, ops)
+        name, chosen = branch_name(branch), _entities(kinds, types, ops)
         size = page_size(max_changes, max_bytes, max_commits)
         if sum(each is not None for each in (start, cursor, page_token)) > 1:
             raise InvalidInput(
-                "a feed goes on from one place", hint="Give start, cursor or page_token."
+                "a feed continues from one position",
+                hint="Give only one of start, cursor and page_token.",
             )
         if cursor is not None:
-            return self._feed.resume(name, cursor, wanted, size)
+            return self._feed.resume(name, cursor, chosen, size)
         if page_token is not None:
-            return self._feed.next_page(name, page_token, wanted, size)
-        return self._feed.start(name, "now" if start is None else start, wanted, size)
+            return self._feed.next_page(name, page_token, chosen, size)
+        return self._feed.start(name, "now" if start is None else start, chosen, size)
 
     def baseline(
         self,
@@ -105,19 +106,19 @@ class HistoryMethods:
         "resume_cursor"}}`, is there only if everything before it is. The filter is that of the feed
         to go on with.
         """
-        wanted = _entities(kinds, types, ops)
+        chosen = _entities(kinds, types, ops)
         head = self._store.head(branch_name(branch))
         snapshot = Snapshot(self._store, resolve(self._store, f"{head.branch}@{head.commit}"))
-        for name in sorted(wanted.types or ()):
+        for name in sorted(chosen.types or ()):
             snapshot.find_type(name)
-        shown = [t.table_key for t in snapshot.types() if wanted.admits(t.kind, t.name)]
-        place = {
+        shown = [t.table_key for t in snapshot.types() if chosen.admits(t.kind, t.name)]
+        resume = {
             "snapshot_commit_id": head.commit,
-            "resume_cursor": self._feed.cursor(head, wanted),
+            "resume_cursor": self._feed.cursor(head, chosen),
         }
         with opened(out) as file:
             written = export_snapshot(snapshot, file, shown, on_progress)
-            file.write(json.dumps({"baseline": place}).encode() + b"\n")
+            file.write(json.dumps({"baseline": resume}).encode() + b"\n")
         return written
 
 

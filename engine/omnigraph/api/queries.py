@@ -28,12 +28,13 @@ from omnigraph.exec.run.query_result import QueryResult
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import CompiledQuery, LintReport, choose_query, lint
 from omnigraph.query.syntax.tree import MutationTree
+from omnigraph.storage.core.model import MAIN
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.refs.moments import resolve
 from omnigraph.storage.refs.snapshot import Snapshot
 
-__all__ = ["MutationResult", "Queries", "QueryResult", "StoredQuery"]
+__all__ = ["MutationResult", "QueryMethods", "QueryResult", "StoredQuery"]
 
 SNAPSHOTS = 64
 """Moments that are not looked up again while nothing is committed."""
@@ -42,8 +43,8 @@ QueryParams = Mapping[str, Any] | None
 QueryKind = Literal["read", "mutation"]
 
 
-class Queries:
-    """Runs queries against one graph; keeps what they share between runs."""
+class QueryMethods:
+    """The part of a graph that runs queries; keeps what they share between runs."""
 
     def __init__(self, store: GraphStore) -> None:
         self._store = store
@@ -51,61 +52,70 @@ class Queries:
             root=store.root, cache_dir=default_cache_dir(), embedder=configured_embedder
         )
         self._seen: tuple[ManifestView, BoundedCache[str, Snapshot]] | None = None
-        """Snapshots by the names they were asked for, while nothing has been committed since."""
+        """Snapshots by the names they were looked up by, while nothing has been committed since."""
 
-    def read(
+    def query(
         self,
-        text: str | None,
-        name: str | None,
-        params: QueryParams,
-        at: str | Snapshot,
-        file: str | None,
+        text: str | None = None,
+        name: str | None = None,
+        params: QueryParams = None,
+        at: str | Snapshot = MAIN,
+        *,
+        file: str | None = None,
     ) -> QueryResult:
-        _require_kind(text, name, "read", file)
-        snapshot = self._snapshot(at)
-        query = self._compiled(snapshot, text, name, file)
+        """Run a `.gq` read at a moment. Without a text, `name` is a stored query.
+
+        `file` is where the text comes from: errors that point into it say so.
+        """
+        snapshot, query = self._read_query(text, name, at, file)
         return run_read(snapshot, query, params, context=self._context)
 
     def reach(
         self,
         edge: str,
         node: str,
-        seeds: Sequence[str] | None,
-        low: int,
-        high: int,
-        direction: ReachDirection | None,
-        at: str | Snapshot,
+        seeds: Sequence[str] | None = None,
+        *,
+        min_steps: int = 1,
+        max_steps: int = 1,
+        direction: ReachDirection | None = None,
+        at: str | Snapshot = MAIN,
     ) -> pa.RecordBatchReader:
+        """Rows (seed, id, depth) of the nodes that some nodes reach along an edge type.
+
+        Without seeds, from every node of the type. `direction` is out, in or both.
+        """
         view = GraphView(self._snapshot(at), self._context)
-        found = reach(view, edge, node, seeds, low, high, direction)
-        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, found)
+        reached = reach(view, edge, node, seeds, min_steps, max_steps, direction)
+        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, reached)
 
     def explain(
         self,
-        text: str | None,
-        name: str | None,
-        params: QueryParams,
-        at: str,
-        analyze: bool,
-        file: str | None,
+        text: str | None = None,
+        name: str | None = None,
+        params: QueryParams = None,
+        at: str = MAIN,
+        *,
+        analyze: bool = False,
+        file: str | None = None,
     ) -> str:
-        _require_kind(text, name, "read", file)
-        snapshot = self._snapshot(at)
-        query = self._compiled(snapshot, text, name, file)
+        """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
+        snapshot, query = self._read_query(text, name, at, file)
         return explain(snapshot, query, params, context=self._context, analyze=analyze)
 
     def mutate(
         self,
-        text: str | None,
-        name: str | None,
-        params: QueryParams,
+        text: str | None = None,
+        name: str | None = None,
+        params: QueryParams = None,
         *,
-        branch: str,
-        actor: str | None,
-        message: str | None,
-        if_commit: str | None,
-        file: str | None,
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        file: str | None = None,
     ) -> MutationResult:
+        """Run a `.gq` mutation: one atomic commit, or none if nothing matched."""
         target = require_branch(branch)
         _require_kind(text, name, "mutation", file)
         query = self._compiled(self._snapshot(target), text, name, file)
@@ -120,26 +130,43 @@ class Queries:
             embedder_for=configured_embedder,
         )
 
-    def lint(self, text: str, at: str, file: str | None) -> LintReport:
+    def lint(self, text: str, at: str = MAIN, *, file: str | None = None) -> LintReport:
+        """Check the queries of a text against the schema at a moment."""
         return lint(text, self._snapshot(at).catalog, file)
 
     # ------------------------------------------------------------------ stored queries
 
-    def stored(self, at: str) -> list[StoredQuery]:
+    def queries(self, at: str = MAIN) -> list[StoredQuery]:
+        """The queries stored on a branch, at a moment."""
         return stored_queries(self._snapshot(at))
 
-    def find(self, name: str, at: str) -> StoredQuery:
+    def stored_query(self, name: str, at: str | Snapshot = MAIN) -> StoredQuery:
+        """One stored query by name."""
         return find_stored(self._snapshot(at), name)
 
-    def register(
-        self, source: str, branch: str, actor: str | None, file: str | None
+    def register_queries(
+        self,
+        source: str,
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        file: str | None = None,
     ) -> Sequence[str]:
+        """Check the queries of a text and store each under its name, in one commit."""
         return register_queries(self._store, branch, source, actor=actor, file=file)
 
-    def remove(self, name: str, branch: str, actor: str | None) -> None:
+    def remove_query(self, name: str, *, branch: str = MAIN, actor: str | None = None) -> None:
+        """Remove a stored query from a branch; older moments still have it."""
         remove_query(self._store, branch, name, actor=actor)
 
     # ------------------------------------------------------------------ parts
+
+    def _read_query(
+        self, text: str | None, name: str | None, at: str | Snapshot, file: str | None
+    ) -> tuple[Snapshot, CompiledQuery]:
+        _require_kind(text, name, "read", file)
+        snapshot = self._snapshot(at)
+        return snapshot, self._compiled(snapshot, text, name, file)
 
     def _snapshot(self, at: str | Snapshot) -> Snapshot:
         if isinstance(at, Snapshot):
@@ -147,11 +174,11 @@ class Queries:
         view, seen = self._store.publisher.refresh(), self._seen
         if seen is None or seen[0] is not view:
             seen = self._seen = (view, BoundedCache(SNAPSHOTS))
-        found = seen[1].get(at)
-        if found is None:
-            found = Snapshot(self._store, resolve(self._store, at))
-            seen[1].put(at, found)
-        return found
+        snapshot = seen[1].get(at)
+        if snapshot is None:
+            snapshot = Snapshot(self._store, resolve(self._store, at))
+            seen[1].put(at, snapshot)
+        return snapshot
 
     def _compiled(
         self, snapshot: Snapshot, text: str | None, name: str | None, file: str | None
@@ -163,7 +190,9 @@ class Queries:
         return self._context.compiled(text, name, snapshot.catalog, schema, file)
 
 
-def _require_kind(text: str | None, name: str | None, wanted: QueryKind, file: str | None) -> None:
+def _require_kind(
+    text: str | None, name: str | None, required: QueryKind, file: str | None
+) -> None:
     """Refuse what the call alone shows to be wrong, before anything is read."""
     if text is None:
         if name is None:
@@ -172,15 +201,15 @@ def _require_kind(text: str | None, name: str | None, wanted: QueryKind, file: s
                 hint="Give a text, or the name of a stored query.",
             )
         return  # what a stored query is, only its branch knows
-    found, kind = _chosen_kind(text, name, file)
-    if kind == wanted:
+    query, kind = _chosen_kind(text, name, file)
+    if kind == required:
         return
     if kind == "mutation":
-        raise InvalidInput(f"{found} changes the graph and is no read", hint="Run it with mutate.")
-    raise InvalidInput(f"{found} is a read and changes nothing", hint="Run it with query.")
+        raise InvalidInput(f"{query} is a mutation, not a read", hint="Run it with mutate.")
+    raise InvalidInput(f"{query} is a read, not a mutation", hint="Run it with query.")
 
 
-@lru_cache(maxsize=1024)  # as many as are kept compiled
+@lru_cache(maxsize=1024)  # as many as are cached compiled
 def _chosen_kind(text: str, name: str | None, file: str | None) -> tuple[str, QueryKind]:
     _, query = choose_query(text, name, file)
     return query.name.text, "mutation" if isinstance(query.body, MutationTree) else "read"

@@ -65,7 +65,7 @@ class Tags(Mapping[str, Tag]):
         return create_tag(self._store, name, at)
 
     def delete(self, name: str) -> None:
-        """Forget a tag; what only it kept goes with the next collection."""
+        """Forget a tag; what only it retained is deleted by the next collection."""
         delete_tag(self._store, name)
 
     def list(self) -> Sequence[Tag]:

@@ -1,4 +1,4 @@
-"""Stored queries: registered on a branch, versioned with it, called by name (section 8)."""
+"""Stored queries: registered on a branch, versioned with it, called by name."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph.exec.mutate.run_mutation import MutationResult, require_branch, run_mutation
 from omnigraph.query import CompiledQuery, compile_file, compile_query, parse
 from omnigraph.query.check.check_params import check_params
 from omnigraph.query.syntax.lexer import QueryLexer
 from omnigraph.query.syntax.tree import MutationTree
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.property_types import PropertyType
-from omnigraph.storage.core.model import MAIN, Head
+from omnigraph.storage.core.model import Head
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.definitions import Definition, define, definition_key
 from omnigraph.storage.refs.change_definitions import DefinitionChange, change_definitions
-from omnigraph.storage.refs.moments import branch_name, resolve
+from omnigraph.storage.refs.moments import branch_name
 from omnigraph.storage.refs.snapshot import Snapshot
 
 
@@ -66,22 +65,22 @@ def register_queries(
     All must fit the schema of the branch, or none is stored. A name that is there already gets the
     new text; the branch's history keeps the old one.
     """
-    texts: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
 
     def build(_: Head, catalog: Catalog) -> DefinitionChange:
         compiled = compile_file(source, catalog, file)
-        texts.update(
+        definitions.update(
             (name, define("query", name, {"source": text}))
             for name, text in zip(compiled, _texts(source), strict=True)
         )
-        if not texts:
+        if not definitions:
             raise InvalidInput("the text holds no query")
-        return {definition.key: definition for definition in texts.values()}
+        return {definition.key: definition for definition in definitions.values()}
 
     change_definitions(
         store, branch_name(branch), build, actor=actor, message=message or "register queries"
     )
-    return list(texts)
+    return list(definitions)
 
 
 def remove_query(
@@ -141,27 +140,6 @@ def _unknown(name: str, branch: str, known: Mapping[str, str]) -> NotFound:
         f"{branch} has no stored query {name!r}{did_you_mean(name, names)}",
         hint=f"It has {', '.join(names)}." if names else "It has none yet.",
     )
-
-
-# --------------------------------------------------------------------------- running
-
-
-def run_stored_mutation(
-    store: GraphStore,
-    name: str,
-    params: Mapping[str, Any] | None = None,
-    *,
-    branch: str = MAIN,
-    **options: Any,  # noqa: ANN401
-) -> MutationResult:
-    """Run a stored mutation of a branch on that branch; options as for `run_mutation`."""
-    target = require_branch(branch)
-    snapshot = Snapshot(store, resolve(store, target))
-    query = find_stored(snapshot, name)
-    if query.kind != "mutation":
-        raise InvalidInput(f"{name} is a read and changes nothing", hint="Run it as a read.")
-    compiled = query.compile(snapshot.catalog)
-    return run_mutation(store, compiled, params, branch=target, **options)
 
 
 # --------------------------------------------------------------------------- texts

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, LoadError
+from omnigraph.errors import InvalidInput, LoadError, ReadSetConflict, TransactionExpired
 from omnigraph.loading.columnar_reader import read_columnar
 from omnigraph.schema import Catalog, SchemaPlan
+from omnigraph.storage.commit.retry import Attempt, RetryPolicy, publish_with_retry
 from omnigraph.storage.core.model import Commit
+from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.conform_rows import conformed
 from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
 from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.snapshot import Snapshot, find_type
+from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
+ATTEMPTS = 8
+"""How often a transaction that is refused for what it read is run from its start."""
+
+T = TypeVar("T")
 
 
 class Transaction:
@@ -79,9 +86,7 @@ class Transaction:
         """Read a type as this transaction sees it, its own writes included."""
         return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
 
-    def _write(
-        self, type_name: str, rows: RowInput, mode: Literal["insert", "upsert", "overwrite"]
-    ) -> None:
+    def _write(self, type_name: str, rows: RowInput, mode: WriteMode) -> None:
         type_ = find_type(self._txn.catalog, type_name)
         if mode == "overwrite":
             # What follows goes on from here, and not from rows of an earlier overwrite.
@@ -144,16 +149,37 @@ class Transaction:
             self._txn.abort()
 
 
+def run_transaction(
+    store: GraphStore,
+    branch: str,
+    work: Callable[[Transaction], T],
+    attempts: int,
+    actor: str | None,
+    message: str | None,
+) -> T:
+    """Do some work in a transaction, again from its start when what it had read moved."""
+
+    def run(_: Attempt) -> T:
+        with Transaction(WriteTxn(store, branch, actor=actor, message=message)) as transaction:
+            return work(transaction)
+
+    # It does not queue: work of any length would keep the others waiting.
+    policy = RetryPolicy(
+        attempts, queues=lambda _: False, retried=(ReadSetConflict, TransactionExpired)
+    )
+    return publish_with_retry(store.publisher, branch, run, policy=policy)
+
+
 def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:
     if isinstance(ids, str | bytes):
-        raise InvalidInput("ids come as a list", hint=f"Write [{ids!r}].")
+        raise InvalidInput("ids must be given as a list", hint=f"Write [{ids!r}].")
     given = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     try:
         array = given if isinstance(given, pa.Array) else pa.array(list(given), pa.string())
     except (pa.ArrowException, TypeError) as error:
-        raise InvalidInput(f"ids are texts: {error}") from error
+        raise InvalidInput(f"ids must be strings: {error}") from error
     if array.null_count or array.type not in (pa.string(), pa.large_string()):
-        raise InvalidInput(f"ids are texts without nulls, not {array.type}")
+        raise InvalidInput(f"ids must be strings without nulls, not {array.type}")
     return array.cast(pa.string())
 
 
@@ -165,7 +191,7 @@ def tabular(rows: RowInput) -> pa.Table | pa.RecordBatchReader:
         return pa.Table.from_batches([rows])
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidInput(
-            "rows are dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
+            "rows must be dictionaries or an Arrow table", hint='Write [{"name": "Ada"}, …].'
         )
     # Arrow itself would take the columns of the first row for those of all.
     names = dict.fromkeys(str(name) for row in rows for name in row)

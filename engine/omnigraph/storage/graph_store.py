@@ -10,11 +10,10 @@ from pathlib import Path
 import lance
 
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.common.ulid import new_ulid
-from omnigraph.errors import AlreadyExists, Corruption, NotFound, StorageError, did_you_mean
+from omnigraph.errors import AlreadyExists, Corruption, StorageError
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.commit.publish_plan import existing_head
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET, Publisher
 from omnigraph.storage.core.io_counts import StoreCounts
 from omnigraph.storage.core.layout import is_local, normalize_root, table_location
@@ -24,12 +23,12 @@ from omnigraph.storage.core.model import (
     Head,
     SchemaRecord,
     TablePointer,
-    now,
     schema_record,
 )
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
-from omnigraph.storage.manifest.format_version import migrate, require_heads, require_readable
+from omnigraph.storage.manifest.first_commit import first_commit
+from omnigraph.storage.manifest.format_version import migrate, require_readable
 from omnigraph.storage.manifest.manifest import Manifest, ManifestConflict, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ManifestRow,
@@ -79,7 +78,7 @@ class GraphStore:
         self._ready_to_write = False
 
     def counts(self) -> StoreCounts:
-        """What was asked of the store so far; every handle of the graph counts into one total."""
+        """Requests to the store so far; every handle of the graph counts into one total."""
         io = self.publisher.view.dataset.io_stats_snapshot()
         return StoreCounts(
             io.read_iops,
@@ -161,16 +160,7 @@ class GraphStore:
 
     def head(self, branch: str, *, fresh: bool = True) -> Head:
         """The tip of a branch."""
-        view = self.publisher.refresh() if fresh else self.publisher.view
-        head = read_head(view, branch)
-        if head is None:
-            require_heads(view.dataset)
-            known = [h.branch for h in self.heads(view)]
-            raise NotFound(
-                f"there is no branch {branch!r}{did_you_mean(branch, known)}",
-                hint="List branches with `omnigraph branch list`.",
-            )
-        return head
+        return existing_head(self.publisher.refresh() if fresh else self.publisher.view, branch)
 
     def heads(self, view: ManifestView | None = None) -> list[Head]:
         """The tips of all branches, by name."""
@@ -182,16 +172,18 @@ class GraphStore:
         cached = self._schemas.get(schema_hash)
         if cached is not None:
             return cached
-        row = self.publisher.view.row(schema_id(schema_hash))
-        if row is None:
-            row = self.publisher.refresh().row(schema_id(schema_hash))
+        row = self._named_row(schema_id(schema_hash))
         if row is None:
             raise StorageError(
                 f"the manifest has no schema {schema_hash}", hint="Run `omnigraph verify`."
             )
-        found = _parse_schema(row)
-        self._schemas.put(schema_hash, found)
-        return found
+        schema = _parse_schema(row)
+        self._schemas.put(schema_hash, schema)
+        return schema
+
+    def _named_row(self, object_id: str) -> ManifestRow | None:
+        """A row in the view that is there, or else in the newest."""
+        return self.publisher.view.row(object_id) or self.publisher.refresh().row(object_id)
 
     def catalog(self, schema_hash: str) -> Catalog:
         """The compiled schema of that hash."""
@@ -199,10 +191,7 @@ class GraphStore:
 
     def definition(self, key: str, content_hash: str) -> Definition:
         """One content of a definition; the manifest's view has them all."""
-        object_id = definition_id(key, content_hash)
-        row = self.publisher.view.row(object_id)
-        if row is None:
-            row = self.publisher.refresh().row(object_id)
+        row = self._named_row(definition_id(key, content_hash))
         if row is None:
             raise Corruption(
                 f"the manifest has no content {content_hash} of {key}",
@@ -218,13 +207,13 @@ class GraphStore:
         row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
         if row is None:
             return None
-        found = parse_commit(row)
-        self._commits.put(commit, found)
-        return found
+        parsed = parse_commit(row)
+        self._commits.put(commit, parsed)
+        return parsed
 
-    def all_commits(self) -> dict[str, Commit]:
-        """Every commit in the manifest, by id."""
-        view = self.publisher.refresh()
+    def all_commits(self, view: ManifestView | None = None) -> dict[str, Commit]:
+        """Every commit in the manifest, by id; in its newest view unless one is given."""
+        view = view or self.publisher.refresh()
         rows = self.manifest.history(view, "object_type = 'graph_commit'")
         return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
 
@@ -263,7 +252,7 @@ def _prepare_root(root: str, options: Mapping[str, str]) -> None:
 def _exists(root: str) -> AlreadyExists:
     return AlreadyExists(
         f"there is a graph at {root} already",
-        hint="Open it with omnigraph.open(), or choose another place.",
+        hint="Open it with omnigraph.open(), or choose another location.",
     )
 
 
@@ -273,27 +262,8 @@ def _genesis_rows(
     pointers: Mapping[str, TablePointer],
     actor: str | None,
 ) -> Sequence[ManifestRow]:
-    commit = Commit(
-        id=new_ulid(),
-        branch=MAIN,
-        version=1,
-        parents=(),
-        time=now(),
-        actor=actor,
-        message="create the graph",
-        schema=record.hash,
-        changed=tuple(sorted(pointers)),
-        tables=pointers,
-    )
-    head = Head(
-        branch=MAIN,
-        commit=commit.id,
-        version=1,
-        schema=record.hash,
-        epoch=1,
-        incarnation=new_ulid(),
-        fork=None,
-        tables=pointers,
+    commit, head = first_commit(
+        MAIN, record.hash, pointers, message="create the graph", actor=actor
     )
     return [
         head_row(head),

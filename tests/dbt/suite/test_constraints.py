@@ -62,7 +62,7 @@ class OurTypes:
 class NotNullError:
     @pytest.fixture(scope="class")
     def expected_error_messages(self) -> list[str]:
-        return ["the column 'id' is required and is null", "not_null(id)"]
+        return ["the column 'id' is NOT NULL and has a null", "not_null(id)"]
 
 
 class TestTableConstraintsColumnsEqual(OurTypes, test_constraints.TestTableConstraintsColumnsEqual):

@@ -34,7 +34,7 @@ def test_a_stored_query_at_a_moment(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("grow", "--file", "people.gq"), "changes the graph"),
+        (("grow", "--file", "people.gq"), "is a mutation"),
         (("friends", "--file", "people.gq", "--analyze"), "$name is missing"),
         (("-e", "query q() { match { $p: Persn } return { $p } }"), "T1: <text>:1:25"),
     ],

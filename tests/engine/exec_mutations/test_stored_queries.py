@@ -13,7 +13,6 @@ from omnigraph.api.stored_queries import (
     find_stored,
     register_queries,
     remove_query,
-    run_stored_mutation,
     stored_queries,
 )
 from omnigraph.errors import Conflict, InvalidInput, NotFound, ParseError, QueryTypeError
@@ -181,17 +180,16 @@ def test_a_schema_change_may_break_a_query_and_another_mends_it(root: str) -> No
 def test_a_stored_mutation_runs_by_name_on_its_branch(root: str) -> None:
     graph = boats(root)
     register(graph, CREW)
-    store = store_of(graph)
     graph.create_branch("wip")
-    result = run_stored_mutation(store, "sink", {"name": "Bly"}, branch="wip", actor="bo")
+    result = graph.mutate(None, "sink", {"name": "Bly"}, branch="wip", actor="bo")
     assert (affected(result), result.query_name) == ((1, 1), "sink")
     assert ids(graph, "Boat", "wip") == ["Ada", "Cap"]
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap"]
     for target in (graph.commits()[0].id, "main@v2"):
         with pytest.raises(InvalidInput, match="snapshot"):
-            run_stored_mutation(store, "sink", {"name": "Bly"}, branch=target)
-    refused(graph, InvalidInput, lambda: run_stored_mutation(store, "crew", {"at_least": 1}))
-    refused(graph, NotFound, lambda: run_stored_mutation(store, "float", {}))
+            graph.mutate(None, "sink", {"name": "Bly"}, branch=target)
+    refused(graph, InvalidInput, lambda: graph.mutate(None, "crew", {"at_least": 1}))
+    refused(graph, NotFound, lambda: graph.mutate(None, "float", {}))
 
 
 def test_registrations_and_writes_of_many_threads_all_land(root: str) -> None:

@@ -39,7 +39,7 @@ def test_a_commit_that_lands_late_is_acknowledged_once(
     graph = social_graph(root, ["Ann"])
     store = LateStore(graph)
     monkeypatch.setattr(graph._store.manifest, "compare_and_swap", store.swap)
-    monkeypatch.setattr("omnigraph.storage.commit.publisher.time.sleep", store.pause)
+    monkeypatch.setattr("omnigraph.storage.commit.retry.time.sleep", store.pause)
     with graph.transaction(message="late") as txn:
         getattr(txn, operation)("Person", persons(["Ann", "Bob"][operation != "overwrite" :]))
     monkeypatch.undo()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from omnigraph.api.graph import Graph, Transaction
@@ -14,7 +16,17 @@ from omnigraph.errors import (
     PreconditionFailed,
     ReadSetConflict,
 )
-from support.social import add_person, assert_sound, edge, pairs, people, persons, social_graph
+from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
+from support.social import (
+    SOCIAL,
+    add_person,
+    assert_sound,
+    edge,
+    pairs,
+    people,
+    persons,
+    social_graph,
+)
 
 
 def end(txn: Transaction) -> None:
@@ -197,3 +209,85 @@ def test_a_cascade_takes_edges_that_its_own_view_saw_and_no_others(root: str) ->
     end(prepared(graph, "delete"))
     assert pairs(graph) == ["Bob>Cid"]
     assert_sound(graph)
+
+
+def test_a_schema_that_moves_after_a_lost_publish_is_a_conflict(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were read under the old schema are not staged on a head with the new one."""
+    graph = social_graph(root, people=["Ann"])
+    publisher = graph._store.publisher
+    publish = publisher.publish
+    lost: list[HeadMoved] = []
+
+    def schema_moves_after_a_loss(plan: PublishPlan, **how: Any) -> Any:  # noqa: ANN401
+        if plan.message != "late" or lost:
+            return publish(plan, **how)
+        add_person(graph, "Bob")
+        with pytest.raises(HeadMoved) as moved:
+            publish(plan, **how)
+        lost.append(moved.value)
+        graph.apply_schema(SOCIAL.replace("age: I64?", "age: I64?  note: String?"))
+        raise moved.value
+
+    monkeypatch.setattr(publisher, "publish", schema_moves_after_a_loss)
+    with pytest.raises(ReadSetConflict) as refused, graph.transaction(message="late") as txn:
+        txn.insert("Person", persons(["Zoe"]))
+    assert lost[0].member == "node:Person" and refused.value.member == "schema"
+    assert people(graph) == ["Ann", "Bob"]
+    assert_sound(graph)
+
+
+# --------------------------------------------------------------------------- running again
+
+
+def test_a_function_runs_again_when_what_it_read_moved(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    runs: list[Transaction] = []
+
+    def count(txn: Transaction) -> int:
+        runs.append(txn)
+        number: int = txn.scan("Person", ["id"]).read_all().num_rows
+        if len(runs) < 3:
+            add_person(graph, f"meanwhile {number}")
+        txn.upsert("Person", persons(["Ann"], age=number))
+        return number
+
+    assert graph.run_transaction("main", count, message="counted", actor="me") == 3
+    assert len(runs) == 3 and len({id(txn) for txn in runs}) == 3
+    newest = graph.commits()[0]
+    assert (newest.message, newest.actor) == ("counted", "me")
+    assert [txn.commit for txn in runs] == [None, None, newest]
+    found = graph.snapshot().get("Person", "Ann")
+    assert found is not None and found["age"] == 3
+    assert_sound(graph)
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_function_that_is_always_overtaken_is_refused(root: str, attempts: int) -> None:
+    graph = social_graph(root, people=["Ann"])
+    runs: list[int] = []
+
+    def overtaken(txn: Transaction) -> None:
+        runs.append(len(runs))
+        txn.delete("Person", ["Ann"])
+        add_person(graph, f"p{len(runs)}")
+
+    with pytest.raises(ReadSetConflict):
+        graph.run_transaction("main", overtaken, attempts=attempts)
+    assert len(runs) == attempts
+    assert "Ann" in people(graph)
+
+
+def test_a_function_that_fails_is_not_run_again(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    runs: list[int] = []
+
+    def fails(txn: Transaction) -> None:
+        runs.append(1)
+        txn.delete("Person", ["Ann"])
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        graph.run_transaction("main", fails)
+    assert runs == [1] and people(graph) == ["Ann"]

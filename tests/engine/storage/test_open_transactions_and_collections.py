@@ -14,7 +14,7 @@ from omnigraph.errors import Corruption, InvalidInput, TransactionExpired
 from omnigraph.storage.core.compaction_policy import TIERS
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.maintenance.collect import CollectReport
-from omnigraph.storage.transaction import migrate_rows
+from omnigraph.storage.transaction import migrate_rows, staged_work
 from support.social import SOCIAL, add_person, assert_sound, people, persons, social_graph
 
 MANY = TIERS[-1] + 1
@@ -122,4 +122,32 @@ def test_a_schema_change_that_lost_its_files_starts_again(
     assert graph.apply_schema(SOCIAL.replace("age: I64?", "age: I64?  note: String?")).applied
     assert collected[0].files > 0
     assert people(graph) == ["Ann"]
+    assert_sound(graph)
+
+
+def test_a_delete_mutation_that_lost_its_files_says_expired(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts what it deletes before it commits, on staged files."""
+    graph = social_graph(root, people=["Ann", "Bob"])
+
+    def collected_behind(*given: Any) -> Any:  # noqa: ANN401
+        omnigraph.open(root).collect()
+        raise Corruption("a file of the table is missing")
+
+    monkeypatch.setattr(staged_work, "permanently_deleted", collected_behind)
+    with pytest.raises(TransactionExpired):
+        graph.mutate('query drop() { delete Person where name = "Ann" }')
+    assert people(graph) == ["Ann", "Bob"]
+    assert_sound(graph)
+
+
+def test_a_schema_change_after_a_read_is_written_to(root: str) -> None:
+    graph = social_graph(root, people=["Ann"])
+    with graph.transaction() as txn:
+        assert txn.scan("Person").read_all().num_rows == 1
+        txn.apply_schema(SOCIAL.replace("age: I64?", "age: I64?  note: String?"))
+        txn.insert("Person", [{"name": "Bob", "note": "new"}])
+    found = graph.snapshot().scan("Person", ["name", "note"]).read_all().sort_by("name")
+    assert found.to_pylist() == [{"name": "Ann", "note": None}, {"name": "Bob", "note": "new"}]
     assert_sound(graph)

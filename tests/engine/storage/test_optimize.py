@@ -18,6 +18,7 @@ import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph.query import compile_query
 from omnigraph.schema import compile_schema
+from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.maintenance import optimize
 from omnigraph.storage.maintenance.collect import CollectReport
@@ -27,7 +28,7 @@ from oracle.random_graphs import RandomGraph, graphs
 from oracle.random_queries import queries, rankings
 from oracle.test_engine_agrees import MODES, check
 from support.graphs import contents, ndjson
-from support.social import add_person, assert_sound, people, social_graph
+from support.social import add_person, assert_sound, edge, people, social_graph
 
 INDEXED = """
 node Note { name: String @key  n: I64? @index  f: F64? @index  s: String? @index
@@ -284,4 +285,33 @@ def test_staging_that_lost_its_files_to_a_collection_starts_again(
     assert graph.optimize().commit is not None
     assert collected[0].files > 0
     assert people(graph) == ["Ann", "Bob"]
+    assert_sound(graph)
+
+
+def test_nothing_staged_before_a_collection_is_published_after_it(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when a first publish was lost to a writer, and the collection ran only then."""
+    graph = social_graph(root, people=["Ann", "Bob"], knows=["Ann>Bob"])
+    add_person(graph, "Cid")
+    with graph.transaction() as txn:
+        txn.insert("Knows", [edge("Bob", "Cid")])
+    publisher = graph._store.publisher
+    publish = publisher.publish
+    lost: list[CollectReport] = []
+
+    def collected_after_a_loss(plan: PublishPlan, **how: Any) -> Any:  # noqa: ANN401
+        if not lost and plan.message == "optimize":
+            add_person(omnigraph.open(root), "Dan")
+        try:
+            return publish(plan, **how)
+        except HeadMoved:
+            lost.append(omnigraph.open(root).collect())
+            raise
+
+    monkeypatch.setattr(publisher, "publish", collected_after_a_loss)
+    report = graph.optimize()
+    assert len(lost) == 1 and lost[0].files > 0
+    assert report.tables.keys() >= {"node:Person", "edge:Knows"}
+    assert people(graph) == ["Ann", "Bob", "Cid", "Dan"]
     assert_sound(graph)

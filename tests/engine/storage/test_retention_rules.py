@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from omnigraph.storage.core.model import Commit, Head
-from omnigraph.storage.maintenance.retention import Retention, history, readable_commits
+from omnigraph.storage.maintenance.retention import Retention, readable_commits
 from omnigraph.storage.manifest.tag_rows import Tag
-from omnigraph.storage.refs.moments import KEPT_FROM
+from omnigraph.storage.refs.moments import KEPT_FROM, first_parents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 AT = START + timedelta(hours=40)
@@ -48,7 +48,7 @@ def test_what_either_rule_asks_for_stays_and_the_head_always_does(
         assert len(kept) >= min(keep, head.version)
     if keep_for is not None:
         horizon = AT - keep_for
-        newest_first = list(history(head, commits))
+        newest_first = list(first_parents(head.commit, commits))
         in_force = next((c for c in newest_first if c.time <= horizon), newest_first[-1])
         wanted = [c.version for c in newest_first if c.version >= in_force.version]
         assert kept >= set(wanted)

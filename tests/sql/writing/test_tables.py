@@ -84,10 +84,10 @@ def test_columns_of_a_query_are_named_and_typed_by_the_table(session: Session) -
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ("(NULL, 'u', 1)", "required"),
+        ("(NULL, 'u', 1)", "NOT NULL"),
         ("(1, 'u', 1)", "two rows"),
         ("(9, 'x', 1)", "two rows"),
-        ("(9, 'u', 100)", "breaks the check"),
+        ("(9, 'u', 100)", "violates the check"),
     ],
 )
 def test_declared_constraints_hold(session: Session, row: str, problem: str) -> None:

@@ -6,11 +6,10 @@ published on exactly those heads; when the target moved meanwhile, the merge is 
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, get_args
 
 from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict, next_step
@@ -18,14 +17,13 @@ from omnigraph.branching.merge.merge_rows import ConflictPolicy, Granularity
 from omnigraph.branching.merge.merged_constraints import TableMergePlan
 from omnigraph.branching.merge.plan_merge import MergePlan, Outcome, decide_merge, find_base
 from omnigraph.branching.merge.stage_merge import MergeStaging
-from omnigraph.errors import InvalidInput, MergeConflict, PublishContention, StorageError
+from omnigraph.errors import InvalidInput, MergeConflict, StorageError
 from omnigraph.storage.commit.publish_plan import (
-    HeadMoved,
     PublishPlan,
     require_new,
     require_unprotected,
 )
-from omnigraph.storage.commit.publisher import PAUSE_SECONDS
+from omnigraph.storage.commit.retry import Attempt, collected_reads, publish_with_retry
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.core.model import MAIN, Commit, Head
 from omnigraph.storage.graph_store import GraphStore
@@ -151,29 +149,10 @@ def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
 def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
     """Merge, and publish one commit on the target; the source is not changed, or deleted."""
     store.ready_to_write()
-    with store.publisher.one_commit() as commit:
-        return _merge(store, request, commit)
+    return publish_with_retry(store.publisher, request.into, partial(_attempt, store, request))
 
 
-def _merge(store: GraphStore, request: MergeRequest, commit: str) -> MergeResult:
-    publisher = store.publisher
-    for attempt in range(publisher.retry_budget):
-        if attempt:
-            time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * attempt)
-        # Who has lost once queues up before merging again, so that it does not lose for ever.
-        with publisher.exclusive() if attempt else nullcontext():
-            try:
-                return _attempt(store, request, commit, first=attempt > 0)
-            except HeadMoved:
-                continue
-    raise PublishContention(
-        f"other writers of {request.into} were faster {publisher.retry_budget} times; "
-        "nothing was changed",
-        hint="Try again, or open the graph with a larger retry_budget.",
-    )
-
-
-def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bool) -> MergeResult:
+def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> MergeResult:
     source, target = _heads(store, request)
     if is_hidden(source.branch):
         require_unprotected(target)
@@ -191,19 +170,18 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
         if merge_plan.conflicts:
             raise _refusal(request, merge_plan)
         failpoint(BEFORE_STAGE)
-        staging = MergeStaging(store, commit, target, source, request.actor)
+        staging = MergeStaging(store, attempt.commit, target, source, request.actor)
         try:
             pointers = staging.pointers(merge_plan.table_merges.values())
             failpoint(AFTER_VALIDATION)
             plan = PublishPlan(
-                commit=commit,
+                commit=attempt.commit,
                 base=target,
                 tables={
                     **dict.fromkeys(merge_plan.dropped_keys),
                     **pointers,
                     **merge_plan.opaque.tables,
                 },
-                relies_on=frozenset(),
                 actor=request.actor,
                 message=request.message or f"merge {request.source}",
                 merged=None if nothing_new else source.commit,
@@ -219,7 +197,7 @@ def _attempt(store: GraphStore, request: MergeRequest, commit: str, *, first: bo
                 registration=staging.registration,
                 once=request.once,
             )
-            published = store.publisher.publish(plan, first=first)
+            published = attempt.publish(plan)
         finally:
             staging.close()
     return MergeResult(
@@ -247,15 +225,11 @@ def _heads(store: GraphStore, request: MergeRequest) -> tuple[Head, Head]:
 def _reading(store: GraphStore, base: str, target: Head | None = None) -> Iterator[None]:
     """Tell damage from data that a collection gave up, before or while it was read."""
     try:
-        yield
+        with collected_reads(store.publisher, target) if target else nullcontext():
+            yield
     except StorageError as error:
-        if error.code not in ("corruption", "storage"):
-            raise
-        if target is not None:
-            head = store.head(target.branch)
-            if head.epoch != target.epoch:
-                raise HeadMoved(head, "collection", expired=True) from error
-        resolve(store, base)
+        if error.code in ("corruption", "storage"):
+            resolve(store, base)
         raise
 
 

@@ -32,7 +32,8 @@ class MachineLock:
             while not self._locked() and time.monotonic() < deadline:
                 time.sleep(random.uniform(0.0005, 0.002))
         except OSError:
-            # Some file systems have no locks, and some roots may not be written: the swap decides.
+            # Some file systems have no locks, and some roots may not be written: the
+            # compare-and-swap decides.
             self._close()
 
     def _locked(self) -> bool:

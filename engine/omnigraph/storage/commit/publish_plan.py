@@ -1,4 +1,4 @@
-"""What a transaction wants to become true, judged on the head it finds (architecture §2.3)."""
+"""What a transaction wants to become true, and the head it was prepared on (architecture §2.3)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from omnigraph.errors import (
     AlreadyApplied,
     BranchProtected,
     Conflict,
+    NotFound,
+    did_you_mean,
 )
 from omnigraph.storage.core.model import Head, SchemaRecord, TablePointer, now
 from omnigraph.storage.manifest.definitions import Definition
+from omnigraph.storage.manifest.format_version import require_heads
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
@@ -24,7 +27,7 @@ from omnigraph.storage.manifest.row_codec import (
 APPLIED = "applied"
 """The head property that keeps the last batch of every stream."""
 UNIFIED = "unified"
-"""A head property: identities that merges found to be one thing, each to the one that was kept."""
+"""A head property: identities that merges found to be one thing, each to the one that stays."""
 
 
 class HeadMoved(Exception):
@@ -36,7 +39,7 @@ class HeadMoved(Exception):
         self.member = member
         """The table, `schema`, `head` or the key of a definition that moved."""
         self.expired = expired
-        """A collection ran: files staged before it may be gone."""
+        """A collection ran: files staged before it may be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,11 @@ class PublishPlan:
     """What one transaction wants to become true, all at once."""
 
     commit: str
-    """The id of the commit, fixed before the first attempt and kept across retries."""
+    """The id of the commit, fixed before the first attempt and the same for all retries."""
     base: Head
-    tables: Mapping[str, TablePointer | None]
+    tables: Mapping[str, TablePointer | None] = field(default_factory=dict)
     """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
-    relies_on: frozenset[str]
+    relies_on: frozenset[str] = frozenset()
     """Tables whose contents the plan was validated against, besides those it moves."""
     relies_on_schema: bool = True
     """Whether it matters that the schema stays; it does not to plain tables and views."""
@@ -70,7 +73,7 @@ class PublishPlan:
     only_on_base: bool = False
     """Whether it was decided on everything the head shows, and holds on no other commit."""
     deletes: Head | None = None
-    """A branch that goes with this commit, which must still be exactly this."""
+    """A branch that this commit deletes, which must still be exactly this."""
     unified: Mapping[int, int] = field(default_factory=dict)
     """Identities of declarations that a merge found to be one thing."""
     registration: str | None = None
@@ -89,7 +92,7 @@ def require_unprotected(head: Head) -> None:
 
 
 def require_new(head: Head, once: tuple[str, int] | None) -> None:
-    """Refuse a batch of a stream that a branch has."""
+    """Refuse a batch of a stream that a branch has already."""
     if once is not None and applied(head, once[0]) >= once[1]:
         raise AlreadyApplied(head.branch, *once)
 
@@ -105,6 +108,19 @@ def read_head(view: ManifestView, branch: str) -> Head | None:
     row = view.row(head_id(branch)) if head is None else None
     if row is not None:
         head = view.heads[branch] = parse_head(row)
+    return head
+
+
+def existing_head(view: ManifestView, branch: str) -> Head:
+    """The head of a branch that must be there."""
+    head = read_head(view, branch)
+    if head is None:
+        require_heads(view.dataset)
+        known = [parse_head(row).branch for row in view.rows("graph_head")]
+        raise NotFound(
+            f"there is no branch {branch!r}{did_you_mean(branch, known)}",
+            hint="List branches with `omnigraph branch list`.",
+        )
     return head
 
 

@@ -1,19 +1,19 @@
 """One publish: the only code that moves a branch.
 
 A `PublishPlan` says which pointers a transaction wants to move and what it relied on. The
-publisher turns any number of plans that wait at the same time into one manifest swap (group
-commit), each with its own commit and its own outcome. Losing a swap changes nothing; the plan is
-judged again on the new head, and either still holds, or goes back to its transaction as
-`HeadMoved` (architecture §2.3).
+publisher turns any number of plans that wait at the same time into one change of the manifest
+(group commit), each with its own commit and its own outcome. Losing the compare-and-swap changes
+nothing; the plan is validated again on the new head, and either still holds, or goes back to its
+transaction as `HeadMoved` (architecture §2.3).
 """
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
@@ -24,6 +24,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.commit.machine_lock import MachineLock
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, read_allocator, read_head
+from omnigraph.storage.commit.retry import contention, pause
 from omnigraph.storage.commit.validate_plan import ValidatedPlan, validate_plan
 from omnigraph.storage.core.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
 from omnigraph.storage.core.model import Commit, Head
@@ -45,37 +46,25 @@ from omnigraph.storage.manifest.row_codec import (
 PUBLISHER_RETRY_BUDGET = 5
 """Publishes that one transaction may lose to writers of the same branch before it gives up."""
 FOREIGN_CONFLICTS = 50
-"""Swaps that a batch may lose to writers of other branches: they touch rows, not our branch."""
-PAUSE_SECONDS = 0.01
+"""Compare-and-swaps that a batch may lose to writers of other branches."""
 
 
 NameChange = Callable[[ManifestView], ManifestChange | None]
-"""Builds a swap on the newest view; none when what it wants is true already."""
+"""Builds a change on the newest view; none when the manifest is as it should be already."""
 
 
+@dataclass(frozen=True, eq=False)
 class _Ticket:
     """A plan in the queue and, later, what became of it."""
 
-    def __init__(self, plan: PublishPlan) -> None:
-        self.plan = plan
-        self.commit: Commit | None = None
-        self.error: Exception | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self.commit is not None or self.error is not None
-
-    def outcome(self) -> Commit:
-        if self.error is not None:
-            raise self.error
-        assert self.commit is not None
-        return self.commit
+    plan: PublishPlan
+    outcome: Future[Commit] = field(default_factory=Future)
 
 
 class Publisher:
     """Moves branches of one graph, from this process.
 
-    `_lead` is held by the thread that swaps; `_state` protects `_view` and `_queue`.
+    `_lead` is held by the thread that publishes; `_state` protects `_view` and `_queue`.
     """
 
     def __init__(
@@ -132,19 +121,20 @@ class Publisher:
         with self._state:
             self._queue.insert(0 if first else len(self._queue), ticket)
         with self.exclusive():
-            if not ticket.settled:
+            if not ticket.outcome.done():
                 with self._state:
                     batch, self._queue = self._queue, []
                 self._run(batch)
-                self.retries += sum(isinstance(each.error, HeadMoved) for each in batch)
-        if not isinstance(ticket.error, HeadMoved):
+                lost = (isinstance(each.outcome.exception(), HeadMoved) for each in batch)
+                self.retries += sum(lost)
+        if not isinstance(ticket.outcome.exception(), HeadMoved):
             self.forget(plan.commit)
-        return ticket.outcome()
+        return ticket.outcome.result()
 
     @contextmanager
-    def one_commit(self) -> Iterator[str]:
-        """The id of a commit that is made once at most, however often it is tried."""
-        commit = new_ulid()
+    def one_commit(self, commit: str | None = None) -> Iterator[str]:
+        """The id, new unless given, of a commit made at most once, however often it is tried."""
+        commit = commit or new_ulid()
         try:
             yield commit
         finally:
@@ -163,27 +153,25 @@ class Publisher:
             failure = error
         finally:
             # Nobody else will look at these tickets: also an interrupt must leave an answer.
-            for ticket in batch:
-                if ticket.settled:
-                    continue
+            for ticket in _pending(batch):
                 if failure is None or ticket.plan.commit in self._in_doubt:
                     cause = str(failure) if failure else "its publisher was interrupted"
-                    ticket.error = CommitUnknown(ticket.plan.commit, cause)
+                    ticket.outcome.set_exception(CommitUnknown(ticket.plan.commit, cause))
                 else:
-                    ticket.error = failure
+                    ticket.outcome.set_exception(failure)
 
     def _attempt_all(self, batch: Sequence[_Ticket]) -> None:
         lost_here = failures = 0
         unknown: str | None = None
         for attempt in range(FOREIGN_CONFLICTS):
             view = self._view
-            accepted, refused = self._judge_all([t for t in batch if not t.settled], view)
+            accepted, refused = self._validate_all(_pending(batch), view)
             if not accepted:
                 return
             failpoint(BEFORE_PUBLISH)
             heads = self._heads_of(accepted)
             try:
-                self._advance(self._manifest.compare_and_swap(view, self._swap(view, accepted)))
+                self._advance(self._manifest.compare_and_swap(view, self._change(view, accepted)))
             except (ManifestConflict, ManifestOutcomeUnknown) as error:
                 failed = isinstance(error, ManifestOutcomeUnknown)
                 failures += failed
@@ -200,30 +188,25 @@ class Publisher:
                     if max(lost_here, failures) >= self.retry_budget:
                         break
                     self.retries += 1
-                    time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+                    pause(min(2**attempt, 32))
                     continue
             failpoint(AFTER_PUBLISH)
-            for ticket, judged in accepted:
-                ticket.commit = judged.commit
+            for ticket, validated in accepted:
+                ticket.outcome.set_result(validated.commit)
             for ticket, reason in refused:
-                ticket.error = reason
+                ticket.outcome.set_exception(reason)
             return
-        for ticket in batch:
-            if not ticket.settled:
-                ticket.error = (
-                    CommitUnknown(ticket.plan.commit, unknown)
-                    if unknown and ticket.plan.commit in self._in_doubt
-                    else PublishContention(
-                        f"other writers of {ticket.plan.base.branch} were faster "
-                        f"{lost_here} times; nothing was changed",
-                        hint="Try again, or raise the retry budget.",
-                    )
-                )
+        for ticket in _pending(batch):
+            ticket.outcome.set_exception(
+                CommitUnknown(ticket.plan.commit, unknown)
+                if unknown and ticket.plan.commit in self._in_doubt
+                else contention(ticket.plan.base.branch, lost_here)
+            )
 
-    def _judge_all(
+    def _validate_all(
         self, tickets: Sequence[_Ticket], view: ManifestView
     ) -> tuple[list[tuple[_Ticket, ValidatedPlan]], list[tuple[_Ticket, Exception]]]:
-        """Judge plans one after the other, each on the head that the ones before leave.
+        """Validate plans one after the other, each on the head that the ones before leave.
 
         Returns the accepted, and those that are refused because of an accepted one: a refusal
         that holds only once that one has landed.
@@ -236,7 +219,7 @@ class Publisher:
         for ticket in tickets:
             landed = self._landed_late(ticket.plan.commit, view)
             if landed is not None:
-                ticket.commit = landed
+                ticket.outcome.set_result(landed)
                 continue
             branch = ticket.plan.base.branch
             goes = ticket.plan.deletes.branch if ticket.plan.deletes else branch
@@ -244,21 +227,23 @@ class Publisher:
                 if name not in heads:
                     heads[name] = read_head(view, name)
             try:
-                judged = validate_plan(ticket.plan, heads[branch], view, next_identity, heads[goes])
+                validated = validate_plan(
+                    ticket.plan, heads[branch], view, next_identity, heads[goes]
+                )
             except (HeadMoved, OmniGraphError) as error:
                 given_out = next_identity != read_allocator(view)
                 if moving & {branch, goes} or (given_out and ticket.plan.identities):
                     refused.append((ticket, error))
                 else:
-                    ticket.error = error
+                    ticket.outcome.set_exception(error)
                 continue
-            heads[branch] = judged.head
+            heads[branch] = validated.head
             if goes != branch:
                 heads[goes] = None
             moving |= {branch, goes}
             if ticket.plan.identities:
                 next_identity = ticket.plan.identities.stop
-            accepted.append((ticket, judged))
+            accepted.append((ticket, validated))
         return accepted, refused
 
     def _landed_late(self, commit: str, view: ManifestView) -> Commit | None:
@@ -268,11 +253,11 @@ class Publisher:
         row = self._manifest.find(view, commit_id(commit))
         return parse_commit(row) if row else None
 
-    def _swap(
+    def _change(
         self, view: ManifestView, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]
     ) -> ManifestChange:
-        heads = {judged.head.branch: judged.head for _, judged in accepted}
-        added = {row["object_id"]: row for _, judged in accepted for row in judged.rows}
+        heads = {validated.head.branch: validated.head for _, validated in accepted}
+        added = {row["object_id"]: row for _, validated in accepted for row in validated.rows}
         replaced = [head_row(head) for head in heads.values()]
         given_out = [t.plan.identities.stop for t, _ in accepted if t.plan.identities]
         if given_out:
@@ -291,9 +276,9 @@ class Publisher:
         return [located.row["metadata"] if located else None for located in rows]
 
     def _look_again(self, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]) -> bool | None:
-        """After a failed swap: whether our commits are in the newest state; none if unreadable.
+        """After a failure: whether our commits are in the newest state; none if it is unreadable.
 
-        One swap carries them all, so that the first stands for the others.
+        One change carries them all, so that the first stands for the others.
         """
         try:
             witness = commit_id(accepted[0][0].plan.commit)
@@ -324,12 +309,17 @@ class Publisher:
                     self.refresh()
                     if len(failures) >= self.retry_budget:
                         break
-                time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * min(2**attempt, 32))
+                pause(min(2**attempt, 32))
         if failures:
             raise StorageError(
-                f"the store failed: {failures[-1]}",
+                f"the store failed while the manifest was written: {failures[-1]}",
                 hint="Check that the store is writable and has room, then try again.",
             ) from failures[-1]
         raise PublishContention(
-            "other writers were faster every time; nothing was changed", hint="Try again."
+            "other writers changed the manifest first every time; nothing was changed",
+            hint="Try again.",
         )
+
+
+def _pending(batch: Sequence[_Ticket]) -> list[_Ticket]:
+    return [ticket for ticket in batch if not ticket.outcome.done()]

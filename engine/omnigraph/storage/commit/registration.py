@@ -8,6 +8,7 @@ from contextlib import suppress
 from omnigraph.errors import PublishContention, StorageError, TransactionExpired
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.commit.publisher import Publisher
+from omnigraph.storage.commit.retry import expired
 from omnigraph.storage.core.model import Head
 from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, registration_id, registration_row
@@ -28,10 +29,7 @@ def register(
             return None
         head = read_head(view, pin.branch)
         if head is None or head.epoch != pin.epoch:
-            raise TransactionExpired(
-                "a collection ran while this transaction was open",
-                hint="Start the transaction again.",
-            )
+            raise expired()
         if known is not None:
             return ManifestChange(replace=[view.named[ALLOCATOR_ID].row, row])
         return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[row])
@@ -61,7 +59,7 @@ def resume(publisher: Publisher, transaction: str) -> str:
     name = registration_id(transaction)
     if name not in publisher.view.named:
         raise TransactionExpired(
-            "the transaction is not registered any more: it ended, or was taken for dead",
+            "the transaction is not registered: it ended, or a collection dropped it as stale",
             hint="Start it again.",
         )
     return name

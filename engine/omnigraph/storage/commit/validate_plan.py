@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,29 +142,17 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> ValidatedPlan:
         tables=tables,
         retired=retired,
         definitions=definitions,
-        properties=_with_unified(
-            _with_applied(_with_purged(head.properties, plan.purge, commit.version), plan.once),
-            plan.unified,
-        ),
+        properties=_properties(plan, head, commit.version),
     )
     return ValidatedPlan(after, commit, (commit_row(commit), *rows))
 
 
-def _with_purged(
-    properties: Mapping[str, Any], identities: Sequence[int], version: int
-) -> Mapping[str, Any]:
-    if not identities:
-        return properties
-    purged = dict(properties.get("purged", {})) | {str(i): version for i in identities}
-    return dict(properties) | {"purged": purged}
-
-
-def _with_applied(properties: Mapping[str, Any], once: tuple[str, int] | None) -> Mapping[str, Any]:
-    if once is None:
-        return properties
-    return dict(properties) | {APPLIED: dict(properties.get(APPLIED, {})) | dict([once])}
-
-
-def _with_unified(properties: Mapping[str, Any], unified: Mapping[int, int]) -> Mapping[str, Any]:
-    known = dict(properties.get(UNIFIED, {})) | {str(i): kept for i, kept in unified.items()}
-    return dict(properties) | {UNIFIED: known} if known else properties
+def _properties(plan: PublishPlan, head: Head, version: int) -> Mapping[str, Any]:
+    """The properties of a head after a plan: what it purges, applies and unifies is added."""
+    added: dict[str, dict[str, int]] = {
+        "purged": {str(identity): version for identity in plan.purge},
+        APPLIED: dict([plan.once] if plan.once else []),
+        UNIFIED: {str(identity): other for identity, other in plan.unified.items()},
+    }
+    changed = {key: {**head.properties.get(key, {}), **new} for key, new in added.items() if new}
+    return {**head.properties, **changed}

@@ -1,1 +1,5 @@
-"""Upkeep that changes no entity: collect, optimize, verify."""
+"""Upkeep that changes no entity: collect, optimize, verify.
+
+Promises that a collection deletes no file that a branch, a tag or a registered transaction needs.
+Imports everything of storage but `transaction`.
+"""

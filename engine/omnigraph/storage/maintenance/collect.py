@@ -1,18 +1,18 @@
-"""The collector: deletes files that no kept commit needs.
+"""The collector: deletes files that no retained commit needs.
 
-Safe without clocks (architecture §2.5): (1) list candidates; (2) one swap raises the epoch in
+Safe without clocks (architecture §2.5): (1) list candidates; (2) one change raises the epoch in
 every head, so that every transaction pinned before it must start again; (3) find what the manifest
-after that swap still reaches; (4) delete the candidates that are not reached. A file written after
-(1) is no candidate; a file written before (2) by a transaction still open can no longer be
+still reaches after it; (4) delete the candidates that are not reached. A file written after (1) is
+no candidate; a file written before (2) by a transaction still open can no longer be
 published, unless the transaction registered, in which case its tables are left alone.
 
-Clocks say only what is wanted: which commits are old, and which branches outlived their time.
+Clocks only say what to retain: which commits are old, and which branches outlived their time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -35,7 +35,6 @@ from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
     head_id,
     head_row,
-    parse_commit,
     parse_registration,
 )
 from omnigraph.storage.manifest.tag_rows import read_tags
@@ -43,7 +42,7 @@ from omnigraph.storage.refs.branches import TTL_UNTIL
 from omnigraph.storage.refs.merge_base import needed_bases
 
 STALE_REGISTRATION = timedelta(days=1)
-"""A bulk job that registered longer ago is taken for dead; if it is not, it must start again."""
+"""A bulk job that registered longer ago counts as abandoned; if it is not, it must start again."""
 DELETED_AT_ONCE = 1000
 
 
@@ -78,10 +77,7 @@ class CollectReport:
             "bytes": self.bytes,
             "kept_commits": self.kept_commits,
             "spared_transactions": self.spared_transactions,
-            "tables": {
-                key: {"files": freed.files, "bytes": freed.bytes}
-                for key, freed in self.tables.items()
-            },
+            "tables": {key: asdict(freed) for key, freed in self.tables.items()},
             "given_up": [commit.id for commit in self.given_up],
             "expired_branches": list(self.expired_branches),
         }
@@ -115,7 +111,7 @@ def collect(
 
     On each branch the newest `keep` commits stay readable, and every state it had within
     `keep_for`; all of its past when neither is given. The commits at which two branches parted
-    are kept for merging them, even where they cannot be read any more.
+    are retained for merging them, even where they cannot be read any more.
     """
     retention = Retention(keep, None if keep_for is None else parse_duration(keep_for))
     store.ready_to_write()
@@ -123,18 +119,18 @@ def collect(
         file for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)
     ] + list(store.raw.list(MANIFEST))
     if dry_run:
-        state = _judged(store, store.publisher.refresh(), retention)
+        state = _apply_retention(store, store.publisher.refresh(), retention)
         view, heads = state.view, state.after
     else:
         state, view = _raise_epoch(store, retention, stale_after)
         heads = store.heads(view)
-    commits = state.commits if dry_run else _all_commits(store, view)
-    kept = list(readable_commits(heads, read_tags(view), commits))
+    commits = state.commits if dry_run else store.all_commits(view)
+    readable = list(readable_commits(heads, read_tags(view), commits))
     registered = [parse_registration(row) for row in view.rows("transaction")]
     spared = {location for row in registered for location in row.locations}
     needed = needed_files(
         store,
-        table_versions([*heads, *kept]),
+        table_versions([*heads, *readable]),
         table_versions(needed_bases(heads, commits)),
         on_progress,
     )
@@ -147,14 +143,14 @@ def collect(
     ]
     if not dry_run:
         _delete(store, garbage, on_progress)
-    kept_ids = {commit.id for commit in kept}
+    readable_ids = {commit.id for commit in readable}
     were_readable = readable_commits(state.before, read_tags(state.view), state.commits)
-    given_up = {c.id: c for c in were_readable if c.id not in kept_ids}
+    given_up = {c.id: c for c in were_readable if c.id not in readable_ids}
     return CollectReport(
         dry_run=dry_run,
         files=len(garbage),
         bytes=sum(file.size for file in garbage),
-        kept_commits=len(kept_ids),
+        kept_commits=len(readable_ids),
         spared_transactions=len(registered),
         tables=_by_table(garbage, _table_names(view, heads)),
         given_up=tuple(sorted(given_up.values(), key=lambda c: (c.time, c.id), reverse=True)),
@@ -162,10 +158,10 @@ def collect(
     )
 
 
-def _judged(store: GraphStore, view: ManifestView, retention: Retention) -> _State:
-    """What becomes of the heads of a view: some go, the others may give up some of their past."""
+def _apply_retention(store: GraphStore, view: ManifestView, retention: Retention) -> _State:
+    """The heads of a view after it: some are deleted, others give up some of their past."""
     at = now()
-    commits = _all_commits(store, view)
+    commits = store.all_commits(view)
     heads = store.heads(view)
     staying = [
         head
@@ -175,15 +171,10 @@ def _judged(store: GraphStore, view: ManifestView, retention: Retention) -> _Sta
     return _State(view, heads, [retention.applied(head, commits, at) for head in staying], commits)
 
 
-def _all_commits(store: GraphStore, view: ManifestView) -> dict[str, Commit]:
-    rows = store.manifest.history(view, "object_type = 'graph_commit'")
-    return {commit.id: commit for commit in (parse_commit(row) for row, _ in rows)}
-
-
 def _raise_epoch(
     store: GraphStore, retention: Retention, stale_after: timedelta
 ) -> tuple[_State, ManifestView]:
-    """The swap after which no transaction pinned before it can publish."""
+    """The change after which no transaction pinned before it can publish."""
     raised: list[tuple[int, _State]] = []
 
     def build(view: ManifestView) -> ManifestChange | None:
@@ -191,7 +182,7 @@ def _raise_epoch(
         if raised and all(head.epoch >= raised[-1][0] for head in heads):
             return None
         epoch = max(head.epoch for head in heads) + 1
-        state = _judged(store, view, retention)
+        state = _apply_retention(store, view, retention)
         raised.append((epoch, state))
         horizon = now() - stale_after
         stale = [

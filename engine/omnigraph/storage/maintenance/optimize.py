@@ -2,23 +2,28 @@
 
 It is a plan like any other and holds nobody up. A table that moved meanwhile is done again, a few
 times; after that optimizing gives way and leaves the table to the next run. After a collection
-everything is staged anew: what was staged before belonged to nobody, and its files may be gone.
+everything is staged anew: what was staged before belonged to nobody, and its files may be deleted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lance import LanceDataset
 
 from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.progress import Progress
-from omnigraph.errors import PublishContention, StorageError
+from omnigraph.errors import PublishContention
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
+from omnigraph.storage.commit.retry import (
+    Attempt,
+    RetryPolicy,
+    collected_reads,
+    publish_with_retry,
+)
 from omnigraph.storage.core.model import Commit, Head, TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -57,13 +62,8 @@ class TableUpkeep:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "fragments_before": self.fragments_before,
-            "fragments_after": self.fragments_after,
-            "rows_rewritten": self.rows_rewritten,
-            "indexes_built": list(self.indexes_built),
-            "indexes_dropped": list(self.indexes_dropped),
-        }
+        fields = asdict(self).items()
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +94,26 @@ class _Done:
     upkeep: TableUpkeep
 
 
-class _Work:
-    """What one run has staged so far, to be published under one commit id."""
+class _Staged:
+    """The tables that one run has staged so far, which go into one commit."""
 
-    def __init__(self, branch: str, commit: str) -> None:
-        self.branch = branch
-        self.commit = commit
+    def __init__(self) -> None:
         self.done: dict[str, _Done] = {}
         self.needy: set[str] = set()
         """Every table that was staged at some time."""
-        self.settled = False
-        """Whether there is nothing left to publish."""
+        self._epoch = 0
 
-    def keep_unmoved(self, head: Head) -> None:
+    def keep_valid(self, head: Head) -> None:
+        """Forget tables that moved, and all after a collection, which may have deleted files."""
+        if head.epoch != self._epoch:
+            self.done, self._epoch = {}, head.epoch
         self.done = {k: done for k, done in self.done.items() if head.tables.get(k) == done.base}
 
-    def is_small(self, head: Head) -> bool:
-        """Whether what is to be staged again takes no longer than a small write."""
-        again = (key for key in self.needy if head.tables.get(key) != self._base(key))
-        return sum(head.tables[key].rows for key in again if key in head.tables) <= QUEUED_ROWS
-
-    def _base(self, key: str) -> TablePointer | None:
-        return self.done[key].base if key in self.done else None
+    def rows_to_repeat(self, head: Head) -> int:
+        """How many rows are in tables that have to be staged again."""
+        done = {key: staged.base for key, staged in self.done.items()}
+        again = (p for k, p in head.tables.items() if k in self.needy and done.get(k) != p)
+        return sum(pointer.rows for pointer in again)
 
 
 def optimize(
@@ -129,72 +127,51 @@ def optimize(
     if dry_run:
         return _preview(store, store.head(branch))
     store.ready_to_write()
-    with store.publisher.one_commit() as commit:
-        return _optimize(store, _Work(branch, commit), on_progress)
+    staged, budget = _Staged(), store.publisher.retry_budget
 
+    def is_small(number: int) -> bool:
+        return number < budget and staged.rows_to_repeat(store.head(branch)) <= QUEUED_ROWS
 
-def _optimize(store: GraphStore, work: _Work, on_progress: Progress | None) -> OptimizeReport:
-    publisher = store.publisher
-    for attempt in range(2 * publisher.retry_budget):
-        stages = attempt < publisher.retry_budget
-        # Who has lost once queues up before staging again, unless others would wait for long.
-        queues = attempt and stages and work.is_small(store.head(work.branch))
-        with publisher.exclusive() if queues else nullcontext():
-            commit = _attempt(store, work, on_progress if stages else None, stages=stages)
-        if commit is not None:
-            tables = {key: done.upkeep for key, done in work.done.items()}
-            gave_way = tuple(sorted(work.needy - work.done.keys()))
-            return OptimizeReport(tables, commit, gave_way=gave_way)
-        if work.settled:
-            break
-    return OptimizeReport(gave_way=tuple(sorted(work.needy)))
-
-
-def _attempt(
-    store: GraphStore, work: _Work, on_progress: Progress | None, *, stages: bool
-) -> Commit | None:
-    """Stage what is to be done on the newest head and publish it; none when nothing landed."""
-    head = store.head(work.branch)
-    work.keep_unmoved(head)
-    if stages:
+    def publish(attempt: Attempt) -> OptimizeReport:
+        head = attempt.head()
+        staged.keep_valid(head)
+        if attempt.number < budget:  # later ones publish what could be staged, and no more
+            with collected_reads(store.publisher, head):
+                _improve(store, head, staged.done, on_progress)
+        staged.needy |= staged.done.keys()
+        gave_way = tuple(sorted(staged.needy - staged.done.keys()))
+        if not staged.done:
+            return OptimizeReport(gave_way=gave_way)
+        plan = PublishPlan(
+            commit=attempt.commit,
+            base=head,
+            tables={key: done.after for key, done in staged.done.items()},
+            message="optimize",
+            direct=False,
+        )
         try:
-            _improve(store, head, work.done, on_progress)
-        except StorageError:
-            if store.head(work.branch).epoch == head.epoch:
-                raise
-            work.done = {}  # not damage: a collection took what was staged
-            return None
-    work.needy |= work.done.keys()
-    work.settled = not work.done
-    if work.settled:
-        return None
-    plan = PublishPlan(
-        commit=work.commit,
-        base=head,
-        tables={key: done.after for key, done in work.done.items()},
-        relies_on=frozenset(),
-        message="optimize",
-        direct=False,
-    )
+            commit = store.publisher.publish(plan)  # after the plans of others
+        except PublishContention as error:
+            raise HeadMoved(head, "head") from error
+        upkeep = {key: done.upkeep for key, done in staged.done.items()}
+        return OptimizeReport(upkeep, commit, gave_way=gave_way)
+
     try:
-        return store.publisher.publish(plan)
+        policy = RetryPolicy(2 * budget, queues=is_small)
+        return publish_with_retry(store.publisher, branch, publish, policy=policy)
     except PublishContention:
-        return None
-    except HeadMoved as moved:
-        if moved.expired:
-            work.done = {}
-        return None
+        return OptimizeReport(gave_way=tuple(sorted(staged.needy)))
 
 
 def _preview(store: GraphStore, head: Head) -> OptimizeReport:
-    found = {}
+    needed = {}
     types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
     for key, pointer in sorted(head.tables.items()):
         dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
         upkeep = _foreseen(dataset, types.get(key))
         if upkeep.needed:
-            found[key] = upkeep
-    return OptimizeReport(found, dry_run=True)
+            needed[key] = upkeep
+    return OptimizeReport(needed, dry_run=True)
 
 
 def _foreseen(dataset: LanceDataset, type_: GraphType | None) -> TableUpkeep:

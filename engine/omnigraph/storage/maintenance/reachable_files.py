@@ -1,4 +1,4 @@
-"""Which files of a store some kept version refers to."""
+"""Which files of a store some retained version refers to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView, version_of
 
 TRIMMED_MEANWHILE = 10
-"""How often the versions of the manifest are listed again when one of them goes meanwhile."""
+"""How often the versions of the manifest are listed again when one of them is deleted meanwhile."""
 
 
 def table_versions(states: Iterable[Head | Commit]) -> set[TableVersion]:
@@ -41,12 +41,12 @@ def needed_files(
         except Corruption:
             if version in readable:
                 raise
-            return set()  # a base that was given up before bases were kept
+            return set()  # a base that was given up before bases were retained
 
     needed: set[str] = set()
     in_order = sorted(readable | bases, key=lambda v: (v.location, v.lance))
-    for done, found in enumerate(store.workers.map(files, in_order), 1):
-        needed |= found
+    for done, used in enumerate(store.workers.map(files, in_order), 1):
+        needed |= used
         if on_progress:
             on_progress(done, len(in_order))
     return needed

@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.tag_rows import Tag
-from omnigraph.storage.refs.moments import KEPT_FROM, PURGED
+from omnigraph.storage.refs.moments import KEPT_FROM, PURGED, first_parents
 
 Commits = Mapping[str, Commit]
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much of each branch's past is kept: what either rule keeps; all of it without a rule."""
+    """How much of each branch's past is retained: what either rule says; without a rule, all."""
 
     keep: int | None = None
     """The newest so many commits."""
@@ -25,7 +25,9 @@ class Retention:
 
     def __post_init__(self) -> None:
         if self.keep is not None and self.keep < 1:
-            raise InvalidInput("at least one commit per branch must be kept", hint="Use keep=1.")
+            raise InvalidInput(
+                "at least one commit per branch must be retained", hint="Use keep=1."
+            )
 
     def kept_from(self, head: Head, commits: Commits, at: datetime) -> int:
         """The first version of a branch that stays; what was given up before does not return."""
@@ -45,17 +47,9 @@ class Retention:
         return replace(head, properties=dict(head.properties) | {KEPT_FROM: floor})
 
 
-def history(head: Head, commits: Commits) -> Iterator[Commit]:
-    """The first-parent chain of a branch, newest first."""
-    current: str | None = head.commit
-    while current is not None and current in commits:
-        yield commits[current]
-        current = commits[current].parent
-
-
 def _version_at(head: Head, commits: Commits, instant: datetime) -> int:
     """The version that a branch was at; 0 when it is younger."""
-    return next((c.version for c in history(head, commits) if c.time <= instant), 0)
+    return next((c.version for c in first_parents(head.commit, commits) if c.time <= instant), 0)
 
 
 def readable_commits(
@@ -68,7 +62,7 @@ def readable_commits(
     for head in heads:
         floor = head.properties.get(KEPT_FROM, 0)
         purged = head.properties.get(PURGED, {})
-        for commit in history(head, commits):
+        for commit in first_parents(head.commit, commits):
             if commit.version < floor:
                 break
             tables = {

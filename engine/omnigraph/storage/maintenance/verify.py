@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, require_re
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
+    ManifestRow,
     commit_id,
     head_id,
     parse_commit,
@@ -39,6 +40,8 @@ from omnigraph.storage.manifest.row_codec import (
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class VerifyFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What verification looked at and what it found."""
+    """What verification looked at, and its findings."""
 
     branches: int
     commits: int
@@ -81,23 +84,11 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
     require_readable(view.dataset)
     rows = [row for row, _ in store.manifest.history(view, "object_id IS NOT NULL")]
     findings = list(_manifest_findings(view, rows))
-    heads, commits = [], {}
-    for row in rows:
-        try:
-            if row["object_type"] == "graph_head":
-                heads.append(parse_head(row))
-            elif row["object_type"] == "graph_commit":
-                commits[row["object_id"].removeprefix("commit:")] = parse_commit(row)
-        except Corruption as error:
-            findings.append(VerifyFinding(row["object_id"], error.message))
+    heads = _parsed(parse_head, "graph_head", rows, findings)
+    commits = {c.id: c for c in _parsed(parse_commit, "graph_commit", rows, findings)}
     for head in heads:
         findings += _head_findings(view, rows, head, commits)
-    tags = []
-    for row in view.rows("tag"):
-        try:
-            tags.append(parse_tag(row))
-        except Corruption as error:
-            findings.append(VerifyFinding(row["object_id"], error.message))
+    tags = _parsed(parse_tag, "tag", view.rows("tag"), findings)
     findings += _tag_findings(view, tags, commits)
     versions = _readable_versions(heads, tags, commits)
     present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
@@ -115,11 +106,28 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
     return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
 
 
+def _parsed(
+    parse: Callable[[ManifestRow], T],
+    object_type: str,
+    rows: list[ManifestRow],
+    findings: list[VerifyFinding],
+) -> list[T]:
+    """The values of the rows of a type; rows that cannot be read are findings."""
+    values = []
+    for row in rows:
+        if row["object_type"] == object_type:
+            try:
+                values.append(parse(row))
+            except Corruption as error:
+                findings.append(VerifyFinding(row["object_id"], error.message))
+    return values
+
+
 def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterator[VerifyFinding]:
     counts = Counter(row["object_id"] for row in rows)
     for object_id, count in sorted(counts.items()):
         if count > 1:
-            yield VerifyFinding(object_id, f"there are {count} rows of this id")
+            yield VerifyFinding(object_id, f"there are {count} rows with this id")
     metadata = view.dataset.schema.field("object_id").metadata or {}
     if metadata.get(KEY_ANNOTATION.encode()) != b"true":
         yield VerifyFinding("__manifest.object_id", "the key annotation is missing")
@@ -141,7 +149,7 @@ def _head_findings(
         yield VerifyFinding(where, f"its schema {head.schema} is missing")
     for key in head.definitions:
         if key.startswith(PREFIX) and key not in head.tables:
-            yield VerifyFinding(where, f"it has a declaration of {key}, which is not there")
+            yield VerifyFinding(where, f"it has a declaration of {key}, but no such table")
     if dict(tip.definitions) != dict(head.definitions):
         yield VerifyFinding(where, f"its definitions differ from those of its commit {head.commit}")
     fork = commits.get(head.fork) if head.fork else None
@@ -150,7 +158,7 @@ def _head_findings(
         return
     built = reconstruct(rows, head.branch, fork.tables if fork else None)
     if dict(built) != dict(head.tables):
-        yield VerifyFinding(where, "its pointers differ from those its version rows add up to")
+        yield VerifyFinding(where, "its pointers differ from those that its version rows give")
     current: str | None = head.commit
     while current is not None:
         commit = commits.get(current)
@@ -174,12 +182,12 @@ def _definition_findings(view: ManifestView, commit: Commit) -> Iterator[VerifyF
         object_id = definition_id(key, content_hash)
         row = view.row(object_id)
         try:
-            found = parse_definition(row) if row else None
+            content = parse_definition(row) if row else None
         except Corruption as error:
             yield VerifyFinding(object_id, error.message)
             continue
-        if found is None or (found.key, found.hash) != (key, content_hash):
-            problem = "is missing" if found is None else "is not the one that was stored"
+        if content is None or (content.key, content.hash) != (key, content_hash):
+            problem = "is missing" if content is None else "is not the one that was stored"
             yield VerifyFinding(commit_id(commit.id), f"the content of its {key} {problem}")
 
 
@@ -204,13 +212,13 @@ def _tag_findings(
 def _readable_versions(
     heads: list[Head], tags: list[Tag], commits: dict[str, Commit]
 ) -> dict[TableVersion, tuple[TablePointer, str]]:
-    """Every table version that some kept moment shows."""
-    found: dict[TableVersion, tuple[TablePointer, str]] = {}
+    """Every table version that some retained moment shows."""
+    versions: dict[TableVersion, tuple[TablePointer, str]] = {}
     for commit in readable_commits(heads, tags, commits):
         for key, pointer in commit.tables.items():
             version = TableVersion(pointer.location, pointer.lance)
-            found.setdefault(version, (pointer, f"{key} at {commit.id}"))
-    return found
+            versions.setdefault(version, (pointer, f"{key} at {commit.id}"))
+    return versions
 
 
 def _version_findings(
@@ -249,7 +257,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
         twice = duplicate_ids(partial(_ids, store, version), pointer.rows)
         if len(twice):
             yield VerifyFinding(
-                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
+                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
             )
     check_everything(_image(store, head, catalog))
     for name in plain_names(head.tables):

@@ -16,14 +16,15 @@ from typing import Any, Literal, get_args
 from omnigraph.storage.manifest.row_codec import ManifestRow, manifest_row, pack, readable
 
 DefinitionKind = Literal["query", "view", "schema", "table"]
-KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
-OBJECT_TYPES: Mapping[DefinitionKind, str] = {
+OBJECT_TYPES: Mapping[str, str] = {
     "query": "stored_query",
     "view": "view",
     "schema": "sql_schema",
     "table": "plain_table",
 }
-_KINDS_BY_TYPE = {object_type: kind for kind, object_type in OBJECT_TYPES.items()}
+_KINDS: Mapping[str, DefinitionKind] = {
+    OBJECT_TYPES[kind]: kind for kind in get_args(DefinitionKind)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Definition:
 
     @property
     def key(self) -> str:
-        return f"{self.kind}:{self.name}"
+        return definition_key(self.kind, self.name)
 
     @property
     def hash(self) -> str:
@@ -66,11 +67,7 @@ def definition_key(kind: DefinitionKind, name: str) -> str:
 def definition_id(key: str, content_hash: str) -> str:
     """The id of the row that holds one content of a definition."""
     kind, _, name = key.partition(":")
-    return f"{OBJECT_TYPES[_kind(kind)]}:{name}@{content_hash}"
-
-
-def _kind(text: str) -> DefinitionKind:
-    return next(kind for kind in KINDS if kind == text)
+    return f"{OBJECT_TYPES[kind]}:{name}@{content_hash}"
 
 
 def definition_row(definition: Definition) -> ManifestRow:
@@ -86,4 +83,4 @@ def definition_row(definition: Definition) -> ManifestRow:
 def parse_definition(row: ManifestRow) -> Definition:
     """The definition in a row."""
     data = json.loads(row["metadata"])
-    return Definition(_KINDS_BY_TYPE[row["object_type"]], data["name"], data["source"])
+    return Definition(_KINDS[row["object_type"]], data["name"], data["source"])

@@ -52,8 +52,8 @@ def require_heads(dataset: LanceDataset) -> None:
     stamp = read_stamp(dataset)
     if stamp < INTERNAL_SCHEMA_VERSION:
         raise StorageError(
-            f"the graph has internal format {stamp} and cannot be read as it is",
-            hint="The first write walks it forward; an empty load is enough.",
+            f"the graph has internal format {stamp} and cannot be read before it is upgraded",
+            hint="The first write upgrades it; an empty load is enough.",
             details={"stamp": stamp, "known": INTERNAL_SCHEMA_VERSION},
         )
 

@@ -20,7 +20,7 @@ from omnigraph.storage.tables.deletion_vectors import rows_key
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 SMALL_ROWS_CACHE_BYTES = 16 << 20
 NAMED_FILES = "omnigraph:named_files"
-"""Where a swap notes which data files hold named rows, so that opening reads no others."""
+"""Where a change notes which data files hold named rows, so that opening reads no others."""
 
 FragmentKey = tuple[str, str]
 """A fragment's data file and its deletion file: together they fix its live rows."""
@@ -51,10 +51,10 @@ class SeenFragments:
         known: NamedRows,
         before: LanceFragment,
         after: FragmentMetadata,
-        gone: Iterable[int],
+        deleted: Iterable[int],
     ) -> NamedRows:
         """The same for a fragment that lost rows."""
-        lost = _lost(after.id, gone)
+        lost = _lost(after.id, deleted)
         key = rows_key(after)
         rows = self._rows.get(fragment_key(before))
         if rows is not None:
@@ -62,9 +62,9 @@ class SeenFragments:
         return {key: tuple(e for e in known[fragment_key(before)] if e[2] not in lost)}
 
     def carried(
-        self, dataset: LanceDataset, fragments: Sequence[LanceFragment], gone: Sequence[int]
+        self, dataset: LanceDataset, fragments: Sequence[LanceFragment], deleted: Sequence[int]
     ) -> list[pa.Table]:
-        """Live rows of fragments about to be folded, without those that go.
+        """Live rows of fragments about to be folded, without those that are deleted.
 
         If one of them was not seen yet, all that were not are read: later folds read nothing.
         """
@@ -73,7 +73,7 @@ class SeenFragments:
                 if tier(fragment.physical_rows) is not None:
                     self._see(dataset, fragment)
         return [
-            _without(self._see(dataset, fragment), _lost(fragment.fragment_id, gone))
+            _without(self._see(dataset, fragment), _lost(fragment.fragment_id, deleted))
             .select(MANIFEST_SCHEMA.names)
             .cast(MANIFEST_SCHEMA)
             for fragment in fragments
@@ -110,20 +110,20 @@ class SeenParents:
         if unseen:
             fragments = [files[path] for path in unseen]
             rows = read_rows(dataset, "object_type = 'graph_commit'", fragments, self.COLUMNS)
-            found = {
+            parents = {
                 row["object_id"].removeprefix("commit:"): tuple(
                     parent.removeprefix("commit:") for parent in row["base_objects"] or ()
                 )
                 for row in rows.select(list(self.COLUMNS)).to_pylist()
             }
             with self._lock:
-                self._known = {**self._known, **found}
+                self._known = {**self._known, **parents}
                 self._files = set(files)
         return self._known
 
 
-def _lost(fragment_id: int, gone: Iterable[int]) -> list[int]:
-    return [address & 0xFFFFFFFF for address in gone if address >> 32 == fragment_id]
+def _lost(fragment_id: int, deleted: Iterable[int]) -> list[int]:
+    return [address & 0xFFFFFFFF for address in deleted if address >> 32 == fragment_id]
 
 
 def _without(rows: pa.Table, offsets: Sequence[int]) -> pa.Table:
@@ -131,12 +131,12 @@ def _without(rows: pa.Table, offsets: Sequence[int]) -> pa.Table:
 
 
 def named_files_property(files: Sequence[str]) -> dict[str, str]:
-    """The note of a swap after which these data files, and no others, hold named rows."""
+    """The note of a change after which these data files, and no others, hold named rows."""
     return {NAMED_FILES: json.dumps(files)}
 
 
 def named_files(dataset: LanceDataset) -> set[str] | None:
-    """Data files that hold named rows, if this version was made by a swap that says so."""
+    """Data files that hold named rows, if this version was made by a change that says so."""
     try:
         made_by = dataset.read_transaction(dataset.version)
     except (OSError, ValueError):

@@ -1,14 +1,14 @@
-"""The only door to `__manifest`: read its named rows, swap them atomically.
+"""The only door to `__manifest`: read its named rows, change them atomically.
 
 A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
-its object id; commits, versions and tombstones are history and are only ever added. A swap
+its object id; commits, versions and tombstones are history and are only ever added. A change
 replaces named rows by marking their old row deleted and adding the new one in the same Lance
-transaction. All swaps meet in one fragment that is not there (`MEETING_POINT`): of two swaps built
-on one view Lance lets only one land, whichever rows they are about, names that do not exist yet
+transaction. All changes meet in one fragment that is not there (`MEETING_POINT`): of two built on
+one view Lance lets only one land, whichever rows they are about, names that do not exist yet
 included.
 
-A swap reads nothing: the addresses of named rows and the rows of small fragments are known from the
-view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
+A change reads nothing: the addresses of named rows and the rows of small fragments are known from
+the view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
 annotation, but reads every fragment that its index does not cover yet (docs/invariants.md).
 """
 
@@ -53,11 +53,11 @@ TRIMMED_VERSIONS = 64
 """How far below those a trim reaches, so that one that failed is made up for."""
 VERSIONS = "_versions"
 MEETING_POINT = (1 << 32) - 1
-"""A fragment that never exists and that every swap claims to remove.
+"""A fragment that never exists and that every change claims to remove.
 
 Lance finds conflicts only in version files that it can still list. A writer that stalled until the
-version that moved its row was trimmed would otherwise land next to it. With a claim that all swaps
-share, any swap since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
+version that moved its row was trimmed would otherwise land next to it. With a claim that all
+share, any change since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
 """
 
 FEW_FRAGMENTS = 2
@@ -67,7 +67,7 @@ _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HIST
 
 
 class ManifestConflict(Exception):
-    """Another writer moved a row this swap was based on; nothing was changed."""
+    """Another writer moved a row that the change was based on; nothing was changed."""
 
 
 class ManifestOutcomeUnknown(Exception):
@@ -98,8 +98,8 @@ class ManifestView:
 
     def row(self, object_id: str) -> ManifestRow | None:
         """The named row of that id."""
-        found = self.named.get(object_id)
-        return found.row if found else None
+        located = self.named.get(object_id)
+        return located.row if located else None
 
     def rows(self, object_type: str) -> list[ManifestRow]:
         """All named rows of a type, by id."""
@@ -115,23 +115,23 @@ class ManifestChange:
     """One atomic change of the manifest."""
 
     replace: Sequence[ManifestRow] = ()
-    """Named rows that exist and get new contents: what the swap contends on, so never empty."""
+    """Named rows that exist and get new contents: what changes contend on, so never empty."""
     add: Sequence[ManifestRow] = ()
     """Rows that are new: history, or names guarded by a replaced row. The commit comes first."""
     remove: Sequence[str] = ()
-    """Names that go."""
+    """Names that are deleted."""
     remove_addresses: Sequence[int] = ()
-    """History rows that go, by address in the view."""
+    """History rows that are deleted, by address in the view."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A swap whose files are written: the Lance transaction, and the view it will lead to."""
+    """A change whose files are written: the Lance transaction, and the view it will lead to."""
 
     transaction: Transaction
     known: NamedRows
     trims: bool
-    """Whether it should delete old versions: every few swaps do, those that fold or leave no marks,
+    """Whether it should delete old versions: a few changes do, those that fold or leave no marks,
     so that it does not take more requests than the others."""
 
 
@@ -247,8 +247,8 @@ class Manifest:
         kinds = "object_type IN ('table_version', 'table_tombstone')"
         condition = f"table_branch = '{_quote(branch)}' AND {kinds}"
         rows = read_rows(view.dataset, condition, None, ["object_id"])
-        found: list[int] = rows.column("_rowaddr").to_pylist()
-        return found
+        addresses: list[int] = rows.column("_rowaddr").to_pylist()
+        return addresses
 
     def find(self, view: ManifestView, object_id: str) -> ManifestRow | None:
         """One row by its id, history included."""
@@ -300,17 +300,17 @@ class Manifest:
         return landed
 
     def _prepare(self, view: ManifestView, change: ManifestChange) -> _Prepared:
-        """Write the new rows and deletion marks of a swap; nothing refers to them yet."""
-        gone = list(change.remove_addresses)
+        """Write the new rows and deletion marks of a change; nothing refers to them yet."""
+        deleted = list(change.remove_addresses)
         for object_id in [row["object_id"] for row in change.replace] + list(change.remove):
             if object_id not in view.named:
-                raise ManifestConflict(f"{object_id} is gone")
-            gone.append(view.named[object_id].address)
+                raise ManifestConflict(f"{object_id} was deleted")
+            deleted.append(view.named[object_id].address)
         dataset = view.dataset
         by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
         folded = choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
         removed, updated = list(folded), []
-        for fragment_id, addresses in _by_fragment(gone).items():
+        for fragment_id, addresses in _by_fragment(deleted).items():
             if fragment_id in folded:
                 continue
             left = by_id[fragment_id].delete(_address_condition(addresses))
@@ -318,12 +318,12 @@ class Manifest:
                 removed.append(fragment_id)
             else:
                 updated.append(left)
-        carried = self._seen.carried(dataset, [by_id[i] for i in folded], gone)
+        carried = self._seen.carried(dataset, [by_id[i] for i in folded], deleted)
         rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *carried])
         written = write_fragments(rows, dataset)
         known = dict(view.by_fragment)
         for metadata in updated:
-            known |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, gone)
+            known |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, deleted)
         if len(written) == 1:
             known |= self._seen.written(written[0], rows)
         operation = LanceOperation.Update(
@@ -358,11 +358,13 @@ class Manifest:
         except StorageError as error:
             raise ManifestOutcomeUnknown(str(error)) from error
         if dead_end:
-            raise ManifestConflict("the swap was written to a version that is not part of history")
+            raise ManifestConflict(
+                "the change was written to a version that is not part of history"
+            )
         return newest
 
     def _holds(self, view: ManifestView, change: ManifestChange) -> bool:
-        """Whether a swap is surely part of a view: only history is nobody else's to write.
+        """Whether a change is surely part of a view: only history is nobody else's to write.
 
         A change of names that may be there or not is simply built again (see `change_names`).
         """
@@ -372,7 +374,7 @@ class Manifest:
     def _trim(self, view: ManifestView) -> None:
         """Delete the files of manifest versions that nobody resolves any more, by their names."""
         horizon = view.version - KEPT_VERSIONS
-        with suppress(StorageError):  # the swap has landed; the next trim deletes what is left
+        with suppress(StorageError):  # the change has landed; the next trim deletes what is left
             self._raw.delete(
                 f"{VERSIONS}/{_LAST - number:020}.manifest"
                 for number in range(max(1, horizon - TRIMMED_VERSIONS), horizon)

@@ -236,7 +236,7 @@ def parse_version(row: ManifestRow) -> TablePointer:
 
 
 def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> ManifestRow:
-    """The row that says that a table is gone from a branch from this version on."""
+    """The row that says that a table was dropped from a branch at this version."""
     return manifest_row(
         f"tombstone:{table_key}@{branch}@v={version}",
         "table_tombstone",
@@ -248,7 +248,7 @@ def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Man
 
 
 def table_row(table_key: str, location: str, identity: int) -> ManifestRow:
-    """The row that registers a table's place and lifetime."""
+    """The row that registers a table's location and lifetime."""
     return manifest_row(
         table_id(table_key),
         "table",

@@ -25,7 +25,7 @@ class Tag:
     name: str
     commit: str
     branch: str
-    """The branch that the commit was read on; it may be gone by now."""
+    """The branch that the commit was read on; it may be deleted by now."""
     time: datetime
     """When the tag was made."""
 

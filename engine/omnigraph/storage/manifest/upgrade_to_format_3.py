@@ -13,11 +13,11 @@ from dataclasses import replace
 from lance import LanceDataset
 from lance.commit import CommitConflictError
 
-from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog, compile_schema
-from omnigraph.storage.core.model import MAIN, Commit, Head, SchemaRecord, now, schema_record
+from omnigraph.storage.core.model import MAIN, SchemaRecord, schema_record
 from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.manifest.first_commit import first_commit
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
     MANIFEST_SCHEMA,
@@ -49,19 +49,9 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
             key: replace(pointer, identity=catalog.type_for(key).identity)
             for key, pointer in reconstruct(rows.values(), branch).items()
         }
-        commit = Commit(
-            id=new_ulid(),
-            branch=branch,
-            version=1,
-            parents=(),
-            time=now(),
-            actor=None,
-            message="upgrade from internal format 2",
-            schema=record.hash,
-            changed=tuple(sorted(pointers)),
-            tables=pointers,
+        commit, head = first_commit(
+            branch, record.hash, pointers, message="upgrade from internal format 2"
         )
-        head = Head(branch, commit.id, 1, record.hash, 1, new_ulid(), None, pointers)
         missing += [commit_row(commit), head_row(head)]
     fresh = [row for row in missing if row["object_id"] not in rows]
     if fresh:

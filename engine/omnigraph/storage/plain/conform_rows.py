@@ -56,10 +56,10 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_decimal(target) and pa.types.is_floating(column.type):
         return pc.round(column, target.scale, _AWAY).cast(target, safe=False)
     if pa.types.is_decimal(target) and pa.types.is_integer(column.type):
-        # Judged by the values, not by what the widest integer would need.
+        # Decided by the values, not by what the widest integer would need.
         return column.cast(pa.decimal256(76, target.scale)).cast(target)
     if pa.types.is_floating(target) and pa.types.is_decimal(column.type):
-        # Arrow multiplies by a power of ten, which makes 0.3 0.30000000000000004; texts are exact.
+        # Arrow multiplies by a power of ten: 0.3 would become 0.30000000000000004.
         return column.cast(pa.string()).cast(target)
     return column.cast(target)
 
@@ -93,7 +93,7 @@ def _unpacked(values: pa.Array) -> pa.Array:
         return _unpacked(values.dictionary_decode())
     if not pa.types.is_struct(kind):
         return _lists(values)
-    members = [_unpacked(values.field(place)) for place in range(kind.num_fields)]
+    members = [_unpacked(values.field(number)) for number in range(kind.num_fields)]
     fields = [
         pa.field(field.name, member.type, field.nullable)
         for field, member in zip(kind, members, strict=True)

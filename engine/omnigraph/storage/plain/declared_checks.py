@@ -32,7 +32,7 @@ def check_required(schema: pa.Schema, rows: pa.Table) -> None:
             raise ConstraintViolation(
                 "not_null",
                 f"not_null({declared.name})",
-                f"the column {declared.name!r} is required and is null",
+                f"the column {declared.name!r} is NOT NULL and has a null",
                 {"column": declared.name},
             )
 
@@ -70,13 +70,13 @@ def _check_unique(
 ) -> None:
     parts = 1 if candidates is not None else -(-rows // PARTITION_ROWS) or 1
     for part in range(parts):
-        kept = [
-            _in_part(_wanted(chunk, columns, candidates), columns, part, parts)
+        keys = [
+            _in_part(_candidate_rows(chunk, columns, candidates), columns, part, parts)
             for chunk in _keys(tables, version, columns)
         ]
-        if not kept:
+        if not keys:
             continue
-        counted = pa.concat_tables(kept).group_by(list(columns)).aggregate([([], "count_all")])
+        counted = pa.concat_tables(keys).group_by(list(columns)).aggregate([([], "count_all")])
         twice = counted.filter(pc.greater(counted.column("count_all"), 1))
         if twice.num_rows:
             values = [str(twice.column(column)[0].as_py()) for column in columns]
@@ -89,14 +89,16 @@ def _check_unique(
 
 
 def _keys(tables: TableStore, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The keys of all rows; a key with a null in it is nobody's."""
+    """The keys of all rows; a key with a null in it is not compared."""
     reader = tables.scan(version, columns=list(columns))
     for chunk in chunks(guarded(reader, version)):
         valid = reduce(pc.and_, (pc.is_valid(chunk.column(column)) for column in columns))
         yield chunk.filter(valid)
 
 
-def _wanted(chunk: pa.Table, columns: Sequence[str], candidates: pa.Table | None) -> pa.Table:
+def _candidate_rows(
+    chunk: pa.Table, columns: Sequence[str], candidates: pa.Table | None
+) -> pa.Table:
     """Rows that may hold one of the candidates."""
     if candidates is None:
         return chunk
@@ -114,8 +116,8 @@ def _wanted(chunk: pa.Table, columns: Sequence[str], candidates: pa.Table | None
 def _in_part(chunk: pa.Table, columns: Sequence[str], part: int, parts: int) -> pa.Table:
     if parts == 1:
         return chunk
-    texts = chunk.column(columns[0]).cast(pa.string())
-    return chunk.filter(part_mask(texts, part, parts))
+    strings = chunk.column(columns[0]).cast(pa.string())
+    return chunk.filter(part_mask(strings, part, parts))
 
 
 def _check_condition(
@@ -138,6 +140,6 @@ def _check_condition(
         raise ConstraintViolation(
             "check",
             f"check({name}: {condition})",
-            f"a row of {name} breaks the check ({condition}): {broken}",
+            f"a row of {name} violates the check ({condition}): {broken}",
             {"table": name, "check": condition},
         )

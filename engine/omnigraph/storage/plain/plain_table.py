@@ -46,7 +46,7 @@ class TableDeclaration:
         return (*((self.primary_key,) if self.primary_key else ()), *self.uniques)
 
     def definition(self, name: str) -> Definition | None:
-        """As a branch keeps it; none when nothing was declared."""
+        """As a branch stores it; none when nothing was declared."""
         body = {
             "primary_key": list(self.primary_key),
             "uniques": [list(columns) for columns in self.uniques],
@@ -55,8 +55,8 @@ class TableDeclaration:
             "column_comments": dict(self.column_comments),
             "properties": dict(self.properties),
         }
-        said = {key: value for key, value in body.items() if value}
-        return define("table", name, said) if said else None
+        declared = {key: value for key, value in body.items() if value}
+        return define("table", name, declared) if declared else None
 
 
 NOTHING_DECLARED = TableDeclaration()
@@ -195,9 +195,9 @@ def new_identity() -> int:
 
 
 def storable(schema: pa.Schema) -> pa.Schema:
-    """The schema under which rows are kept: plain layouts of the same values."""
+    """The schema under which rows are stored: plain layouts of the same values."""
     if not schema.names:
-        raise InvalidInput("a table has at least one column", hint="Select something.")
+        raise InvalidInput("a table needs at least one column", hint="Select or declare one.")
     seen: set[str] = set()
     for name in schema.names:
         if not name or "." in name or name in _RESERVED_COLUMNS or not name.isprintable():
@@ -206,7 +206,7 @@ def storable(schema: pa.Schema) -> pa.Schema:
                 hint="Give it another name (SELECT … AS name); dots are not allowed.",
             )
         if name in seen:
-            raise InvalidInput(f"the column {name!r} is there twice", hint="Rename one of them.")
+            raise InvalidInput(f"the column {name!r} appears twice", hint="Rename one of them.")
         seen.add(name)
     return pa.schema([pa.field(f.name, _storable(f.type, f.name), f.nullable) for f in schema])
 
@@ -230,12 +230,12 @@ def _storable(kind: pa.DataType, column: str) -> pa.DataType:
         return pa.decimal128(kind.precision, kind.scale)
     if pa.types.is_interval(kind):
         raise InvalidInput(
-            f"the column {column!r} holds intervals, which tables do not keep",
+            f"the column {column!r} holds intervals, which tables cannot store",
             hint="Cast it to text or to a number of seconds.",
         )
     if pa.types.is_union(kind):
         raise InvalidInput(
-            f"the column {column!r} holds unions, which tables do not keep",
+            f"the column {column!r} holds unions, which tables cannot store",
             hint="Make a column of each of their types.",
         )
     if isinstance(kind, pa.BaseExtensionType):

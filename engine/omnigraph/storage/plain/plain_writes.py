@@ -46,10 +46,10 @@ from omnigraph.storage.tables.write_buffer import RowBuffer
 
 @dataclass
 class OpenChange:
-    """Rows on their way out of and into a table."""
+    """Rows that are deleted from and added to a table."""
 
     buffer: RowBuffer
-    gone: list[Addresses] = field(default_factory=list)
+    deleted: list[Addresses] = field(default_factory=list)
 
 
 class PlainWrites:
@@ -61,7 +61,7 @@ class PlainWrites:
         self._on_spill = on_spill
         self._states: dict[str, PlainStaged] = {}
         self._open: dict[str, OpenChange] = {}
-        """Rows that come and go and are not staged yet, by name."""
+        """Rows that are added or deleted and not staged yet, by name."""
         self._definitions: dict[str, Definition | None] = {}
         self._validated = False
 
@@ -100,8 +100,10 @@ class PlainWrites:
         """The state of a table that is there, appends included."""
         if name in self._open:
             change = self._open.pop(name)
-            gone = np.concatenate([NO_ADDRESSES, *change.gone])
-            self._keep(name, exchange(self._store.tables, self._states[name], gone, change.buffer))
+            deleted = np.concatenate([NO_ADDRESSES, *change.deleted])
+            self._keep(
+                name, exchange(self._store.tables, self._states[name], deleted, change.buffer)
+            )
         state = self._states.get(name)
         if state is None:
             pointer = self._pin.tables.get(PREFIX + name)
@@ -116,6 +118,10 @@ class PlainWrites:
         if state is None:
             raise no_table(name, self.names())
         return state
+
+    def _require_free(self, name: str, hint: str = "Choose another name, or drop it.") -> None:
+        if self.exists(table_name(name)):
+            raise AlreadyExists(f"there is a table {name} already", hint=hint)
 
     def _keep(self, name: str, state: PlainStaged) -> None:
         self._states[name] = state
@@ -133,19 +139,16 @@ class PlainWrites:
     ) -> pa.Schema:
         """Make an empty table, or empty one and give it these columns; the schema it keeps."""
         key = PREFIX + table_name(name)
-        kept = storable(schema)
-        _check_columns(declaration, kept)
+        stored = storable(schema)
+        _check_columns(declaration, stored)
         there = self._find(name)
-        if there is not None and not replace:
-            raise AlreadyExists(
-                f"there is a table {name} already",
-                hint="Replace it (CREATE OR REPLACE TABLE), or drop it first.",
-            )
+        if not replace:
+            self._require_free(name, "Replace it (CREATE OR REPLACE TABLE), or drop it first.")
         base = self._pin.tables.get(key)
         location = there.address.location if there else table_location(key)
         identity = there.identity if there else new_identity()
-        self._keep(name, begin(self._store.tables, base, location, identity, kept, declaration))
-        return kept
+        self._keep(name, begin(self._store.tables, base, location, identity, stored, declaration))
+        return stored
 
     def append(self, name: str, rows: pa.Table) -> None:
         """Add rows, which have exactly the columns of the table; many go to disk on the way."""
@@ -156,12 +159,12 @@ class PlainWrites:
         self._change(name).buffer.adopt(fragments, rows)
 
     def remove(self, name: str, addresses: Addresses) -> None:
-        """Take out rows at addresses of the table as `table` gave it.
+        """Delete rows at addresses of the table as `table` gave it.
 
         What is removed and appended before the next look at the table becomes one new version.
         """
         if len(addresses):
-            self._change(name).gone.append(addresses)
+            self._change(name).deleted.append(addresses)
 
     def _change(self, name: str) -> OpenChange:
         if name not in self._open:
@@ -170,7 +173,7 @@ class PlainWrites:
         return self._open[name]
 
     def clear(self, name: str) -> None:
-        """Take out all rows."""
+        """Delete all rows."""
         state = self._existing(name)
         schema = self.table(name).schema
         version = self._store.tables.replace(state.address, schema, [])
@@ -185,9 +188,9 @@ class PlainWrites:
         declaration: TableDeclaration,
     ) -> None:
         """Give a table other columns: each from the column that `sources` names, or null."""
-        kept = storable(schema)
-        _check_columns(declaration, kept)
-        state = reshape(self._store.tables, self._existing(name), kept, sources)
+        stored = storable(schema)
+        _check_columns(declaration, stored)
+        state = reshape(self._store.tables, self._existing(name), stored, sources)
         self._keep(name, replace(state, declaration=declaration, redeclared=True))
 
     def declare(self, name: str, declaration: TableDeclaration) -> None:
@@ -210,10 +213,7 @@ class PlainWrites:
     def rename(self, name: str, new_name: str) -> None:
         """Give a table another name; its rows stay where they are."""
         state = self._existing(name)
-        if self.exists(table_name(new_name)):
-            raise AlreadyExists(
-                f"there is a table {new_name} already", hint="Choose another name, or drop it."
-            )
+        self._require_free(new_name)
         target = replace(
             state, base=self._pin.tables.get(PREFIX + new_name), strict=True, redeclared=True
         )
@@ -222,15 +222,11 @@ class PlainWrites:
 
     def clone(self, source: PlainTable, name: str) -> None:
         """Give the rows of a table, of any moment, a second name; nothing is copied."""
-        key = PREFIX + table_name(name)
-        if self.exists(name):
-            raise AlreadyExists(
-                f"there is a table {name} already", hint="Choose another name, or drop it."
-            )
+        self._require_free(name)
         self._keep(
             name,
             PlainStaged(
-                self._pin.tables.get(key),
+                self._pin.tables.get(PREFIX + name),
                 source.address,
                 source.rows,
                 new_identity(),
@@ -276,13 +272,13 @@ class PlainWrites:
         return (
             bool(self._definitions)
             or any(state.strict for state in self._states.values())
-            or any(change.gone for change in self._open.values())
+            or any(change.deleted for change in self._open.values())
         )
 
     def locations(self) -> set[str]:
         """Where this transaction has put files of tables that the branch may not have."""
-        found = {s.address.location for s in self._states.values() if s.version is not None}
-        return found | {s.base.location for s in self._states.values() if s.base is not None}
+        staged = {s.address.location for s in self._states.values() if s.version is not None}
+        return staged | {s.base.location for s in self._states.values() if s.base is not None}
 
     def settle(self) -> None:
         """Stage what is left, and check what was declared."""
@@ -294,14 +290,13 @@ class PlainWrites:
             if state.version is None or not (state.changed or state.redeclared):
                 continue
             # Rows are compared with the others of a key; a table that started over has no others.
-            whole = state.unchecked
             check_declared(
                 self._store.tables,
                 name,
                 state.declaration,
                 state.address,
                 state.rows,
-                None if whole else state.written,
+                None if state.unchecked else state.written,
                 _before(state),
             )
         self._validated = True
@@ -322,14 +317,14 @@ class PlainWrites:
 
     def definitions(self) -> dict[str, Definition | None]:
         """Definitions that change, by key."""
-        wanted = dict(self._definitions)
+        definitions = dict(self._definitions)
         for name, state in self._states.items():
             if state.redeclared:
                 definition = state.declaration.definition(name) if state.version else None
-                wanted[definition_key("table", name)] = definition
+                definitions[definition_key("table", name)] = definition
         return {
             key: definition
-            for key, definition in wanted.items()
+            for key, definition in definitions.items()
             if self._pin.definitions.get(key) != (definition.hash if definition else None)
         }
 
@@ -357,7 +352,7 @@ class PlainWrites:
         then = tables.open(TableVersion(state.base.location, state.base.lance)).schema
         if now != then:
             raise ReadSetConflict(
-                key, str(then), str(now), f"the columns of {key} changed meanwhile"
+                key, str(then), str(now), f"another commit has changed the columns of {key}"
             )
 
 

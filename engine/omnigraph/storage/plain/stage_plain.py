@@ -1,4 +1,4 @@
-"""From what a transaction wants done to a plain table, to the table's next version.
+"""From the operations of a transaction on a plain table to the table's next version.
 
 Each function takes a state and returns the next one; nothing here is visible to anyone until it is
 published. Only appends can be done again on a table that moved: everything else was decided on rows
@@ -32,7 +32,7 @@ class PlainStaged:
     base: TablePointer | None
     """Where the branch has the table; none when the transaction made the name."""
     version: TableVersion | None
-    """The staged version; none when the table is gone."""
+    """The staged version; none when the table is dropped."""
     rows: int
     identity: int
     declaration: TableDeclaration = NOTHING_DECLARED
@@ -83,29 +83,29 @@ def begin(
 
 
 def exchange(
-    tables: TableStore, state: PlainStaged, gone: Addresses, buffer: RowBuffer
+    tables: TableStore, state: PlainStaged, deleted: Addresses, buffer: RowBuffer
 ) -> PlainStaged:
-    """Rows taken out at addresses of the state's version and others added, in one new version."""
-    gone = distinct(gone)
+    """Rows deleted at addresses of the state's version and others added, in one new version."""
+    deleted = distinct(deleted)
     buffer.finish()
     added = buffer.rows
-    if not added and not len(gone):
+    if not added and not len(deleted):
         return state
     if not added:
-        version = tables.next(state.address, gone=gone)
+        version = tables.next(state.address, gone=deleted)
     elif buffer.spilled:
-        version = tables.next(state.address, fragments=buffer.fragments, gone=gone)
+        version = tables.next(state.address, fragments=buffer.fragments, gone=deleted)
     else:
         rows = buffer.table()
         check_required(rows.schema, rows)
-        version = tables.next(state.address, rows=rows, gone=gone)
+        version = tables.next(state.address, rows=rows, gone=deleted)
     failpoint(AFTER_TABLE)
     return replace(
         state,
         version=version,
-        rows=state.rows - len(gone) + added,
+        rows=state.rows - len(deleted) + added,
         written=(*state.written, buffer) if added else state.written,
-        strict=state.strict or bool(len(gone)),
+        strict=state.strict or bool(len(deleted)),
     )
 
 
@@ -152,7 +152,7 @@ def _reshaped(
 
 
 def dropped(state: PlainStaged) -> PlainStaged:
-    """The table gone."""
+    """The table dropped."""
     return replace(
         state,
         version=None,

@@ -8,29 +8,21 @@ from typing import Any
 
 from omnigraph.common.durations import parse_duration
 from omnigraph.common.ulid import new_ulid
-from omnigraph.errors import (
-    AlreadyExists,
-    BranchProtected,
-    InvalidInput,
-    NotFound,
-    did_you_mean,
-)
-from omnigraph.storage.commit.publish_plan import UNIFIED, HeadMoved, read_head
+from omnigraph.errors import BranchProtected, InvalidInput
+from omnigraph.storage.commit.publish_plan import UNIFIED, HeadMoved, existing_head, read_head
 from omnigraph.storage.core.model import MAIN, PROTECTED, Head, now, to_micros
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
-from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_id, head_row
-from omnigraph.storage.manifest.tag_rows import tag_id
+from omnigraph.storage.manifest.row_codec import ManifestRow, head_id, head_row, parse_head
 from omnigraph.storage.refs.moments import (
     DEFERRED_CHECKS,
     KEPT_FROM,
     PURGED,
     Moment,
     branch_name,
-    reclaimed,
-    resolve,
     retaining_branch,
 )
+from omnigraph.storage.refs.names import create_name, delete_name
 
 HIDDEN = "__"
 """So begin the names of branches that users neither make nor see: those of SQL transactions."""
@@ -66,47 +58,25 @@ def create_branch(
         own[DEFERRED_CHECKS] = True
     if ttl is not None:
         own[TTL_UNTIL] = to_micros(now() + parse_duration(ttl))
-    store.ready_to_write()
-    made: list[Head] = []
 
-    def build(view: ManifestView) -> ManifestChange | None:
-        if head_id(name) in view.named:
-            if made and view.row(head_id(name)) == head_row(made[-1]):
-                return None
-            raise AlreadyExists(
-                f"there is a branch {name!r} already",
-                hint="Choose another name, or delete the branch first.",
-            )
-        if tag_id(name) in view.named:
-            raise AlreadyExists(
-                f"there is a tag {name!r}, and a name means one thing",
-                hint="Choose another name for the branch.",
-            )
-        source = resolve(store, from_)
-        pointers = source.tables.values()
-        if any(source.version < source.purged.get(str(p.identity), 0) for p in pointers):
-            raise reclaimed(source.commit)
+    def build_row(view: ManifestView, source: Moment) -> ManifestRow:
         origin = read_head(view, source.branch)
-        made.append(
-            Head(
-                branch=name,
-                commit=source.commit,
-                version=source.version,
-                schema=source.schema,
-                epoch=max(head.epoch for head in store.heads(view)),
-                incarnation=new_ulid(),
-                fork=source.commit,
-                tables=source.tables,
-                definitions=source.definitions,
-                retired=origin.retired if origin and origin.commit == source.commit else {},
-                properties=_inherited(store, source, origin) | own,
-            )
+        head = Head(
+            branch=name,
+            commit=source.commit,
+            version=source.version,
+            schema=source.schema,
+            epoch=max(head.epoch for head in store.heads(view)),
+            incarnation=new_ulid(),
+            fork=source.commit,
+            tables=source.tables,
+            definitions=source.definitions,
+            retired=origin.retired if origin and origin.commit == source.commit else {},
+            properties=_inherited(store, source, origin) | own,
         )
-        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[head_row(made[-1])])
+        return head_row(head)
 
-    store.publisher.refresh()
-    store.publisher.change_names(build)
-    return made[-1]
+    return parse_head(create_name(store, "branch", name, from_, build_row))
 
 
 def _inherited(store: GraphStore, source: Moment, origin: Head | None) -> dict[str, Any]:
@@ -132,7 +102,7 @@ def set_protected(store: GraphStore, name: str, protected: bool) -> Head:
     store.ready_to_write()
 
     def build(view: ManifestView) -> ManifestChange | None:
-        head = _existing(store, view, name)
+        head = existing_head(view, name)
         if head.protected == protected:
             return None
         properties = {k: v for k, v in head.properties.items() if k != PROTECTED}
@@ -141,7 +111,7 @@ def set_protected(store: GraphStore, name: str, protected: bool) -> Head:
         return ManifestChange(replace=[head_row(replace(head, properties=properties))])
 
     store.publisher.refresh()
-    return _existing(store, store.publisher.change_names(build), name)
+    return existing_head(store.publisher.change_names(build), name)
 
 
 def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> None:
@@ -152,35 +122,13 @@ def delete_branch(store: GraphStore, name: str, *, only: Head | None = None) -> 
     name = branch_name(name)
     if name == MAIN:
         raise InvalidInput("main cannot be deleted", hint="Delete other branches only.")
-    store.ready_to_write()
-    started = False
 
-    def build(view: ManifestView) -> ManifestChange | None:
-        nonlocal started
-        if started and head_id(name) not in view.named:
-            return None
-        head = _existing(store, view, name)
+    def version_rows(view: ManifestView) -> list[int]:
+        head = existing_head(view, name)
         if head.protected:
             raise BranchProtected(name, "is not deleted")
         if only is not None and head != only:
             raise HeadMoved(head, head_id(name))
-        started = True
-        return ManifestChange(
-            replace=[view.named[ALLOCATOR_ID].row],
-            remove=[head_id(name)],
-            remove_addresses=store.manifest.own_rows(view, name),
-        )
+        return store.manifest.own_rows(view, name)
 
-    store.publisher.refresh()
-    store.publisher.change_names(build)
-
-
-def _existing(store: GraphStore, view: ManifestView, name: str) -> Head:
-    head = read_head(view, name)
-    if head is None:
-        known = [each.branch for each in store.heads(view)]
-        raise NotFound(
-            f"there is no branch {name!r}{did_you_mean(name, known)}",
-            hint="List branches with `omnigraph branch list`.",
-        )
-    return head
+    delete_name(store, head_id(name), version_rows)

@@ -14,30 +14,30 @@ def newest_first(tips: Iterable[str], commits: Mapping[str, Commit]) -> list[Com
 
     Each comes before its parents, and otherwise the newer one first.
     """
-    found = _reachable(tips, commits)
-    waiting_for = Counter(parent for commit in found.values() for parent in commit.parents)
-    ready = [_newest(commit) for commit in found.values() if not waiting_for[commit.id]]
+    reachable = _reachable(tips, commits)
+    children_left = Counter(parent for commit in reachable.values() for parent in commit.parents)
+    ready = [_newest(commit) for commit in reachable.values() if not children_left[commit.id]]
     heapq.heapify(ready)
     ordered = []
     while ready:
-        commit = found[heapq.heappop(ready)[-1]]
+        commit = reachable[heapq.heappop(ready)[-1]]
         ordered.append(commit)
         for parent in commit.parents:
-            waiting_for[parent] -= 1
-            if not waiting_for[parent] and parent in found:
-                heapq.heappush(ready, _newest(found[parent]))
+            children_left[parent] -= 1
+            if not children_left[parent] and parent in reachable:
+                heapq.heappush(ready, _newest(reachable[parent]))
     return ordered
 
 
 def _reachable(tips: Iterable[str], commits: Mapping[str, Commit]) -> dict[str, Commit]:
-    found: dict[str, Commit] = {}
-    waiting = list(tips)
-    while waiting:
-        current = waiting.pop()
-        if current in commits and current not in found:
-            found[current] = commits[current]
-            waiting += commits[current].parents
-    return found
+    reachable: dict[str, Commit] = {}
+    pending = list(tips)
+    while pending:
+        current = pending.pop()
+        if current in commits and current not in reachable:
+            reachable[current] = commits[current]
+            pending += commits[current].parents
+    return reachable
 
 
 def _newest(commit: Commit) -> tuple[float, int, str]:

@@ -88,28 +88,27 @@ class _Walk:
 
 def _distances(parents: Parents, head: str) -> dict[str, int]:
     """How many steps back every ancestor is."""
-    found, queue = {head: 0}, deque([head])
+    steps, queue = {head: 0}, deque([head])
     while queue:
         commit = queue.popleft()
         for parent in parents.get(commit, ()):
-            if parent not in found:
-                found[parent] = found[commit] + 1
+            if parent not in steps:
+                steps[parent] = steps[commit] + 1
                 queue.append(parent)
-    return found
+    return steps
 
 
 def needed_bases(heads: Sequence[Head], commits: Mapping[str, Commit]) -> Iterator[Commit]:
-    """The commits from which every two branches would be merged, with the tables to keep.
+    """The commits from which every two branches would be merged, with the tables to retain.
 
     As many as branches were forked at different commits, unless they were merged crosswise. What
-    one of the two branches purged is not kept for the other.
+    one of the two branches purged is not retained for the other.
     """
     parents = {commit.id: commit.parents for commit in commits.values()}
     for one, other in combinations(heads, 2):
         if len(heads) > PAIRED_BRANCHES and MAIN not in (one.branch, other.branch):
             continue
-        found = merge_base(parents, one.commit, other.commit, lambda c: commits[c].version)
-        base = commits[found]
+        base = commits[merge_base(parents, one.commit, other.commit, lambda c: commits[c].version)]
         purged = [head.properties.get(PURGED, {}) for head in (one, other)]
         tables = {
             key: pointer

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from omnigraph.errors import Corruption, InvalidInput, NotFound, Reclaimed
 from omnigraph.storage.commit.publish_plan import read_head
-from omnigraph.storage.core.model import MAIN, Commit, DefinitionHashes, Head, Pointers
+from omnigraph.storage.core.model import (
+    MAIN,
+    Commit,
+    DefinitionHashes,
+    Head,
+    Pointers,
+    TablePointer,
+)
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.row_codec import head_id
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, read_tags, tag_id
@@ -24,12 +31,10 @@ PURGED = "purged"
 DEFERRED_CHECKS = "deferred_checks"
 """Names of head properties."""
 
-Predicate = Callable[[Commit], bool]
-
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A fixed state of the whole graph, and the branch it was asked for on."""
+    """A fixed state of the whole graph, and the branch it was looked up on."""
 
     branch: str
     commit: str
@@ -44,7 +49,11 @@ class Moment:
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
     tag: str | None = None
-    """The tag it was asked for by, which keeps it whatever its branch gives up."""
+    """The tag it was looked up by, which retains it whatever its branch gives up."""
+
+    def is_purged(self, pointer: TablePointer) -> bool:
+        """Whether the data that a table had at this moment was given up by a hard drop."""
+        return self.version < self.purged.get(str(pointer.identity), 0)
 
 
 def branch_name(text: str, what: str = "branch") -> str:
@@ -92,9 +101,7 @@ def resolve(store: GraphStore, text: str) -> Moment:
         if not at and COMMIT_ID.match(name):
             return _at_commit(store, name)
     head = store.head(branch_name(name or MAIN), fresh=False)
-    if not at:
-        return present(head)
-    if when == head.commit:
+    if not at or when == head.commit:
         return present(head)
     if COMMIT_ID.match(when):
         _known(store, when)
@@ -116,15 +123,16 @@ def commit_token(text: str) -> str:
     return text
 
 
-def chain(store: GraphStore, head: Head) -> list[Commit]:
+def chain(store: GraphStore, head: Head) -> Iterator[Commit]:
     """The commits of a branch, newest first: its own, then those it inherited at its fork."""
-    commits = store.all_commits()
-    found = []
-    current: str | None = head.commit
-    while current is not None and current in commits:
-        found.append(commits[current])
-        current = commits[current].parent
-    return found
+    return first_parents(head.commit, store.all_commits())
+
+
+def first_parents(tip: str | None, commits: Mapping[str, Commit]) -> Iterator[Commit]:
+    """A commit and those before it, by their first parents."""
+    while tip is not None and tip in commits:
+        yield commits[tip]
+        tip = commits[tip].parent
 
 
 def _known(store: GraphStore, commit_id: str) -> Commit:
@@ -137,12 +145,11 @@ def _known(store: GraphStore, commit_id: str) -> Commit:
 
 
 def _at_commit(store: GraphStore, commit_id: str) -> Moment:
-    """A commit on the branch it was made on, else on one that has it, else as a tag keeps it."""
+    """A commit on the branch it was made on, else on one that has it, else as a tag retains it."""
     commit = _known(store, commit_id)
     holders = _holders(store, commit)
-    kept_on = _keeper(holders, commit)
-    if kept_on is not None:
-        return past(kept_on, commit)
+    for head in _retaining(holders, commit):
+        return past(head, commit)
     for tag in read_tags(store.publisher.view):
         if tag.commit == commit_id:
             return _tagged(store, tag)
@@ -156,12 +163,11 @@ def _at_commit(store: GraphStore, commit_id: str) -> Moment:
 
 def retaining_branch(store: GraphStore, commit: Commit) -> Head | None:
     """A branch on which a commit can be read, if there is one: the one it was made on first."""
-    return _keeper(_holders(store, commit), commit)
+    return next(_retaining(_holders(store, commit), commit), None)
 
 
-def _keeper(holders: Sequence[Head], commit: Commit) -> Head | None:
-    kept = (h for h in holders if commit.version >= h.properties.get(KEPT_FROM, 0))
-    return next(kept, None)
+def _retaining(holders: Iterable[Head], commit: Commit) -> Iterator[Head]:
+    return (h for h in holders if commit.version >= h.properties.get(KEPT_FROM, 0))
 
 
 def _holders(store: GraphStore, commit: Commit) -> list[Head]:
@@ -181,28 +187,19 @@ def _tagged(store: GraphStore, tag: Tag) -> Moment:
             f"the commit {tag.commit} of tag {tag.name!r} is missing",
             hint="Run `omnigraph verify` to see what else is affected.",
         )
-    return Moment(
-        branch=tag.branch,
-        commit=commit.id,
-        version=commit.version,
-        schema=commit.schema,
-        reading_schema=commit.schema,
-        tables=commit.tables,
-        definitions=commit.definitions,
-        tag=tag.name,
-    )
+    return replace(_at(commit, tag.branch, commit.schema), tag=tag.name)
 
 
 def present(head: Head) -> Moment:
     """The moment of a head."""
     return Moment(
-        branch=head.branch,
-        commit=head.commit,
-        version=head.version,
-        schema=head.schema,
-        reading_schema=head.schema,
-        tables=head.tables,
-        definitions=head.definitions,
+        head.branch,
+        head.commit,
+        head.version,
+        head.schema,
+        head.schema,
+        head.tables,
+        head.definitions,
     )
 
 
@@ -210,15 +207,19 @@ def past(head: Head, commit: Commit) -> Moment:
     """A commit as its branch can still read it."""
     if commit.version < head.properties.get(KEPT_FROM, 0):
         raise reclaimed(commit.id)
+    purged = head.properties.get(PURGED, {})
+    return replace(_at(commit, head.branch, head.schema), purged=purged)
+
+
+def _at(commit: Commit, branch: str, reading_schema: str) -> Moment:
     return Moment(
-        branch=head.branch,
-        commit=commit.id,
-        version=commit.version,
-        schema=commit.schema,
-        reading_schema=head.schema,
-        tables=commit.tables,
-        definitions=commit.definitions,
-        purged=head.properties.get(PURGED, {}),
+        branch,
+        commit.id,
+        commit.version,
+        commit.schema,
+        reading_schema,
+        commit.tables,
+        commit.definitions,
     )
 
 
@@ -243,9 +244,11 @@ def given_up_since(store: GraphStore, moment: Moment) -> bool:
     return any(moment.version < purged.get(str(p.identity), 0) for p in moment.tables.values())
 
 
-def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Moment:
+def _on_chain(
+    store: GraphStore, head: Head, text: str, is_meant: Callable[[Commit], bool]
+) -> Moment:
     for commit in chain(store, head):
-        if wanted(commit):
+        if is_meant(commit):
             return past(head, commit)
     raise NotFound(
         f"{head.branch} has no moment {text!r}",

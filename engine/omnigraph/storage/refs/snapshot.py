@@ -88,7 +88,7 @@ class Snapshot:
     def pointer(self, type_: GraphType) -> TablePointer:
         """The table version that holds a type at this moment."""
         pointer = self.moment.tables[self._existing(type_).table_key]
-        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+        if self.moment.is_purged(pointer):
             raise reclaimed(self.commit)
         return pointer
 
@@ -114,7 +114,7 @@ class Snapshot:
         pointer = self.moment.tables.get(PREFIX + name)
         if pointer is None:
             raise no_table(name, plain_names(self.moment.tables))
-        if self.version < self.moment.purged.get(str(pointer.identity), 0):
+        if self.moment.is_purged(pointer):
             raise reclaimed(self.commit)
         declared = declaration_of(self.definition("table", name))
         return PlainTable(self._store.tables, name, pointer, declared)
@@ -124,8 +124,8 @@ class Snapshot:
         names = sorted(
             key.partition(":")[2] for key in self.moment.definitions if key.startswith(f"{kind}:")
         )
-        found = {name: self.definition(kind, name) for name in names}
-        return {name: definition for name, definition in found.items() if definition is not None}
+        known = ((name, self.definition(kind, name)) for name in names)
+        return {name: definition for name, definition in known if definition is not None}
 
     def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         """One of them, or none."""
@@ -209,13 +209,13 @@ class Snapshot:
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
-        wanted = self._wanted(type_, shown, columns)
+        selected = self._selected(type_, shown, columns)
         names = self._names_then(type_, then)
         return _Scan(
             self._version(type_),
-            [names[name] for name in wanted],
+            [names[name] for name in selected],
             self._in_names_then(type_, condition, names) if condition else None,
-            pa.schema([shown.field(name) for name in wanted]),
+            pa.schema([shown.field(name) for name in selected]),
         )
 
     def _stored_names(self, type_name: str, columns: Sequence[str]) -> list[str]:
@@ -274,7 +274,7 @@ class Snapshot:
             raise self.explained(error, None) from error
         return version
 
-    def _wanted(
+    def _selected(
         self, type_: GraphType, shown: pa.Schema, columns: Sequence[str] | None
     ) -> list[str]:
         if columns is None:
@@ -307,13 +307,13 @@ class Snapshot:
         """The error of a property that is younger than this moment."""
         return NotFound(
             f"{type_.name}.{name} did not exist at commit {self.commit}",
-            hint="Ask for it at a later moment.",
+            hint="Read it at a later moment.",
         )
 
     def _with_dropped(
         self, type_: GraphType, then: GraphType, shown: pa.Schema, columns: Sequence[str]
     ) -> pa.Schema:
-        """The schema with properties that were dropped since, where they are asked for."""
+        """The schema with properties that were dropped since, where they are selected."""
         dropped = table_schema(then)
         for name in columns:
             old = then.by_name.get(name)
@@ -322,15 +322,15 @@ class Snapshot:
         return shown
 
     def _then(self, type_: GraphType) -> GraphType | None:
-        found = self._catalog_then.by_identity(type_.identity)
-        return found if isinstance(found, NodeType | EdgeType) else None
+        then = self._catalog_then.by_identity(type_.identity)
+        return then if isinstance(then, NodeType | EdgeType) else None
 
     def _existing(self, type_: GraphType) -> GraphType:
         then = self._then(type_)
         if then is None or then.table_key not in self.moment.tables:
             raise NotFound(
                 f"{type_.kind} {type_.name} did not exist at commit {self.commit}",
-                hint="Ask for it at a later moment.",
+                hint="Read it at a later moment.",
             )
         return then
 
@@ -345,10 +345,10 @@ class Snapshot:
 def check_columns(columns: Sequence[str]) -> None:
     """A choice of columns names at least one, and each once."""
     if not columns:
-        raise InvalidInput("no columns were asked for", hint='Ask for ["id"] at least.')
+        raise InvalidInput("no columns were selected", hint='Select ["id"] at least.')
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
-        raise InvalidInput(f"the column {twice[0]!r} is asked for twice", hint="Name it once.")
+        raise InvalidInput(f"the column {twice[0]!r} is selected twice", hint="Name it once.")
 
 
 def explained(error: StorageError, condition: str | None) -> OmniGraphError:

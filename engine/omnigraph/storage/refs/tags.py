@@ -2,76 +2,43 @@
 
 from __future__ import annotations
 
-from omnigraph.errors import AlreadyExists, InvalidInput, NoSuchTag, did_you_mean
+from omnigraph.errors import InvalidInput, NoSuchTag, did_you_mean
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.core.model import MAIN, now
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
-from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_id
-from omnigraph.storage.manifest.tag_rows import Tag, read_tags, tag_id, tag_row
-from omnigraph.storage.refs.moments import (
-    COMMIT_ID,
-    DEFERRED_CHECKS,
-    branch_name,
-    reclaimed,
-    resolve,
-)
+from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.row_codec import ManifestRow
+from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, read_tags, tag_id, tag_row
+from omnigraph.storage.refs.moments import COMMIT_ID, DEFERRED_CHECKS, Moment, branch_name
+from omnigraph.storage.refs.names import create_name, delete_name
 
 
 def create_tag(store: GraphStore, name: str, at: str = MAIN) -> Tag:
     """Name the commit of a moment; collections keep it until the tag is deleted."""
     name = _tag_name(name)
-    store.ready_to_write()
-    made: list[Tag] = []
 
-    def build(view: ManifestView) -> ManifestChange | None:
-        if tag_id(name) in view.named:
-            if made and view.row(tag_id(name)) == tag_row(made[-1]):
-                return None
-            raise AlreadyExists(
-                f"there is a tag {name!r} already",
-                hint="Choose another name, or delete the tag first.",
-            )
-        if head_id(name) in view.named:
-            raise AlreadyExists(
-                f"there is a branch {name!r}, and a name means one thing",
-                hint="Choose another name for the tag.",
-            )
-        moment = resolve(store, at)
-        pointers = moment.tables.values()
-        if any(moment.version < moment.purged.get(str(p.identity), 0) for p in pointers):
-            raise reclaimed(moment.commit)
+    def build_row(view: ManifestView, moment: Moment) -> ManifestRow:
         head = read_head(view, moment.branch)
         if moment.tag is None and head is not None and head.properties.get(DEFERRED_CHECKS):
             raise InvalidInput(
-                f"branch {head.branch!r} has not been checked yet",
-                hint="Merge it first, and name a commit of the branch it was merged into.",
+                f"branch {head.branch!r} defers its checks until it is merged",
+                hint="Merge it first, and tag a commit of the branch it was merged into.",
             )
-        made.append(Tag(name, moment.commit, moment.branch, now()))
-        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[tag_row(made[-1])])
+        return tag_row(Tag(name, moment.commit, moment.branch, now()))
 
-    store.publisher.refresh()
-    store.publisher.change_names(build)
-    return made[-1]
+    return parse_tag(create_name(store, "tag", name, at, build_row))
 
 
 def delete_tag(store: GraphStore, name: str) -> None:
-    """Forget a tag; what only it kept goes with the next collection."""
+    """Forget a tag; what only it retained goes with the next collection."""
     name = branch_name(name, what="tag")
-    store.ready_to_write()
-    started = False
 
-    def build(view: ManifestView) -> ManifestChange | None:
-        nonlocal started
+    def no_rows(view: ManifestView) -> list[int]:
         if tag_id(name) not in view.named:
-            if started:
-                return None
             raise no_tag(name, [tag.name for tag in read_tags(view)])
-        started = True
-        return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], remove=[tag_id(name)])
+        return []
 
-    store.publisher.refresh()
-    store.publisher.change_names(build)
+    delete_name(store, tag_id(name), no_rows)
 
 
 def no_tag(name: str, known: list[str]) -> NoSuchTag:
@@ -87,6 +54,6 @@ def _tag_name(text: str) -> str:
     if COMMIT_ID.match(name):
         raise InvalidInput(
             f"{name!r} is not a tag name: it looks like a commit id",
-            hint="Choose a name that cannot be taken for a commit.",
+            hint="Choose a name that does not look like a commit id.",
         )
     return name

@@ -1,4 +1,4 @@
-"""Take rows of another branch over into a table, in one new version."""
+"""Apply the changeset of another branch to a table, in one new version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnigraph.storage.tables.write_buffer import RowBuffer
 
 @dataclass(frozen=True, slots=True)
 class RowsToDelete:
-    """Rows that leave a table: some are known by their place, others by their (distinct) ids."""
+    """Rows that leave a table: some are known by their address, others by their (distinct) ids."""
 
     addresses: Addresses
     ids: pa.StringArray
@@ -34,14 +34,14 @@ def apply_changeset(
     arriving.finish()
     if not arriving.rows and not len(leaving.addresses) and not len(leaving.ids):
         return base
-    gone = leaving.addresses
+    deleted = leaving.addresses
     if len(leaving.ids):
         if len(leaving.ids) <= PROBE_LIMIT:
             base = ready_for_probes(tables, base, type_)
-        gone = distinct(gone, tables.locate(base, leaving.ids).addresses)
+        deleted = distinct(deleted, tables.locate(base, leaving.ids).addresses)
     if arriving.spilled:
-        version = tables.next(base, fragments=arriving.fragments, gone=gone)
+        version = tables.next(base, fragments=arriving.fragments, gone=deleted)
     else:
-        version = tables.next(base, rows=arriving.table(), gone=gone)
+        version = tables.next(base, rows=arriving.table(), gone=deleted)
     failpoint(AFTER_TABLE)
     return version

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.common.ulid import new_ulid
-from omnigraph.errors import PublishContention, StorageError
 from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
-from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, read_allocator
-from omnigraph.storage.core.model import Commit, Head, Pointers, TablePointer, schema_record
+from omnigraph.storage.commit.publish_plan import PublishPlan, read_allocator
+from omnigraph.storage.commit.retry import Attempt, collected_reads, publish_with_retry
+from omnigraph.storage.core.model import Commit, Pointers, TablePointer, schema_record
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.collect import collect
+from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.transaction.migrate_rows import migrated_tables
 
 
@@ -49,7 +49,7 @@ class SchemaChange:
         return replace(
             plan,
             tables={**self.tables, **plan.tables},
-            relies_on=plan.relies_on | _graph_tables(plan.base),
+            relies_on=plan.relies_on | {k for k in plan.base.tables if not k.startswith(PREFIX)},
             relies_on_schema=True,
             schema=schema_record(self.source, self.desired),
             identities=range(self.first_identity, self.desired.next_identity),
@@ -75,10 +75,6 @@ class SchemaChange:
         return {key: pointer for key, pointer in moved.items() if pointer is not None}
 
 
-def _graph_tables(head: Head) -> frozenset[str]:
-    return frozenset(key for key in head.tables if not key.startswith("table:"))
-
-
 def stage_schema(
     store: GraphStore,
     accepted: Catalog,
@@ -88,7 +84,7 @@ def stage_schema(
     file: str | None = None,
     allow_data_loss: bool = False,
 ) -> SchemaChange:
-    """Plan the way from one schema to another, and move its data; nothing is visible yet."""
+    """Plan the steps from one schema to another, and migrate its data; nothing is visible yet."""
     first_identity = max(read_allocator(store.publisher.view), accepted.next_identity)
     desired = compile_schema(source, accepted=accepted, first_identity=first_identity, file=file)
     plan = plan_evolution(accepted, desired, allow_data_loss=allow_data_loss)
@@ -115,10 +111,10 @@ def apply_schema(
 ) -> SchemaApplied:
     """Bring a branch to a schema. An unsupported change raises; an empty plan commits nothing."""
     store.ready_to_write()
-    commit_id = new_ulid()
-    for _ in range(store.publisher.retry_budget):
-        head = store.head(branch)
-        try:
+
+    def publish(attempt: Attempt) -> tuple[SchemaChange, Commit | None]:
+        head = attempt.head()
+        with collected_reads(store.publisher, head):
             change = stage_schema(
                 store,
                 store.catalog(head.schema),
@@ -127,38 +123,27 @@ def apply_schema(
                 file=file,
                 allow_data_loss=allow_data_loss,
             )
-        except StorageError:
-            if store.head(branch).epoch == head.epoch:
-                raise
-            continue  # not damage: a collection took what was staged
         if not change.plan.steps:
-            return SchemaApplied(False, change.plan)
-        publish = PublishPlan(
-            commit=commit_id,
+            return change, None
+        plan = PublishPlan(
+            commit=attempt.commit,
             base=head,
-            tables={},
-            relies_on=frozenset(),
             actor=actor,
             message=message or "apply a schema",
         )
-        try:
-            commit = store.publisher.publish(change.on(publish))
-        except HeadMoved:
-            continue
-        if change.purge:
-            collect(store)
-        return SchemaApplied(True, change.plan, commit)
-    raise PublishContention(
-        f"other writers of {branch} were faster every time; nothing was changed",
-        hint="Try again when fewer writers are busy.",
-    )
+        return change, attempt.publish(change.on(plan))
+
+    change, commit = publish_with_retry(store.publisher, branch, publish)
+    if change.purge:
+        collect(store)
+    return SchemaApplied(commit is not None, change.plan, commit)
 
 
 def _purged(accepted: Catalog, desired: Catalog) -> tuple[int, ...]:
     """Identities of the tables whose past goes with a hard drop."""
-    gone = []
+    purged = []
     for old in accepted.types():
         new = desired.by_identity(old.identity)
         if new is None or not set(old.by_identity) <= set(new.by_identity):
-            gone.append(old.identity)
-    return tuple(sorted(gone))
+            purged.append(old.identity)
+    return tuple(sorted(purged))

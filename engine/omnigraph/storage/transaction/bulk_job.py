@@ -33,10 +33,11 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.tables.table_slices import door
+from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 BulkMode = Literal["append", "merge", "overwrite"]
-_OPERATIONS: Mapping[BulkMode, Literal["insert", "upsert", "overwrite"]] = {
+_OPERATIONS: Mapping[BulkMode, WriteMode] = {
     "append": "insert",
     "merge": "upsert",
     "overwrite": "overwrite",
@@ -44,8 +45,8 @@ _OPERATIONS: Mapping[BulkMode, Literal["insert", "upsert", "overwrite"]] = {
 
 
 MANY_ROWS = 16 << 20
-"""More rows than these of types with @unique or @card are validated in parts, unless somebody else
-is asked to survey them."""
+"""More rows than these of types with @unique or @card are validated in partitions, unless a
+distributed checker is given."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class StagedFiles:
     fragments: tuple[str, ...]
     rows: int
     fresh_ids: bool = False
-    """Whether every id was made up, so that none needs to be looked for."""
+    """Whether every id was generated, so that none needs to be looked up."""
 
 
 def begin(
@@ -106,7 +107,7 @@ def begin(
     """Register a job that will write to some tables of a branch."""
     keys = [target.table_key for target in targets]
     if not keys or len(set(keys)) < len(keys):
-        raise InvalidInput("a job names each table that it writes to once")
+        raise InvalidInput("a bulk job must name each of its tables exactly once")
     txn = WriteTxn(store, branch, actor=actor)
     bases = {}
     for target in targets:
@@ -137,7 +138,7 @@ def _prepare(txn: WriteTxn, target: Target) -> None:
     refuse_merge(target)
     if target.mode == "overwrite" or not txn.plain.exists(name):
         if target.columns is None:
-            raise InvalidInput(f"the columns of {name} are needed to make it")
+            raise InvalidInput(f"the columns of {name} are needed to create it")
         txn.plain.create(name, target.columns, replace=target.mode == "overwrite")
 
 
@@ -208,14 +209,14 @@ def finish(
     actor: str | None = None,
     message: str | None = None,
     once: tuple[str, int] | None = None,
-    survey: ConstraintChecker | None = None,
+    checker: ConstraintChecker | None = None,
 ) -> Commit | None:
     """Validate what the files hold and publish all of it in one commit; none if it is nothing."""
     by_table: dict[str, list[StagedFiles]] = {target.table_key: [] for target in job.targets}
     for staged in files:
         by_table[staged.table_key].append(staged)
-    if survey is None and _needs_parts(job, by_table):
-        survey = PartitionedChecker(store.tables, store.root, store.options)
+    if checker is None and _needs_partitions(job, by_table):
+        checker = PartitionedChecker(store.tables, store.root, store.options)
     txn = WriteTxn(
         store,
         job.branch,
@@ -224,7 +225,7 @@ def finish(
         once=once,
         registered=job.id,
         commit_when_empty=once is not None,
-        survey=survey,
+        checker=checker,
     )
     try:
         _require_same(txn, job)
@@ -236,8 +237,8 @@ def finish(
     return txn.commit()
 
 
-def _needs_parts(job: BulkJob, files: Mapping[str, Sequence[StagedFiles]]) -> bool:
-    """Whether there are rules for which `validation` would hold the values of too many rows."""
+def _needs_partitions(job: BulkJob, files: Mapping[str, Sequence[StagedFiles]]) -> bool:
+    """Whether the values of too many rows are needed to check some rule in memory."""
     catalog = Catalog.from_json(dict(job.catalog))
     ruled = (
         target.table_key
@@ -253,7 +254,7 @@ def _has_rules(type_: GraphType) -> bool:
 
 
 def abandon(store: GraphStore, job: BulkJob) -> None:
-    """Give a job up: a collection may take its files."""
+    """Give a job up: a collection may delete its files."""
     WriteTxn(store, job.branch, registered=job.id).abort()
 
 

@@ -1,70 +1,52 @@
-"""Nodes that go take their edges with them."""
+"""Deleted nodes take their edges with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.schema import Catalog, EdgeType
+from omnigraph.schema import EdgeType
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.transaction.operations import DeleteRows, Operation
-from omnigraph.storage.transaction.stage_rows import StagedTable, remove_rows
+from omnigraph.storage.transaction.stage_rows import StagedTable, delete_rows
 
 
 def permanently_deleted(
     tables: TableStore, node: StagedTable, removals: Sequence[pa.StringArray]
 ) -> pa.StringArray:
     """The ids among those removed that the node's final version does not hold again."""
-    gone = pa.concat_arrays(removals).unique()
-    put_back = tables.locate(node.version, gone).ids
-    return gone.filter(pc.invert(pc.is_in(gone, put_back)))
+    deleted = pa.concat_arrays(removals).unique()
+    put_back = tables.locate(node.version, deleted).ids
+    return deleted.filter(pc.invert(pc.is_in(deleted, put_back)))
 
 
 def cascade(
     tables: TableStore,
-    catalog: Catalog,
-    node: str,
-    gone: pa.StringArray,
-    staged: Callable[[str], StagedTable],
-    operations: Callable[[str], Sequence[Operation]],
-) -> list[StagedTable]:
-    """The edge tables of a node type without the edges at nodes that are gone."""
-    return [
-        _without_edges(
-            tables,
-            staged(edge.table_key),
-            edge,
-            node,
-            gone,
-            _written_ids(operations(edge.table_key)),
-        )
-        for edge in catalog.edges_touching(node)
-    ]
-
-
-def _without_edges(
-    tables: TableStore,
     state: StagedTable,
     edge: EdgeType,
     node: str,
-    gone: pa.StringArray,
-    own: pa.StringArray,
+    deleted: pa.StringArray,
+    operations: Sequence[Operation],
 ) -> StagedTable:
-    """Edges that the transaction writes itself are not taken out silently: they name a node that
-    is gone, which validation refuses."""
+    """An edge table without the edges at nodes of a type that were deleted.
+
+    Edges that the transaction writes itself are not deleted silently: they name a node that is
+    not there, which validation refuses.
+    """
+    written = _written_ids(operations)
     for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node):
-        if len(gone) <= PROBE_LIMIT:
+        if len(deleted) <= PROBE_LIMIT:
             version = ready_for_probes(tables, state.version, edge, end)
             state = replace(state, version=version)
-        found = _edges_at(tables, state.version, end, gone)
-        found = found.filter(pc.invert(pc.is_in(found.column("id"), own)))
-        ids = found.column("id").combine_chunks()
-        state = remove_rows(tables, state, ids, found.column("_rowaddr").to_numpy())
+        edges = _edges_at(tables, state.version, end, deleted)
+        edges = edges.filter(pc.invert(pc.is_in(edges.column("id"), written)))
+        ids = edges.column("id").combine_chunks()
+        state = delete_rows(tables, state, ids, edges.column("_rowaddr").to_numpy())
     return state
 
 

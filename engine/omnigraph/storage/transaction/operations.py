@@ -1,32 +1,37 @@
-"""What a transaction wants done to the rows of a table."""
+"""What a transaction does to the rows of a table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
+WriteMode = Literal["insert", "upsert", "overwrite"]
+
 
 @dataclass(frozen=True, slots=True)
 class WriteRows:
-    """Add rows: strictly, or replacing those that hold the same id."""
+    """Add rows: strictly, replacing those that have the same id, or in the place of all rows."""
 
-    mode: Literal["insert", "upsert"]
+    mode: WriteMode
     buffer: RowBuffer
     one_file: bool = False
     """Rows come from one load input, in which a key may stand only once."""
     fresh_ids: bool = False
-    """All ids were just made up: no need to look for duplicates."""
+    """All ids were just generated: no need to look for duplicates."""
 
-    strict = False
+    @property
+    def strict(self) -> bool:
+        """Whether it was decided on the rows of the table."""
+        return self.mode == "overwrite"
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteRows:
-    """Take out entities by id; ids that are not there are ignored."""
+    """Delete entities by id; ids that are not there are ignored."""
 
     ids: pa.StringArray
     cascade: bool = True
@@ -34,32 +39,4 @@ class DeleteRows:
     strict = True
 
 
-@dataclass(frozen=True, slots=True)
-class OverwriteRows:
-    """Put new contents in the place of all rows."""
-
-    buffer: RowBuffer
-    one_file: bool = False
-    fresh_ids: bool = False
-
-    strict = True
-
-
-Operation = WriteRows | DeleteRows | OverwriteRows
-
-
-def writing(
-    mode: Literal["insert", "upsert", "overwrite"],
-    buffer: RowBuffer,
-    one_file: bool,
-    fresh_ids: bool,
-) -> WriteRows | OverwriteRows:
-    """The operation that puts the rows of a buffer into a table."""
-    if mode == "overwrite":
-        return OverwriteRows(buffer, one_file, fresh_ids)
-    return WriteRows(mode, buffer, one_file, fresh_ids)
-
-
-def with_given_ids(operation: WriteRows | OverwriteRows) -> WriteRows | OverwriteRows:
-    """The same operation, some of whose ids were not made up and may be there already."""
-    return replace(operation, fresh_ids=False)
+Operation = WriteRows | DeleteRows

@@ -1,4 +1,4 @@
-"""From what a transaction wants done to a table, to the table's next version.
+"""From the operations of a transaction on a table to the table's next version.
 
 Operations are applied in order, each on the version that the one before left. Nothing here is
 visible to anyone: a staged version becomes real only when it is published.
@@ -6,8 +6,7 @@ visible to anyone: a staged version becomes real only when it is published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,20 +27,20 @@ from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
 from omnigraph.storage.tables.tables import TableStore
-from omnigraph.storage.transaction.operations import DeleteRows, Operation, OverwriteRows, WriteRows
+from omnigraph.storage.transaction.operations import DeleteRows, Operation, WriteRows
 
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
-    """A table's next version, and what validation needs to know about the way to it."""
+    """A table's next version, and what validation needs to know about what led to it."""
 
     type: GraphType
     base: TablePointer
     version: TableVersion
     rows: int
-    written: tuple[WriteRows | OverwriteRows, ...]
+    written: tuple[WriteRows, ...]
     removed: pa.StringArray
-    """Ids that operations took out; some may have been put back."""
+    """Ids that operations deleted; some may have been put back."""
     touched: pa.StringArray
     """Sources (of edges with a cardinality) that lost an edge."""
     replaced: bool
@@ -60,61 +59,55 @@ class StagedTable:
 def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:
     """The table as it is."""
     version = TableVersion(base.location, base.lance)
-    none = pa.array([], pa.string())
-    return StagedTable(type_, base, version, base.rows, (), none, none, False)
+    return StagedTable(type_, base, version, base.rows, (), _no_ids(), _no_ids(), False)
 
 
 def stage(
     tables: TableStore,
     state: StagedTable,
-    operations: Iterable[Operation],
-    survey: ConstraintChecker | None = None,
+    operation: Operation,
+    checker: ConstraintChecker | None = None,
 ) -> StagedTable:
-    """Apply operations, one after the other; a survey looks rows up that are in data files."""
-    for operation in operations:
-        before = state.version
-        if isinstance(operation, WriteRows):
-            state = _write(tables, state, operation, survey)
-        elif isinstance(operation, DeleteRows):
-            state = remove(tables, state, operation.ids)
-        else:
-            state = _replace(tables, state, operation, survey)
-        if state.version != before:
-            failpoint(AFTER_TABLE)
+    """Apply an operation; a distributed checker looks up rows that are in data files."""
+    before = state.version
+    if isinstance(operation, DeleteRows):
+        located = tables.locate(state.version, operation.ids.unique())
+        state = delete_rows(tables, state, located.ids, located.addresses)
+    elif operation.mode == "overwrite":
+        state = _overwrite(tables, state, operation, checker)
+    else:
+        state = _write(tables, state, operation, checker)
+    if state.version != before:
+        failpoint(AFTER_TABLE)
     return state
 
 
 def _write(
-    tables: TableStore, state: StagedTable, operation: WriteRows, survey: ConstraintChecker | None
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker | None
 ) -> StagedTable:
     operation.buffer.finish()
     if not operation.buffer.rows:
         return state
     if operation.buffer.spilled:
-        if survey is not None:
-            return _write_surveyed(tables, state, operation, survey)
-        return _write_many(tables, state, operation)
+        return _write_files(tables, state, operation, checker)
     operation.buffer.check_rest()
     rows = operation.buffer.table()
     if not operation.fresh_ids:
         rows = _settle_duplicates(state.type, rows, operation)
     ids = rows.column("id").combine_chunks()
-    base, found = state.version, NOTHING_FOUND
+    base, existing = state.version, NOTHING_FOUND
     if not operation.fresh_ids:
         if len(ids) <= PROBE_LIMIT:
             base = ready_for_probes(tables, base, state.type)
-        found = tables.locate(base, ids)
-    if operation.mode == "insert" and len(found.ids):
-        raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
-    touched = _sources(tables, state, found.addresses)
-    version = tables.next(base, rows=rows, gone=found.addresses)
-    count = state.rows - len(found.ids) + rows.num_rows
+        existing = tables.locate(base, ids)
+    _refuse_existing(state.type, existing.ids, operation)
+    touched = _sources(tables, state, existing.addresses)
+    version = tables.next(base, rows=rows, gone=existing.addresses)
+    count = state.rows - len(existing.ids) + rows.num_rows
     return _after(state, version, count, operation, touched)
 
 
-def _settle_duplicates(
-    type_: GraphType, rows: pa.Table, operation: WriteRows | OverwriteRows
-) -> pa.Table:
+def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: WriteRows) -> pa.Table:
     """Rows with distinct ids: the last one wins where that is allowed."""
     ids = rows.column("id").combine_chunks()
     if strictly_increasing(ids):
@@ -124,12 +117,12 @@ def _settle_duplicates(
         return rows
     _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
     last = pa.table({"id": ids, "at": pa.array(range(len(ids)), pa.int64())})
-    kept = last.group_by("id").aggregate([("at", "max")]).column("at_max")
-    return rows.take(kept.take(pc.sort_indices(kept)))
+    latest = last.group_by("id").aggregate([("at", "max")]).column("at_max")
+    return rows.take(latest.take(pc.sort_indices(latest)))
 
 
 def _refuse_duplicates(
-    type_: GraphType, rows: pa.Table, repeated: str, operation: WriteRows | OverwriteRows
+    type_: GraphType, rows: pa.Table, repeated: str, operation: WriteRows
 ) -> None:
     if operation.one_file and isinstance(type_, NodeType) and type_.key is not None:
         holder = rows.filter(pc.equal(rows.column("id"), repeated)).slice(0, 1)
@@ -137,82 +130,75 @@ def _refuse_duplicates(
             key_text(holder.column(m), type_.property(m).type)[0].as_py() for m in type_.key.members
         ]
         raise violations.unique(type_.name, type_.key.members, values, repeated, repeated)
-    if isinstance(operation, OverwriteRows) or operation.mode == "insert":
+    if operation.mode != "upsert":
         raise KeyConflict(type_.kind, type_.name, repeated)
 
 
-def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) -> StagedTable:
-    """Rows that are in data files already: append them, then take out what they replace."""
-    buffer = operation.buffer
-    repeated = pa.array([], pa.string())
+def _write_files(
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker | None
+) -> StagedTable:
+    """Rows that are in data files already: append them, then delete what they replace."""
+    type_, buffer = state.type, operation.buffer
+    repeated, gone = _no_ids(), NO_ADDRESSES
     if not operation.fresh_ids:
-        repeated = _repeated_in(state.type, operation)
-    gone = NO_ADDRESSES
-    if state.rows and not operation.fresh_ids:
-        for chunk in buffer.scan(["id"]):
-            found = tables.locate(state.version, chunk.column("id").combine_chunks())
-            if operation.mode == "insert" and len(found.ids):
-                raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
-            gone = distinct(gone, found.addresses)
-    touched = _sources(tables, state, gone)
+        repeated = _repeated_ids(type_, operation, checker)
+        if state.rows:
+            gone = _replaced_rows(tables, state, operation, checker)
+    # With a checker, it is for the checker to find whose edges became fewer.
+    touched = _sources(tables, state, gone) if checker is None else _no_ids()
     version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if len(repeated):
-        earlier = _earlier_occurrences(tables, version, repeated)
+        if checker is not None:
+            earlier = checker.earlier(KeyColumn(type_, version, since=state.version))
+        else:
+            earlier = _earlier_occurrences(tables, version, repeated)
         version = tables.next(version, gone=earlier)
         count -= len(earlier)
     return _after(state, version, count, operation, touched)
 
 
-def _write_surveyed(
-    tables: TableStore, state: StagedTable, operation: WriteRows, survey: ConstraintChecker
-) -> StagedTable:
-    """The same, when whoever has many machines looks for the ids."""
-    type_, buffer, gone = state.type, operation.buffer, NO_ADDRESSES
-    repeated = None
-    if not operation.fresh_ids:
-        repeated = _first_repeated(type_, operation, survey)
-        written, held = KeyColumn(type_, buffer.version()), KeyColumn(type_, state.version)
-        if state.rows and operation.mode == "insert":
-            there = survey.least_common(held, written)
-            if there is not None:
-                raise KeyConflict(type_.kind, type_.name, there)
-        elif state.rows:
-            gone = survey.common(held, written)
-    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
-    count = state.rows - len(gone) + buffer.rows
-    if repeated is not None:
-        earlier = survey.earlier(KeyColumn(type_, version, since=state.version))
-        version = tables.next(version, gone=earlier)
-        count -= len(earlier)
-    # Whose edges became fewer is for the survey to find, too.
-    return _after(state, version, count, operation, pa.array([], pa.string()))
+def _replaced_rows(
+    tables: TableStore, state: StagedTable, operation: WriteRows, checker: ConstraintChecker | None
+) -> Addresses:
+    """Addresses of stored rows that have an id of the data files; an insert refuses them."""
+    buffer, replaced = operation.buffer, NO_ADDRESSES
+    if checker is not None:
+        stored = KeyColumn(state.type, state.version)
+        written = KeyColumn(state.type, buffer.version())
+        if operation.mode == "upsert":
+            return checker.common(stored, written)
+        first = checker.least_common(stored, written)
+        if first is not None:
+            raise KeyConflict(state.type.kind, state.type.name, first)
+        return replaced
+    for chunk in buffer.scan(["id"]):
+        existing = tables.locate(state.version, chunk.column("id").combine_chunks())
+        _refuse_existing(state.type, existing.ids, operation)
+        replaced = distinct(replaced, existing.addresses)
+    return replaced
 
 
-def _first_repeated(
-    type_: GraphType, operation: WriteRows | OverwriteRows, survey: ConstraintChecker
-) -> str | None:
-    """An id that stands twice in data files, where that is allowed."""
-    repeated = survey.first_repeated(KeyColumn(type_, operation.buffer.version()))
-    if repeated is not None:
-        _refuse_repeated(type_, operation, repeated)
-    return repeated
+def _refuse_existing(type_: GraphType, ids: pa.StringArray, operation: WriteRows) -> None:
+    if operation.mode == "insert" and len(ids):
+        raise KeyConflict(type_.kind, type_.name, pc.min(ids).as_py())
 
 
-def _repeated_in(type_: GraphType, operation: WriteRows | OverwriteRows) -> pa.StringArray:
-    """Ids that stand twice in data files, where that is allowed."""
+def _repeated_ids(
+    type_: GraphType, operation: WriteRows, checker: ConstraintChecker | None
+) -> pa.StringArray:
+    """Ids that stand twice in data files, where that is allowed; of a checker only the first."""
     buffer = operation.buffer
-    repeated = duplicate_ids(lambda: buffer.scan(["id"]), buffer.rows)
+    if checker is not None:
+        first = checker.first_repeated(KeyColumn(type_, buffer.version()))
+        repeated = _no_ids() if first is None else pa.array([first], pa.string())
+    else:
+        repeated = duplicate_ids(lambda: buffer.scan(["id"]), buffer.rows)
     if len(repeated):
-        _refuse_repeated(type_, operation, repeated[0].as_py())
+        chunks = buffer.scan(table_schema(type_).names)
+        rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated[0])) for c in chunks)
+        _refuse_duplicates(type_, rows, repeated[0].as_py(), operation)
     return repeated
-
-
-def _refuse_repeated(type_: GraphType, operation: WriteRows | OverwriteRows, repeated: str) -> None:
-    names = [f.name for f in table_schema(type_)]
-    chunks = operation.buffer.scan(names)
-    rows = pa.concat_tables(c.filter(pc.equal(c.column("id"), repeated)) for c in chunks)
-    _refuse_duplicates(type_, rows, repeated, operation)
 
 
 def _earlier_occurrences(
@@ -227,46 +213,34 @@ def _earlier_occurrences(
     return result
 
 
-def remove(tables: TableStore, state: StagedTable, ids: pa.StringArray) -> StagedTable:
-    """Take out entities by id."""
-    found = tables.locate(state.version, ids.unique())
-    return remove_rows(tables, state, found.ids, found.addresses)
-
-
-def remove_rows(
+def delete_rows(
     tables: TableStore, state: StagedTable, ids: pa.StringArray, addresses: Addresses
 ) -> StagedTable:
-    """Take out rows whose addresses are known."""
+    """Delete rows whose addresses are known."""
     if not len(addresses):
         return state
     touched = _sources(tables, state, addresses)
-    version = tables.next(state.version, gone=addresses)
-    return StagedTable(
-        state.type,
-        state.base,
-        version,
-        state.rows - len(addresses),
-        state.written,
-        pa.concat_arrays([state.removed, ids]),
-        pa.concat_arrays([state.touched, touched]),
-        state.replaced,
+    return replace(
+        state,
+        version=tables.next(state.version, gone=addresses),
+        rows=state.rows - len(addresses),
+        removed=pa.concat_arrays([state.removed, ids]),
+        touched=pa.concat_arrays([state.touched, touched]),
     )
 
 
-def _replace(
+def _overwrite(
     tables: TableStore,
     state: StagedTable,
-    operation: OverwriteRows,
-    survey: ConstraintChecker | None,
+    operation: WriteRows,
+    checker: ConstraintChecker | None,
 ) -> StagedTable:
     buffer = operation.buffer
     buffer.finish()
     schema = table_schema(state.type)
     if buffer.spilled:
-        if not operation.fresh_ids and survey is not None:
-            _first_repeated(state.type, operation, survey)
-        elif not operation.fresh_ids:
-            _repeated_in(state.type, operation)
+        if not operation.fresh_ids:
+            _repeated_ids(state.type, operation, checker)
         fragments = buffer.fragments
     else:
         buffer.check_rest()
@@ -274,11 +248,15 @@ def _replace(
         if not operation.fresh_ids:
             rows = _settle_duplicates(state.type, rows, operation)
         fragments = tables.write(state.version, rows) if rows.num_rows else []
-    none = pa.array([], pa.string())
-    touched = _all_sources(tables, state) if survey is None else none
+    touched = _sources(tables, state) if checker is None else _no_ids()
     version = tables.replace(state.version, schema, fragments)
-    return StagedTable(
-        state.type, state.base, version, buffer.rows, (operation,), none, touched, True
+    return replace(
+        nothing_staged(state.type, state.base),
+        version=version,
+        rows=buffer.rows,
+        written=(operation,),
+        touched=touched,
+        replaced=True,
     )
 
 
@@ -289,30 +267,26 @@ def _after(
     operation: WriteRows,
     touched: pa.StringArray,
 ) -> StagedTable:
-    return StagedTable(
-        state.type,
-        state.base,
-        version,
-        rows,
-        (*state.written, operation),
-        state.removed,
-        pa.concat_arrays([state.touched, touched]),
-        state.replaced,
+    return replace(
+        state,
+        version=version,
+        rows=rows,
+        written=(*state.written, operation),
+        touched=pa.concat_arrays([state.touched, touched]),
     )
 
 
-def _counted(type_: GraphType) -> bool:
-    return isinstance(type_, EdgeType) and not type_.cardinality.is_free
-
-
-def _sources(tables: TableStore, state: StagedTable, addresses: Addresses) -> pa.StringArray:
-    """Sources of edge rows about to go, where somebody counts them."""
-    if not len(addresses) or not _counted(state.type):
-        return pa.array([], pa.string())
+def _sources(
+    tables: TableStore, state: StagedTable, addresses: Addresses | None = None
+) -> pa.StringArray:
+    """Sources of the edge rows to be deleted, or of all, where a cardinality counts them."""
+    type_, rows = state.type, state.rows if addresses is None else len(addresses)
+    if not rows or not isinstance(type_, EdgeType) or type_.cardinality.is_free:
+        return _no_ids()
+    if addresses is None:
+        return tables.read(state.version, columns=["src"]).column("src").unique()
     return tables.take(state.version, addresses, ["src"]).column("src").unique()
 
 
-def _all_sources(tables: TableStore, state: StagedTable) -> pa.StringArray:
-    if not _counted(state.type) or not state.rows:
-        return pa.array([], pa.string())
-    return tables.read(state.version, columns=["src"]).column("src").unique()
+def _no_ids() -> pa.StringArray:
+    return pa.array([], pa.string())

@@ -1,45 +1,141 @@
-"""How far a transaction has got on the head it was begun on."""
+"""The operations of a transaction staged on one head, and the tables that they rely on."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
-from omnigraph.storage.core.model import Head
-from omnigraph.storage.transaction.stage_rows import StagedTable
+from omnigraph.schema import Catalog
+from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
+from omnigraph.storage.constraints.table_view import StoredTable
+from omnigraph.storage.core.model import Head, Pointers
+from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.indexes import ready_for_probes
+from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.transaction.cascade_delete import cascade, permanently_deleted
+from omnigraph.storage.transaction.operations import DeleteRows, Operation
+from omnigraph.storage.transaction.stage_rows import StagedTable, nothing_staged, stage
 
 
 class StagedWork:
-    """What has been staged so far on one pin. The lock protects the two maps of progress."""
+    """What has been staged so far on one head.
 
-    def __init__(self, pin: Head) -> None:
-        self.pin = pin
-        self.staged: dict[str, StagedTable] = {}
-        self.cascades: dict[str, list[pa.StringArray]] = {}
+    `_lock` protects the maps of progress; `_indexing` is held while a table that checks look into
+    gets an index.
+    """
+
+    def __init__(
+        self,
+        tables: TableStore,
+        catalog: Catalog,
+        head: Head,
+        bases: Pointers,
+        operations: Mapping[str, Sequence[Operation]],
+        checker: ConstraintChecker | None,
+    ) -> None:
+        """`bases` are the pointers of the head, after a change of its schema if there is one."""
+        self._tables = tables
+        self._catalog = catalog
+        self._head = head
+        self._bases = bases
+        self._operations = operations
+        self._checker = checker
         self.relied_on: set[str] = set()
+        """Tables that were looked into and are not changed."""
         self.validated = False
-        self._progress: dict[str, int] = {}
-        self.upkeep = threading.Lock()
-        """Held while a table that checks look into gets an index."""
+        self._staged: dict[str, StagedTable] = {}
+        self._applied: dict[str, int] = {}
+        self._cascades: dict[str, list[pa.StringArray]] = {}
+        self._indexing = threading.Lock()
         self._lock = threading.Lock()
+
+    def rebased(self, head: Head, *, staged_is_there: bool) -> StagedWork:
+        """The same operations on another head, with what was staged on tables that did not move."""
+        after = StagedWork(
+            self._tables, self._catalog, head, head.tables, self._operations, self._checker
+        )
+        for key, state in self._staged.items():
+            if staged_is_there and head.tables.get(key) == self._head.tables.get(key):
+                after._staged[key] = state
+                after._applied[key] = self.applied(key)
+        return after
 
     def applied(self, table_key: str) -> int:
         """How many of the table's operations are staged."""
-        return self._progress.get(table_key, 0)
+        return self._applied.get(table_key, 0)
 
-    def keep(self, table_key: str, state: StagedTable, applied: int) -> None:
+    @property
+    def changed(self) -> dict[str, StagedTable]:
+        """The tables that have a new version."""
+        return {key: state for key, state in self._staged.items() if state.changed}
+
+    def table(self, table_key: str) -> StagedTable:
+        """A table with all of its operations applied."""
+        state = self._state(table_key)
+        operations = self._operations.get(table_key, ())
+        done = self.applied(table_key)
+        for operation in operations[done:]:
+            before = len(state.removed)
+            state = stage(self._tables, state, operation, self._checker)
+            deletes = isinstance(operation, DeleteRows) and operation.cascade
+            if deletes and state.type.kind == "node":
+                # Only nodes that were there take edges along.
+                self._cascades.setdefault(table_key, []).append(state.removed.slice(before))
         with self._lock:
-            if applied != self._progress.get(table_key, 0):
+            self._staged[table_key] = state
+            if done != len(operations):
+                self._applied[table_key] = len(operations)
                 self.validated = False
-            self.staged[table_key] = state
-            self._progress[table_key] = applied
+        return state
 
-    def rebased(self, head: Head) -> StagedWork:
-        """The work that still holds on another head: tables that did not move."""
-        after = StagedWork(head)
-        for key, state in self.staged.items():
-            if head.tables.get(key) == self.pin.tables.get(key):
-                after.staged[key] = state
-                after._progress[key] = self._progress.get(key, 0)
-        return after
+    def stage_all(self, workers: Executor) -> None:
+        """Apply what is left, tables side by side, and take out the edges of deleted nodes.
+
+        Values of all tables are checked before what has to be looked up in any (loading.md §5).
+        """
+        for _, operations in sorted(self._operations.items()):
+            for operation in operations:
+                if not isinstance(operation, DeleteRows):
+                    operation.buffer.finish()
+                    operation.buffer.check_rest()
+        list(workers.map(self.table, self._operations))
+        for node_key, removals in self._cascades.items():
+            node = self._staged[node_key]
+            deleted = permanently_deleted(self._tables, node, removals)
+            for edge in self._catalog.edges_touching(node.type.name):
+                key = edge.table_key
+                written = self._operations.get(key, ())
+                state = cascade(
+                    self._tables, self.table(key), edge, node.type.name, deleted, written
+                )
+                self.relied_on.add(key)
+                self._staged[key] = state
+        self._cascades = {}
+
+    def final(self, table_key: str) -> StoredTable:
+        """A table as it will be; one that is not staged is relied on to stay."""
+        state = self._state(table_key)
+        if not state.changed:
+            self.relied_on.add(table_key)
+        ready = partial(self._ready, table_key)
+        return StoredTable(self._tables, state.version, state.rows, ready)
+
+    def _ready(self, table_key: str, column: str) -> TableVersion:
+        """The table, with an index on the column if looking a few values up is worth one."""
+        with self._indexing:
+            state = self._state(table_key)
+            version = ready_for_probes(self._tables, state.version, state.type, column)
+            if version != state.version:
+                self._staged[table_key] = replace(state, version=version)
+            return version
+
+    def _state(self, table_key: str) -> StagedTable:
+        state = self._staged.get(table_key)
+        if state is None:
+            state = nothing_staged(self._catalog.type_for(table_key), self._bases[table_key])
+        return state

@@ -1,7 +1,7 @@
 """`WriteTxn`: everything that writes, from pin to publish (architecture §2.3).
 
 A transaction pins a head, collects operations, stages one new version per touched table, validates
-the final image, and publishes. When the branch moved under it, inserts and upserts are staged
+the final state, and publishes. When the branch moved under it, inserts and upserts are staged
 again on the new head; strict operations (delete, overwrite) are refused, because they were decided
 on rows that may have changed. So is anything after a read of a table that moved: an update is a
 read and an upsert.
@@ -9,29 +9,14 @@ read and an upsert.
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
-from typing import Literal
 
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
 from omnigraph.common.ulid import new_ulid
-from omnigraph.errors import (
-    Conflict,
-    ExpectedVersionMismatch,
-    InvalidInput,
-    OmniGraphError,
-    PreconditionFailed,
-    PublishContention,
-    ReadSetConflict,
-    StorageError,
-    TransactionExpired,
-)
+from omnigraph.errors import InvalidInput, OmniGraphError, PreconditionFailed, StorageError
 from omnigraph.schema import SchemaPlan
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
@@ -41,12 +26,17 @@ from omnigraph.storage.commit.publish_plan import (
     require_new,
     require_unprotected,
 )
-from omnigraph.storage.commit.publisher import PAUSE_SECONDS
 from omnigraph.storage.commit.registration import register, resume, unregister
+from omnigraph.storage.commit.retry import (
+    Attempt,
+    ReadSet,
+    collected_reads,
+    expired,
+    publish_with_retry,
+)
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
 from omnigraph.storage.constraints.distributed_rules import validated_by
 from omnigraph.storage.constraints.final_state import FinalState
-from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.core.model import Commit, Head, Pointers
@@ -56,19 +46,14 @@ from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.moments import DEFERRED_CHECKS, commit_token, present
 from omnigraph.storage.refs.snapshot import Snapshot, check_columns, explained
-from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.write_buffer import RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
-from omnigraph.storage.transaction.cascade_delete import cascade, permanently_deleted
 from omnigraph.storage.transaction.operations import (
     DeleteRows,
     Operation,
-    OverwriteRows,
+    WriteMode,
     WriteRows,
-    with_given_ids,
-    writing,
 )
-from omnigraph.storage.transaction.stage_rows import StagedTable, nothing_staged, stage
 from omnigraph.storage.transaction.staged_work import StagedWork
 
 
@@ -87,10 +72,10 @@ class WriteTxn:
         commit_when_empty: bool = False,
         once: tuple[str, int] | None = None,
         registered: str | None = None,
-        survey: ConstraintChecker | None = None,
+        checker: ConstraintChecker | None = None,
     ) -> None:
         """`registered` is the id of a transaction that another process registered as this one. A
-        survey looks for what breaks a rule where rows are too many for this machine."""
+        checker looks for violations where rows are too many for this machine."""
         store.ready_to_write()
         self._store = store
         self._actor = actor
@@ -101,7 +86,7 @@ class WriteTxn:
         self._operations: dict[str, list[Operation]] = {}
         self._read: set[str] = set()
         self._once = once
-        self._survey = survey
+        self._checker = checker
         self._registration: str | None = None
         self._spared: set[str] = set()
         self._finished = False
@@ -109,9 +94,9 @@ class WriteTxn:
         self.pin: Head = store.head(branch)
         require_unprotected(self.pin)  # sooner than after a long load; the publish looks again
         self.catalog = store.catalog(self.pin.schema)
-        self._work = StagedWork(self.pin)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
+        self._work = self._begin_work()
         self.plain = PlainWrites(store, self.pin, self.register)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
@@ -119,12 +104,22 @@ class WriteTxn:
         if registered is not None:
             self._registration = resume(store.publisher, registered)
 
+    def _begin_work(self) -> StagedWork:
+        return StagedWork(
+            self._store.tables,
+            self.catalog,
+            self.pin,
+            self._bases,
+            self._operations,
+            self._checker,
+        )
+
     def apply_schema(self, source: str, *, allow_data_loss: bool = False) -> SchemaPlan:
         """Change the schema; rows that are written after it go into the types it makes."""
         self._require_open()
         if self._operations:
             raise InvalidInput(
-                "a transaction changes its schema before its rows",
+                "a transaction must change the schema before any rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
         change = stage_schema(
@@ -135,13 +130,14 @@ class WriteTxn:
             self._schema_change = before.then(change, self.pin.tables) if before else change
             self._bases = self._schema_change.after(self.pin.tables)
             self.catalog = change.desired
+            self._work = self._begin_work()
         return change.plan
 
     def write(
         self,
         type_: GraphType,
         rows: pa.Table,
-        mode: Literal["insert", "upsert", "overwrite"],
+        mode: WriteMode,
         *,
         one_file: bool = False,
         fresh_ids: bool = False,
@@ -151,29 +147,21 @@ class WriteTxn:
         operations = self._operations.setdefault(type_.table_key, [])
         last = operations[-1] if operations else None
         # Rows of the same kind go on in the same buffer, unless a read has staged it already.
-        joins = (
-            not isinstance(last, DeleteRows)
-            and last is not None
-            and self._work.applied(type_.table_key) < len(operations)
-            and (isinstance(last, OverwriteRows) or last.mode == mode)
-            and isinstance(last, OverwriteRows) == (mode == "overwrite")
-        )
-        if joins:
-            assert isinstance(last, WriteRows | OverwriteRows)
+        is_staged = self._work.applied(type_.table_key) == len(operations)
+        if isinstance(last, WriteRows) and last.mode == mode and not is_staged:
             last.buffer.append(rows)
-            if last.fresh_ids and not fresh_ids:
-                operations[-1] = with_given_ids(last)
+            operations[-1] = replace(last, fresh_ids=last.fresh_ids and fresh_ids)
             return
         buffer = self._buffer(type_)
         buffer.append(rows)
-        operations.append(writing(mode, buffer, one_file, fresh_ids))
+        operations.append(WriteRows(mode, buffer, one_file, fresh_ids))
 
     def adopt(
         self,
         type_: GraphType,
         fragments: Sequence[FragmentMetadata],
         rows: int,
-        mode: Literal["insert", "upsert", "overwrite"],
+        mode: WriteMode,
         *,
         fresh_ids: bool,
     ) -> None:
@@ -182,16 +170,16 @@ class WriteTxn:
         buffer = self._buffer(type_)
         buffer.adopt(fragments, rows)
         operations = self._operations.setdefault(type_.table_key, [])
-        operations.append(writing(mode, buffer, True, fresh_ids))
+        operations.append(WriteRows(mode, buffer, True, fresh_ids))
 
     def clear(self, type_: GraphType) -> None:
-        """Take out all entities of a type."""
+        """Delete all entities of a type."""
         self._require_open()
-        empty = OverwriteRows(self._buffer(type_), fresh_ids=True)
+        empty = WriteRows("overwrite", self._buffer(type_), fresh_ids=True)
         self._operations.setdefault(type_.table_key, []).append(empty)
 
     def remove(self, type_: GraphType, ids: pa.StringArray, *, cascade: bool = True) -> None:
-        """Take out entities by id; a node takes its edges with it unless told not to."""
+        """Delete entities by id; nodes take their edges with them, unless `cascade` is off."""
         self._require_open()
         self._operations.setdefault(type_.table_key, []).append(DeleteRows(ids, cascade))
 
@@ -210,7 +198,7 @@ class WriteTxn:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
         try:
-            return self._staged(table_key).version
+            return self._work.table(table_key).version
         except StorageError as error:
             raise self._explained(error, None) from error
 
@@ -258,35 +246,11 @@ class WriteTxn:
 
     def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
         """A failed read in the caller's terms: not damage when a collection took the files."""
-        said = explained(error, condition)
-        if not isinstance(said, StorageError):
-            return said
-        lost = self._lost_to_collection(self._store.head(self.pin.branch))
-        return _expired() if lost else said
-
-    def _lost_to_collection(self, head: Head) -> bool:
-        """Whether files that were staged and not published may be gone, and pinned ones, too."""
-        return head.epoch != self.pin.epoch and self._registration is None
-
-    def _staged(self, table_key: str) -> StagedTable:
-        work = self._work
-        state = work.staged.get(table_key)
-        if state is None:
-            state = nothing_staged(self.catalog.type_for(table_key), self._bases[table_key])
-        operations = self._operations.get(table_key, [])
-        done = work.applied(table_key)
-        for operation in operations[done:]:
-            before = len(state.removed)
-            state = stage(self._store.tables, state, [operation], self._survey)
-            if (
-                isinstance(operation, DeleteRows)
-                and operation.cascade
-                and state.type.kind == "node"
-            ):
-                # Only nodes that were there take edges along.
-                work.cascades.setdefault(table_key, []).append(state.removed.slice(before))
-        work.keep(table_key, state, len(operations))
-        return state
+        failure = explained(error, condition)
+        if not isinstance(failure, StorageError) or self._registration is not None:
+            return failure
+        collected = self._store.head(self.pin.branch).epoch != self.pin.epoch
+        return expired() if collected else failure
 
     def abort(self) -> None:
         """Forget everything; what was staged was never visible."""
@@ -297,118 +261,89 @@ class WriteTxn:
     def prepare(self) -> Mapping[str, int]:
         """Stage and validate now; by how many rows each table that changed grows or shrinks."""
         self._require_open()
-        self._plan()
-        staged = self._work.staged
-        grown = {key: s.rows - s.base.rows for key, s in sorted(staged.items()) if s.changed}
-        return grown | self.plain.growth()
+        try:
+            self._plan()
+        except HeadMoved as moved:
+            raise expired() from moved
+        changed = sorted(self._work.changed.items())
+        return {key: s.rows - s.base.rows for key, s in changed} | self.plain.growth()
 
     def commit(self) -> Commit | None:
-        """Publish; none when nothing changed and an empty commit was not asked for."""
+        """Publish; none when nothing changed and an empty commit was not requested."""
         self._require_open()
         try:
-            return self._publish()
+            return publish_with_retry(
+                self._store.publisher,
+                self.pin.branch,
+                self._attempt,
+                reads=self._read_set,
+                commit=self.commit_id,
+            )
         finally:
             self._finished = True
-            self._store.publisher.forget(self.commit_id)
             self._unregister()
 
-    def _publish(self) -> Commit | None:
-        publisher = self._store.publisher
-        for attempt in range(publisher.retry_budget):
-            if attempt:
-                time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * attempt)
-            # Who has lost once queues up before staging again, so that it does not lose for ever.
-            with publisher.exclusive() if attempt else nullcontext():
-                if attempt:
-                    self._repin()
-                try:
-                    plan = self._plan()
-                    changes = plan.tables or plan.definitions or plan.schema
-                    if not changes and not self._commit_when_empty:
-                        return None
-                    return publisher.publish(plan, first=attempt > 0)
-                except HeadMoved as moved:
-                    self._refuse_if_strict(moved)
-        raise PublishContention(
-            f"other writers of {self.pin.branch} were faster {publisher.retry_budget} times; "
-            "nothing was changed",
-            hint="Try again, or open the graph with a larger retry_budget.",
-        )
-
-    def _repin(self) -> None:
-        """Start again from the newest head, keeping what was staged on tables that stayed."""
-        head = self._store.head(self.pin.branch)
-        if head.incarnation != self.pin.incarnation:
-            raise Conflict(
-                f"branch {head.branch!r} was deleted and created again",
-                hint="Start the write again on the new branch.",
-            )
-        for key in sorted(self._read):
-            if head.tables.get(key) != self.pin.tables.get(key):
-                raise ExpectedVersionMismatch(key, _version(self.pin, key), _version(head, key))
-        keep = head.epoch == self.pin.epoch or self._registration is not None
-        self.plain.rebase(head, staged_is_there=keep)
-        self._work = self._work.rebased(head) if keep else StagedWork(head)
-        self.pin = head
-        self._bases = head.tables
-
-    def _refuse_if_strict(self, moved: HeadMoved) -> None:
+    def _read_set(self) -> ReadSet:
         strict = (
-            self._expected
+            bool(self._expected)
             or self.plain.strict
             or self._schema_change is not None
             or any(o.strict for operations in self._operations.values() for o in operations)
         )
-        if moved.member in ("schema", "identities"):
-            what = "another schema change was faster"
-            raise ReadSetConflict("schema", self.pin.schema, moved.head.schema, what)
-        if moved.expired and (strict or self._registration is not None):
-            raise _expired()
-        if strict and moved.member in moved.head.tables:
-            raise ExpectedVersionMismatch(
-                moved.member,
-                _version(self.pin, moved.member),
-                _version(moved.head, moved.member),
-            )
-        if strict:
-            raise ReadSetConflict(moved.member, self.pin.commit, moved.head.commit)
+        return ReadSet(
+            self.pin,
+            frozenset(self._read),
+            self._relies_on_schema,
+            strict,
+            self._registration is not None,
+        )
+
+    @property
+    def _relies_on_schema(self) -> bool:
+        return bool(self._operations or self._read) or not self.plain.touched
+
+    def _attempt(self, attempt: Attempt) -> Commit | None:
+        if attempt.number:
+            self._repin(attempt.head())
+        plan = self._plan()
+        changes = plan.tables or plan.definitions or plan.schema
+        return attempt.publish(plan) if changes or self._commit_when_empty else None
+
+    def _repin(self, head: Head) -> None:
+        """Start again from another head, keeping what was staged on tables that stayed."""
+        staged_is_there = head.epoch == self.pin.epoch or self._registration is not None
+        self.plain.rebase(head, staged_is_there=staged_is_there)
+        self._work = self._work.rebased(head, staged_is_there=staged_is_there)
+        self.pin = head
+        self._bases = head.tables
 
     def _plan(self) -> PublishPlan:
-        """Stage what is left, validate the final image, and say what to publish."""
-        try:
+        """Stage what is left, validate the final state, and say what to publish."""
+        is_registered = lambda: self._registration is not None  # noqa: E731
+        with collected_reads(self._store.publisher, self.pin, is_registered):
             return self._prepare()
-        except StorageError as error:
-            head = self._store.head(self.pin.branch)
-            if not self._lost_to_collection(head):
-                raise
-            # Not damage: a collection took files that were staged and not published yet.
-            raise HeadMoved(head, "collection", expired=True) from error
 
     def _prepare(self) -> PublishPlan:
         require_new(self.pin, self._once)  # before its rows are found to be there already
         failpoint(BEFORE_STAGE)
         work = self._work
-        self._check_values()
-        staged = self._store.workers.map(self._staged, self._operations)
-        for key, state in zip(self._operations, staged, strict=True):
-            work.staged[key] = state
-        self._cascade()
-        touched = {key: state for key, state in work.staged.items() if state.changed}
+        work.stage_all(self._store.workers)
         if not work.validated:
-            image = FinalState(self.catalog, touched, self._final)
+            changed = work.changed
+            state = FinalState(self.catalog, changed, work.final)
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
-            validated_by(self._survey, image, touched, self._version, deferred=deferred)
+            version = lambda key: work.final(key).version  # noqa: E731
+            validated_by(self._checker, state, changed, version, deferred=deferred)
             work.validated = True
-            touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
         failpoint(AFTER_VALIDATION)
-        graph_tables = {key: state.pointer for key, state in touched.items()}
+        graph_tables = {key: state.pointer for key, state in work.changed.items()}
         plan = PublishPlan(
             commit=self.commit_id,
             base=self.pin,
             tables={**graph_tables, **self.plain.pointers()},
             definitions=self.plain.definitions(),
-            relies_on_schema=bool(self._operations or self._read) or not self.plain.touched,
+            relies_on_schema=self._relies_on_schema,
             relies_on=frozenset(work.relied_on | self._read),
             actor=self._actor,
             message=self._message,
@@ -418,58 +353,6 @@ class WriteTxn:
             registration=self._registration,
         )
         return self._schema_change.on(plan) if self._schema_change else plan
-
-    def _version(self, table_key: str) -> TableVersion:
-        return self._final(table_key).version
-
-    def _check_values(self) -> None:
-        """Values of all tables come before what has to be looked up in any (loading.md §5)."""
-        for _, operations in sorted(self._operations.items()):
-            for operation in operations:
-                if not isinstance(operation, DeleteRows):
-                    operation.buffer.finish()
-                    operation.buffer.check_rest()
-
-    def _final(self, table_key: str) -> StoredTable:
-        """A table as it will be; one that is not staged is relied on to stay."""
-        state = self._state(table_key)
-        if not state.changed:
-            self._work.relied_on.add(table_key)
-        ready = partial(self._ready, table_key)
-        return StoredTable(self._store.tables, state.version, state.rows, ready)
-
-    def _state(self, table_key: str) -> StagedTable:
-        staged = self._work.staged.get(table_key)
-        if staged is not None:
-            return staged
-        return nothing_staged(self.catalog.type_for(table_key), self._bases[table_key])
-
-    def _ready(self, table_key: str, column: str) -> TableVersion:
-        """The table, with an index on the column if looking a few values up is worth one."""
-        with self._work.upkeep:
-            state = self._state(table_key)
-            version = ready_for_probes(self._store.tables, state.version, state.type, column)
-            if version != state.version:
-                self._work.staged[table_key] = replace(state, version=version)
-            return version
-
-    def _cascade(self) -> None:
-        """Take out the edges of nodes that go."""
-        work, tables = self._work, self._store.tables
-        for node_key, removals in list(work.cascades.items()):
-            node = work.staged[node_key]
-            gone = permanently_deleted(tables, node, removals)
-            for state in cascade(
-                tables,
-                self.catalog,
-                node.type.name,
-                gone,
-                self._staged,
-                lambda key: self._operations.get(key, ()),
-            ):
-                work.relied_on.add(state.type.table_key)
-                work.staged[state.type.table_key] = state
-        work.cascades = {}
 
     def _require_open(self) -> None:
         if self._finished:
@@ -488,13 +371,3 @@ class WriteTxn:
     def _unregister(self) -> None:
         if self._registration is not None:
             unregister(self._store.publisher, self._registration)
-
-
-def _expired() -> TransactionExpired:
-    return TransactionExpired(
-        "a collection ran while this transaction was open", hint="Start the transaction again."
-    )
-
-
-def _version(head: Head, table_key: str) -> int | None:
-    return head.tables[table_key].version if table_key in head.tables else None

@@ -6,8 +6,6 @@ start: nothing of it has become visible.
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +14,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph import Snapshot, Transaction
-from omnigraph.errors import PublishContention, ReadSetConflict, TransactionExpired
 from omnigraph_sql.planning.plan_query import plan_query, read
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.writing.statement.write_parameters import values_for
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from omnigraph_sql.session.connection import Connection
 
 ATTEMPTS = 8
-PAUSE_SECONDS = 0.02
 MESSAGE_LENGTH = 200
 
 
@@ -76,22 +72,19 @@ def run_write(
 ) -> int:
     """Do a piece of work on a branch as one publish; how many rows it changed."""
     branch = connection.writable(catalog, leading_text(text))
-    if connection.in_transaction:
-        attempts = 1  # nobody else writes to the branch of a transaction
-    for attempt in range(attempts):
-        if attempt:
-            time.sleep(random.uniform(0.5, 1.5) * PAUSE_SECONDS * attempt)
-        txn = connection.graph.transaction(
-            branch, actor=connection.user, message=leading_text(text)
-        )
+
+    def run(txn: Transaction) -> int:
         with connection.pinned(catalog, txn.snapshot):
-            try:
-                with txn:
-                    return work(WriteStatement(connection, catalog, txn, params))
-            except (ReadSetConflict, TransactionExpired, PublishContention):
-                if attempt + 1 == attempts:
-                    raise
-    raise AssertionError("unreachable")
+            return work(WriteStatement(connection, catalog, txn, params))
+
+    return connection.graph.run_transaction(
+        branch,
+        run,
+        # Nobody else writes to the branch of a transaction.
+        attempts=1 if connection.in_transaction else attempts,
+        actor=connection.user,
+        message=leading_text(text),
+    )
 
 
 def leading_text(text: str) -> str:
