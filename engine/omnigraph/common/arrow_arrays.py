@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,11 +29,12 @@ def chunks(batches: Iterable[pa.RecordBatch], rows: int = SCAN_ROWS) -> Iterator
         yield pa.Table.from_batches(waiting)
 
 
-def text_array(parts: Iterable[pa.ChunkedArray]) -> pa.Array:
-    """Text columns one after the other, as one array."""
-    return pa.chunked_array(
-        [c for part in parts for c in part.chunks], pa.string()
-    ).combine_chunks()
+def concat_texts(columns: Iterable[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Text columns one after the other; nothing is copied."""
+    parts = (
+        column.chunks if isinstance(column, pa.ChunkedArray) else [column] for column in columns
+    )
+    return pa.chunked_array(chain.from_iterable(parts), pa.string())
 
 
 def take(array: pa.Array, positions: Positions) -> pa.Array:

@@ -43,7 +43,7 @@ from omnigraph.storage.commit.publish_plan import (
 from omnigraph.storage.commit.publisher import PAUSE_SECONDS
 from omnigraph.storage.commit.registration import register, resume, unregister
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
-from omnigraph.storage.constraints.distributed_rules import validated_by
+from omnigraph.storage.constraints.distributed_rules import validate_final_state
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.value_checks import check_values
@@ -379,7 +379,7 @@ class WriteTxn:
         if not work.validated:
             image = FinalState(self.catalog, touched, self._final)
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
-            validated_by(self._survey, image, touched, self._version, deferred=deferred)
+            validate_final_state(self._survey, image, touched, self._version, deferred=deferred)
             work.validated = True
             touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
