@@ -55,9 +55,7 @@ class OpenTable:
         chosen = None if fragments is None else [*map(self.dataset.get_fragment, fragments)]
         with reading(self.version):
             return self.dataset.scanner(
-                columns=dict(columns)
-                if isinstance(columns, Mapping)
-                else columns and list(columns),
+                columns=columns,
                 filter=options.get("condition"),
                 fragments=chosen,
                 with_row_address=options.get("addresses", False),
