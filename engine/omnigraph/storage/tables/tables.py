@@ -18,7 +18,7 @@ import pyarrow as pa
 from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
 
-from omnigraph.common.arrow_alignment import aligned
+from omnigraph.common.arrow_alignment import align
 from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import OmniGraphError, StorageError
@@ -247,7 +247,7 @@ class TableStore:
     def write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
         """Write rows as data files that no version refers to yet."""
         dataset = self.handle(version).dataset
-        marked = aligned(rows.cast(_with_blobs(rows.schema, dataset.schema)))
+        marked = align(rows.cast(_with_blobs(rows.schema, dataset.schema)))
         with _writing(version.location):
             return DataFiles(
                 tuple(write_fragments(marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS))
