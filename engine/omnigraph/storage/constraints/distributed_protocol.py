@@ -18,7 +18,7 @@ from omnigraph.schema.model.entity_ids import key_text, tuple_text
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.table_slices import TableSlice, read_slice, slices_of
+from omnigraph.storage.tables.table_slices import TableSlice, read_slice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
 
 ADDRESS = "_rowaddr"
@@ -83,12 +83,12 @@ def member_type(type_: GraphType, member: str) -> PropertyType:
 
 def key_slices(tables: TableStore, root: str, keys: KeyColumn, rows_each: int) -> list[TableSlice]:
     """What processes read side by side to have the keys; about so many rows in each slice."""
-    fragments = tables.fragments(keys.version, since=keys.since)
+    rows = sum(fragment.rows for fragment in tables.fragments(keys.version, since=keys.since))
     stored = tables.schema(keys.version)
     schema = pa.schema([*(stored.field(m) for m in keys.members), pa.field(ADDRESS, pa.int64())])
-    at_most = -(-sum(fragment.rows for fragment in fragments) // rows_each)
-    columns = (*keys.members, ADDRESS)
-    return slices_of(root, keys.version, fragments, columns, None, schema, at_most)
+    at_most = max(-(-rows // rows_each), 1)
+    whole = whole_table(root, keys.version, schema.names, None, schema)
+    return split(tables, whole, at_most, since=keys.since)
 
 
 def read_keys(

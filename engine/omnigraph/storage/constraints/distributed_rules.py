@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema import EdgeType, NodeType
-from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.cardinality import too_few, too_many
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker, KeyColumn, tuples
 from omnigraph.storage.constraints.endpoints import dangling_edges, ends_at, ends_of
-from omnigraph.storage.constraints.final_state import FinalState, Violations
+from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations, Written
 from omnigraph.storage.constraints.rule_order import RuleSet, changed_tables, require_valid
 from omnigraph.storage.constraints.uniqueness import (
     key_columns,
@@ -30,18 +29,15 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
 
-class AdoptedFiles(Protocol):
+class AdoptedFiles(Written, Protocol):
     """Rows that a write adopted as data files."""
 
     @property
     def buffer(self) -> RowBuffer: ...
 
 
-class BulkChange(Protocol):
+class BulkChange(TableChange, Protocol):
     """What a bulk write does to one table."""
-
-    @property
-    def type(self) -> GraphType: ...
 
     @property
     def base(self) -> TablePointer: ...
@@ -51,9 +47,6 @@ class BulkChange(Protocol):
 
     @property
     def written(self) -> Sequence[AdoptedFiles]: ...
-
-    @property
-    def replaced(self) -> bool: ...
 
 
 def validate_final_state(

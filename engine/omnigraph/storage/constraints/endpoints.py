@@ -13,7 +13,7 @@ from omnigraph.common.arrow_arrays import concat_texts
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.storage.constraints import violations
 from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
-from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, batches_of, part_of
+from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_of
 from omnigraph.storage.constraints.table_view import TableView
 from omnigraph.storage.core.table_version import PROBE_LIMIT
 
@@ -104,7 +104,8 @@ def dangling_edges(
     view: TableView, edge: EdgeType, end: str, node_name: str, missing: Sequence[str]
 ) -> Violations:
     """The edges of the final state that name missing nodes."""
-    for several in batches_of(pa.array(missing, pa.string()), PROBE_LIMIT):
+    for start in range(0, len(missing), PROBE_LIMIT):
+        several = pa.array(missing[start : start + PROBE_LIMIT], pa.string())
         found = [
             rows.filter(pc.is_in(rows.column(end), several))
             for rows in view.scan(["id", end], (end, several))

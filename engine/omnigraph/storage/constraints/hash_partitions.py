@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -65,9 +65,3 @@ def _hash(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
         byte = np.where(at >= starts, data[np.clip(at, 0, max(len(data) - 1, 0))], 0)
         mixed = (mixed ^ byte.astype(np.uint64)) * np.uint64(0x100000001B3)
     return mixed ^ (mixed >> np.uint64(29))
-
-
-def batches_of(ids: pa.StringArray, size: int) -> Iterator[pa.StringArray]:
-    """An array in slices."""
-    for start in range(0, len(ids), size):
-        yield ids.slice(start, size)

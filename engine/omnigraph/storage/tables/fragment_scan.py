@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -64,15 +65,9 @@ class TableSource:
         """For each column, one array per wanted fragment (by its place), which has `rows` rows."""
         fragments = self.fragment_ids()[list(wanted)].tolist()
         table = self.tables.read(self.version, columns=columns, fragments=fragments)
-        result = []
-        for column in table.columns:
-            whole = one_array(column.chunks, column.type)
-            parts, start = [], 0
-            for count in rows:
-                parts.append(whole.slice(start, count))
-                start += count
-            result.append(parts)
-        return result
+        starts = [0, *accumulate(rows)]
+        wholes = (one_array(column.chunks, column.type) for column in table.columns)
+        return [[whole.slice(*at) for at in zip(starts, rows, strict=False)] for whole in wholes]
 
     def stored_type(self, column: str) -> pa.DataType:
         return self.tables.schema(self.version).field(column).type

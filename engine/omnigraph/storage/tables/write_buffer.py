@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -24,40 +25,32 @@ SPILL_BYTES = 64 << 20
 BatchCheck = Callable[[pa.Table], None]
 
 
+@dataclass
 class DataFileSink:
     """Writes checked rows as data files, in the background: reading the input goes on meanwhile."""
 
-    def __init__(
-        self,
-        tables: TableStore,
-        base: TableVersion,
-        schema: pa.Schema,
-        check: BatchCheck,
-        on_spill: Callable[[], None],
-        writer: Executor,
-    ) -> None:
-        self._tables = tables
-        self._base = base
-        self._schema = schema
-        self._check = check
-        self._on_spill: Callable[[], None] | None = on_spill
-        self._writer = writer
-        self._writing: Future[DataFiles] | None = None
-        self._refused: InvalidInput | None = None
-        self._version: TableVersion | None = None
-        self.files = NO_FILES
+    tables: TableStore
+    base: TableVersion
+    schema: pa.Schema
+    check: BatchCheck
+    """Sees every row before it is written."""
+    on_spill: Callable[[], None]
+    """Called before each write; to register the transaction, once."""
+    writer: Executor
+    files: DataFiles = NO_FILES
+    _writing: Future[DataFiles] | None = None
+    _refused: InvalidInput | None = None
+    _version: TableVersion | None = None
 
     def write(self, rows: pa.Table) -> None:
-        if self._on_spill is not None:
-            self._on_spill()
-            self._on_spill = None
+        self.on_spill()
         self._settle()
         if self._refused is None:
-            self._writing = self._writer.submit(self._write, rows)
+            self._writing = self.writer.submit(self._write, rows)
 
     def _write(self, rows: pa.Table) -> DataFiles:
-        self._check(rows)
-        return self._tables.write(self._base, rows)
+        self.check(rows)
+        return self.tables.write(self.base, rows)
 
     def _settle(self) -> None:
         if self._writing is not None:
@@ -77,54 +70,40 @@ class DataFileSink:
             raise self._refused
 
     def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        return chunks(self._tables.scan(self.version(), columns=columns))
+        return chunks(self.tables.scan(self.version(), columns=columns))
 
     def version(self) -> TableVersion:
         """All rows, as a version of the table that has no others."""
         if self._version is None:
-            self._version = self._tables.replace(self._base, self._schema, self.files)
+            self._version = self.tables.replace(self.base, self.schema, self.files)
         return self._version
 
 
 class RowBuffer(SpillingRows):
-    """Rows of one type, in the order they came.
+    """Rows of one table, in the order they came."""
 
-    `check` sees every row before it is written; `on_spill` is called once, before the first file.
-    """
-
-    _sink: DataFileSink
-
-    def __init__(
-        self,
-        tables: TableStore,
-        base: TableVersion,
-        schema: pa.Schema,
-        check: BatchCheck,
-        on_spill: Callable[[], None],
-        writer: Executor,
-    ) -> None:
-        sink = DataFileSink(tables, base, schema, check, on_spill, writer)
-        super().__init__(schema, sink, SPILL_BYTES)
-        self._check = check
+    def __init__(self, sink: DataFileSink) -> None:
+        super().__init__(sink.schema, sink, SPILL_BYTES)
+        self._files = sink
         self._checked = 0
 
     @property
     def files(self) -> DataFiles:
         """What was written, once all rows are there."""
-        return self._sink.files
+        return self._files.files
 
     def version(self) -> TableVersion:
         """All rows of a buffer that spilled, as a version of the table that has no others."""
-        return self._sink.version()
+        return self._files.version()
 
     def adopt(self, files: DataFiles, rows: int) -> None:
         """Add data files that were written elsewhere, with rows that were checked there."""
         self.spilled = True
-        self._sink.files += files
+        self._files.files += files
         self.rows += rows
 
     def check_rest(self) -> None:
         """Check rows that stayed in memory, once; others were checked when they were written."""
         if not self.spilled and self._checked != self.rows:
-            self._check(self.table())
+            self._files.check(self.table())
             self._checked = self.rows
