@@ -1,4 +1,4 @@
-"""Arrow arrays and batches put together and taken apart."""
+"""Arrow arrays and batches: concatenating, chunking, taking rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCAN_ROWS = 1 << 20
 
 
 def chunks(batches: Iterable[pa.RecordBatch], rows: int = SCAN_ROWS) -> Iterator[pa.Table]:
-    """Batches put together into tables of about that many rows."""
+    """Batches concatenated to tables of about that many rows."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

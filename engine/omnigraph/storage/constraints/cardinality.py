@@ -50,9 +50,9 @@ def too_few(
     if not len(few):
         return
     absent = set(missing_nodes(state, edge.src, few))
-    left = dict(zip(*(counts.column(name).to_pylist() for name in ("src", "count")), strict=True))
+    remaining = {row["src"]: row["count"] for row in counts.to_pylist()}
     for source in sorted(set(few.to_pylist()) - absent):
-        count = left.get(source, 0)
+        count = remaining.get(source, 0)
         yield violations.cardinality(edge.name, source, count, low, above=False)
 
 

@@ -1,4 +1,4 @@
-"""Texts parted by a hash, so that equal ones meet in bounded memory."""
+"""Texts partitioned by a hash, so that equal ones meet in bounded memory."""
 
 from __future__ import annotations
 

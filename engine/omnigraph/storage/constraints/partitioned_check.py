@@ -75,7 +75,7 @@ class PartitionedChecker:
         )
 
     def _parts(self, *columns: KeyColumn) -> Iterator[_Part]:
-        most = max(sum(piece.rows for piece in self._slices(keys)) for keys in columns)
+        most = max(sum(s.rows for s in self._slices(keys)) for keys in columns)
         parts = -(-most // self._part_rows) or 1
         for part in range(parts):
             yield _Part(partial(self._rows, part, parts))
@@ -85,8 +85,8 @@ class PartitionedChecker:
         return chunks(self._batches(part, parts, keys), BLOCK_ROWS)
 
     def _batches(self, part: int, parts: int, keys: KeyColumn) -> Iterator[pa.RecordBatch]:
-        for piece in self._slices(keys):
-            for batch in read_keys(piece, keys, self._options):
+        for part_slice in self._slices(keys):
+            for batch in read_keys(part_slice, keys, self._options):
                 known = batch.filter(batch.column("text").is_valid())
                 mine = part_mask(pa.chunked_array([known.column("text")]), part, parts)
                 yield known.filter(mine.combine_chunks())
@@ -137,10 +137,10 @@ class _Part:
     def below(
         self, keys: KeyColumn, before: KeyColumn, among: KeyColumn, bound: int
     ) -> pa.ChunkedArray:
-        left, had = self.counts(keys), self.counts(before)
-        fewer = had.filter(pc.greater(had.column("n"), _counted(had.column("text"), left)))
+        now, then = self.counts(keys), self.counts(before)
+        fewer = then.filter(pc.greater(then.column("n"), _counted(then.column("text"), now)))
         touched = _once([*self.distinct(among).chunks, *fewer.column("text").chunks])
-        return touched.filter(pc.less(_counted(touched, left), bound))
+        return touched.filter(pc.less(_counted(touched, now), bound))
 
     def earlier(self, keys: KeyColumn) -> Iterator[pa.ChunkedArray]:
         repeated = self.repeated(keys)

@@ -60,10 +60,10 @@ class TableSource:
         return take(one_array(found.chunks, found.type), which)
 
     def read_fragments(
-        self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]
+        self, columns: Sequence[str], places: Sequence[int], rows: Sequence[int]
     ) -> list[list[pa.Array]]:
-        """For each column, one array per wanted fragment (by its place), which has `rows` rows."""
-        fragments = self.fragment_ids()[list(wanted)].tolist()
+        """For each column, one array per fragment (given by its place), which has `rows` rows."""
+        fragments = self.fragment_ids()[list(places)].tolist()
         table = self.tables.read(self.version, columns=columns, fragments=fragments)
         starts = [0, *accumulate(rows)]
         wholes = (one_array(column.chunks, column.type) for column in table.columns)

@@ -88,7 +88,7 @@ def read_slice(
     part: TableSlice, options: Mapping[str, str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, in any process that reaches the store."""
-    tables = door(part.root, tuple(sorted((options or {}).items())))
+    tables = tables_at(part.root, tuple(sorted((options or {}).items())))
     for batch in tables.scan(
         part.version,
         columns=part.columns,
@@ -100,6 +100,6 @@ def read_slice(
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
-def door(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
-    """The tables of a graph for a process that was told where to look and needs no manifest."""
+def tables_at(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
+    """The tables of a graph for a process that knows where they are and needs no manifest."""
     return TableStore(normalize_root(root), storage_options(dict(options)), new_session())

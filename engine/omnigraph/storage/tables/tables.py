@@ -48,7 +48,7 @@ from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
 from omnigraph.storage.tables.open_table import OpenTable, ScanOptions
 
 MARKED_BY_LANCE = 256
-"""Up to so many rows of a fragment are taken out by a condition that lists them."""
+"""Up to so many rows of a fragment are deleted by a condition that lists them."""
 HANDLE_CACHE = 512
 
 
@@ -259,7 +259,7 @@ class TableStore:
         *,
         rows: pa.Table | None = None,
         files: DataFiles = NO_FILES,
-        gone: Addresses = NO_ADDRESSES,
+        deleted: Addresses = NO_ADDRESSES,
     ) -> TableVersion:
         """The version after: base without the rows at some addresses, plus new rows.
 
@@ -274,27 +274,26 @@ class TableStore:
             else []
         )
         removed, updated = list(folded), []
-        for fragment_id, addresses in split_by_fragment(gone):
+        for fragment_id, addresses in split_by_fragment(deleted):
             if fragment_id in folded:
                 continue
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
             else:
                 updated.append(self._shrunk(handle, by_id[fragment_id], addresses))
-        whole: pa.Table | None = None
+        written: pa.Table | None = None
         if rows is not None:
             names = handle.dataset.schema.names
-            carried = (self._lookup.rows(handle, by_id[i]) for i in folded)
-            whole = pa.concat_tables(
-                [*(without(kept, gone).select(names) for kept in carried), rows.select(names)]
-            )
-            if whole.num_rows:
-                files += self.write(base, whole)
+            carried = (without(self._lookup.rows(handle, by_id[i]), deleted) for i in folded)
+            written = pa.concat_tables(part.select(names) for part in (*carried, rows))
+            if written.num_rows:
+                files += self.write(base, written)
         result = self._update(base, removed, updated, files)
         for metadata in updated:
-            self._lookup.remember_shrunk(base.location, by_id[metadata.id].metadata, metadata, gone)
-        if whole is not None and len(files.fragments) == 1:
-            self._lookup.remember_written(base.location, files.fragments[0], whole)
+            before = by_id[metadata.id].metadata
+            self._lookup.remember_shrunk(base.location, before, metadata, deleted)
+        if written is not None and len(files.fragments) == 1:
+            self._lookup.remember_written(base.location, files.fragments[0], written)
         return result
 
     def _shrunk(

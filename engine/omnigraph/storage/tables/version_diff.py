@@ -109,9 +109,9 @@ def surviving_addresses(
 ) -> tuple[Addresses, npt.NDArray[np.bool_]]:
     """Where a version has the rows that another one has at some addresses, and for which it is
     known; rows that were written again in between are not."""
-    places, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
+    later, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
     if before.location != after.location:
-        return places, known
+        return later, known
     today = _by_files(tables, after)
     owners = addresses >> np.uint64(32)
     for files, fragment in _by_files(tables, before).items():
@@ -119,8 +119,8 @@ def surviving_addresses(
         if len(members) and files in today:
             offsets = addresses[members] & OFFSETS
             known[members] = ~np.isin(offsets, tables.deleted(after, today[files].id))
-            places[members] = _addresses(today[files], offsets)
-    return places, known
+            later[members] = _addresses(today[files], offsets)
+    return later, known
 
 
 def stored_bytes(tables: TableStore, version: TableVersion) -> int:
