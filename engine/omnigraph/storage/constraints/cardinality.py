@@ -45,12 +45,13 @@ def too_few(
     """Those of the sources that are there and have fewer edges than they must."""
     low = edge.cardinality.min
     counts = _counts(view, sources)
-    enough = counts.filter(pc.greater_equal(counts.column("count"), low)).column("src")
-    few = sources.filter(pc.invert(pc.is_in(sources, enough)))
+    enough = pc.greater_equal(counts.column("count"), low)
+    few = sources.filter(pc.invert(pc.is_in(sources, counts.column("src").filter(enough))))
     if not len(few):
         return
     absent = set(missing_nodes(state, edge.src, few))
-    remaining = {row["src"]: row["count"] for row in counts.to_pylist()}
+    few_counts = counts.filter(pc.invert(enough)).to_pylist()
+    remaining = {row["src"]: row["count"] for row in few_counts}
     for source in sorted(set(few.to_pylist()) - absent):
         count = remaining.get(source, 0)
         yield violations.cardinality(edge.name, source, count, low, above=False)

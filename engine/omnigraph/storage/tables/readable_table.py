@@ -47,8 +47,8 @@ class ReadableTable:
     @property
     def renamed(self) -> bool:
         """Whether some column is called or typed otherwise in the stored version."""
-        held = self._stored_schema()
-        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in held]
+        stored = self._stored_schema()
+        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in stored]
 
     def fragments(self) -> int:
         """How many parts the table has, which can be read independently of each other."""
