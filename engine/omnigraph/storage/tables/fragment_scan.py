@@ -74,7 +74,7 @@ class TableSource:
 
     def has_index(self, column: str) -> bool:
         """Whether rows can be found by a column without reading all of them."""
-        return f"{column}_btree" in self.tables.index_segments(self.version)
+        return f"{column}_btree" in self.tables.index_names(self.version)
 
     def read_where(self, columns: Sequence[str], condition: str | None) -> pa.Table:
         """Some columns of the rows that satisfy a condition; known to be few."""

@@ -77,7 +77,7 @@ def declared_indexes(type_: GraphType) -> list[tuple[str, str]]:
 def undeclared_indexes(tables: TableStore, version: TableVersion, type_: GraphType) -> list[str]:
     """Indexes that are there and that no declaration asks for any more."""
     declared = {f"{column}_{kind}" for column, kind in declared_indexes(type_)}
-    return sorted(tables.index_segments(version).keys() - declared)
+    return sorted(tables.index_names(version) - declared)
 
 
 def without_indexes(

@@ -52,7 +52,7 @@ class ReadableTable:
 
     def fragments(self) -> int:
         """How many parts the table has, which can be read independently of each other."""
-        return len(self.tables.fragments(self.version))
+        return len(self.tables.handle(self.version).dataset.get_fragments())
 
     def provider(self, *, addresses: bool = False, part: slice | None = None) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table: filters, projections and limits go into Lance.

@@ -146,6 +146,10 @@ class TableStore:
             found = [fragment for fragment in found if _first_file(fragment) not in known]
         return tuple(stats_of(version.location, fragment) for fragment in found)
 
+    def index_names(self, version: TableVersion) -> set[str]:
+        """The indexes, by name: `<column>_<kind>`."""
+        return {index.name for index in self.handle(version).dataset.describe_indices()}
+
     def index_segments(self, version: TableVersion) -> dict[str, list[set[int]]]:
         """The indexes by name: the fragments that each segment covers."""
         return {
