@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.common.arrow_arrays import text_array
-from omnigraph.common.spilled_rows import SpilledRows
+from omnigraph.common.arrow_arrays import concat_texts
+from omnigraph.common.spilled_rows import SpillingRows
 from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.tables.tables import TableStore
@@ -67,7 +67,7 @@ class Changeset:
     """The rows that the target's table gets, and those that are deleted from it."""
 
     type: GraphType
-    buffer: SpilledRows
+    buffer: SpillingRows
     unread: UnreadRows | None = None
     inserted: int = 0
     """New rows that replace none that was read."""
@@ -88,18 +88,21 @@ class Changeset:
     def insert(self, rows: pa.Table) -> None:
         """Entities that the target does not have, or has in a row that is not read."""
         self.inserted += rows.num_rows
-        self.buffer.append(rows)
+        self._append(rows)
 
     def update(self, before: pa.Table, after: pa.Table, at: Addresses | None = None) -> None:
         """Entities that get new values, what they are in the target, and where in the base."""
         self.updated += after.num_rows
-        self.buffer.append(after)
+        self._append(after)
         self._touch(before, at)
 
     def remove(self, rows: pa.Table, at: Addresses | None = None) -> None:
         """Entities that are deleted, as they are in the target, and where in the base."""
         self._removed = pa.concat_arrays([self._removed, rows.column("id").combine_chunks()])
         self._touch(rows, at)
+
+    def _append(self, rows: pa.Table) -> None:
+        self.buffer.append(rows.select(self.buffer.schema.names).cast(self.buffer.schema))
 
     def _touch(self, rows: pa.Table, at: Addresses | None) -> None:
         ids = rows.column("id").combine_chunks()
@@ -133,7 +136,7 @@ class Changeset:
     @cached_property
     def inserted_ids(self) -> pa.StringArray:
         """The ids of the rows that the table gets."""
-        return text_array(rows.column("id") for rows in self.buffer.scan(["id"]))
+        return concat_texts(rows.column("id") for rows in self.buffer.scan(["id"])).combine_chunks()
 
     @cached_property
     def removed(self) -> pa.StringArray:

@@ -24,7 +24,7 @@ from omnigraph.branching.merge.project_rows import (
 )
 from omnigraph.branching.merge.three_way import ThreeWayType
 from omnigraph.common.array_types import Mask
-from omnigraph.common.spilled_rows import SpilledRows
+from omnigraph.common.spilled_rows import spilled_to_disk
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.tables.tables import TableStore
@@ -47,7 +47,7 @@ class ConflictPolicy:
 def source_changeset(tables: TableStore, three_way: ThreeWayType) -> Changeset:
     """Everything that the source changed, for a table that becomes the target's as a whole."""
     assert three_way.merged is not None and three_way.source is not None
-    changeset = Changeset(three_way.merged, SpilledRows(_checked_columns(three_way.merged)))
+    changeset = Changeset(three_way.merged, spilled_to_disk(_checked_columns(three_way.merged)))
     before = three_way.base.state if three_way.base else None
     for changes in projected_changes(tables, before, three_way.source.state, three_way.merged):
         changeset.insert(changes.inserted)
@@ -118,7 +118,7 @@ class _RowMerge:
         self.tables = tables
         self.policy = policy
         self.conflicts = conflicts
-        self.changeset = Changeset(self.type, SpilledRows(table_schema(self.type)))
+        self.changeset = Changeset(self.type, spilled_to_disk(table_schema(self.type)))
         self.inserted, self.updated, self.deleted = self._target_changes(three_way, candidates)
 
     def _target_changes(

@@ -25,10 +25,11 @@ from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.cardinality import cardinality_violations
 from omnigraph.storage.constraints.endpoints import endpoint_violations, reference_violations
-from omnigraph.storage.constraints.final_state import FinalState
+from omnigraph.storage.constraints.final_state import FinalState, Violations
+from omnigraph.storage.constraints.rule_order import RuleSet, violations
 from omnigraph.storage.constraints.table_view import TableView
 from omnigraph.storage.constraints.uniqueness import unique_everywhere, unique_rule_violations
-from omnigraph.storage.constraints.value_checks import Problems, value_problems
+from omnigraph.storage.constraints.value_checks import value_problems
 from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import RowSet, read_rows
 
@@ -125,10 +126,11 @@ def check_integrity(
     for plan in plans.values():
         for conflict in check.values(plan):
             conflicts.add(conflict)
-    for rule in (check.uniques, check.endpoints, check.references, check.cardinalities):
-        for plan in plans.values():
-            for violation in rule(plan):
-                conflicts.add(constraint_conflict(plan.merged, violation))
+    rules = RuleSet(
+        plans.values(), check.uniqueness, check.endpoints, check.references, check.cardinality
+    )
+    for plan, violation in violations(rules):
+        conflicts.add(constraint_conflict(plan.merged, violation))
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class _Check:
                 conflicts.setdefault((problem.code, *_rule_of(problem)), conflict)
         yield from conflicts.values()
 
-    def uniques(self, plan: TableMergePlan) -> Problems:
+    def uniqueness(self, plan: TableMergePlan) -> Violations:
         source, changeset = plan.three_way.source, plan.changeset
         checked = _unique_rules(plan.side.type)
         checked_on_source = _unique_rules(source.type) if source else set()
@@ -177,7 +179,7 @@ class _Check:
                     state = replace(state, table=lambda _: plan.written_view)
                 yield from unique_rule_violations(state, changeset, rule.members)
 
-    def endpoints(self, plan: TableMergePlan) -> Problems:
+    def endpoints(self, plan: TableMergePlan) -> Violations:
         edge = plan.merged
         if isinstance(edge, EdgeType) and not plan.equals_target:
             ends = self._at(f"node:{edge.src}", f"node:{edge.dst}")
@@ -204,7 +206,7 @@ class _Check:
             for name in ends
         )
 
-    def references(self, plan: TableMergePlan) -> Problems:
+    def references(self, plan: TableMergePlan) -> Violations:
         node = plan.merged
         if isinstance(node, NodeType) and not plan.equals_target:
             edges = self.state.catalog.edges_touching(node.name)
@@ -222,7 +224,7 @@ class _Check:
         plan = self.plans[key]
         return plan.written_view if key.startswith("edge:") else plan.view
 
-    def cardinalities(self, plan: TableMergePlan) -> Problems:
+    def cardinality(self, plan: TableMergePlan) -> Violations:
         edge = plan.merged
         if not isinstance(edge, EdgeType) or plan.equals_target:
             return
