@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
 from omnigraph.exec.columns.arrays import AnyArray, truth
+from omnigraph.query.logical.expressions import MIRRORED
 from omnigraph.query.syntax.tree import Comparison
 
 OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
@@ -22,14 +23,6 @@ OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-}
-MIRRORED: dict[Comparison, Comparison] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
 }
 _ARROW = {
     "=": pc.equal,

@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from omnigraph.common.array_types import Mask
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.columns.arrays import Handles, constant, truth
-from omnigraph.exec.evaluate.comparison import MIRRORED, compare_arrays, compare_constant, is_number
+from omnigraph.exec.evaluate.comparison import compare_arrays, compare_constant
 from omnigraph.exec.evaluate.step_costs import Trace
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.query.logical.expressions import (
+    MIRRORED,
     Bm25,
     Compare,
     Condition,
@@ -37,7 +38,7 @@ from omnigraph.query.logical.expressions import (
     ranked_variable,
 )
 from omnigraph.query.logical.logical_plan import VariableInfo
-from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.schema.model.arrow_schema import arrow_type, exact_values
 
 
 def is_constant(expr: object) -> bool:
@@ -242,33 +243,6 @@ def text_index(view: GraphView, info: VariableInfo, name: str) -> Any:  # noqa: 
 
     table = entities.table
     return table.columns.derived(table, entities.source.stored(name), "text", make)
-
-
-def exact_values(values: Sequence[Any], type_: pa.DataType) -> list[Any]:
-    """Those constants that a value of the type can be equal to, as values of the type."""
-    if not is_number(type_):
-        return list(values)
-    if pa.types.is_integer(type_):
-        low, high = _range(type_)
-        whole = [
-            value if isinstance(value, int) else int(value)
-            for value in values
-            if isinstance(value, int) or value.is_integer()
-        ]
-        return [value for value in whole if low <= value <= high]
-    found = []
-    for value in values:
-        near = float(np.float32(value)) if pa.types.is_float32(type_) else float(value)
-        if near == value and (isinstance(value, float) or int(near) == value):
-            found.append(near)
-    return found
-
-
-def _range(type_: pa.DataType) -> tuple[int, int]:
-    bits = type_.bit_width
-    if pa.types.is_unsigned_integer(type_):
-        return 0, 2**bits - 1
-    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
 def _contains(text: str, part: str) -> bool:

@@ -39,6 +39,7 @@ from omnigraph.query.logical.logical_plan import (
 )
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.storage.core.lance_filter import NO_ROW
 from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import branch_name
@@ -222,7 +223,7 @@ def _update(txn: WriteTxn, statement: UpdateNodes, values: StatementValues) -> i
         for a in statement.assignments
     }
     condition = where_condition(node, statement.where, values)
-    if condition is None:
+    if condition == NO_ROW:
         return 0
     matched = 0
     for batch in txn.scan(node, None, condition):
@@ -253,7 +254,7 @@ def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affe
         assert isinstance(statement, DeleteNodes | DeleteEdges), "rule D2"
         type_ = _type(txn, statement)
         condition = where_condition(type_, statement.where, values)
-        if condition is None:
+        if condition == NO_ROW:
             continue
         ids = txn.scan(type_, ["id"], condition).read_all().column("id")
         found.setdefault(type_.table_key, []).extend(ids.chunks)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.exec.columns.type_source import TypeSource
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.plan.match_plan import (
     AntiJoinStep,
@@ -15,10 +14,9 @@ from omnigraph.exec.plan.match_plan import (
     MatchPlan,
     ScanStep,
 )
-from omnigraph.query.logical.expression_walk import equated, key_values, searches
+from omnigraph.query.logical.expression_walk import equated, key_lookup, searches
 from omnigraph.query.logical.expressions import Condition
 from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
-from omnigraph.schema.model.catalog import NodeType
 from omnigraph.storage.tables.fragment_scan import TableSource
 
 PROBE_ROWS = 3_000
@@ -116,14 +114,10 @@ def _keyed(view: GraphView, match: MatchPlan) -> bool:
         if isinstance(step, ScanStep):
             type_ = view.snapshot.catalog.node(match.variables[step.variable].type_name)
             tests = match.tests.get(step.variable, ())
-            table = view.source("node", type_.name)
-            if not any(_indexed(table, type_, condition) for condition in tests):
+            source = view.source("node", type_.name)
+            names = (equated(condition) for condition in tests)
+            if key_lookup(tests, type_) is None and not any(
+                name is not None and source.table.has_index(source.stored(name)) for name in names
+            ):
                 return False
     return True
-
-
-def _indexed(source: TypeSource, type_: NodeType, condition: Condition) -> bool:
-    name = equated(condition)
-    if key_values(condition, type_) is not None:
-        return True
-    return name is not None and source.table.has_index(source.stored(name))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from omnigraph.exec.graph.adjacency import EdgeDirection
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.graph.traversal import DEEP
-from omnigraph.query.logical.expression_walk import equated, key_values, variables_of
+from omnigraph.query.logical.expression_walk import equated, key_lookup, variables_of
 from omnigraph.query.logical.expressions import (
     Compare,
     Condition,
@@ -241,9 +241,11 @@ class _Planner:
     def _estimate(self, name: str) -> float:
         rows = float(self._rows_of(name))
         type_ = self.view.snapshot.catalog.node(self.variables[name].type_name)
-        for condition in self.tests.get(name, ()):
-            if key_values(condition, type_) is not None:
-                return 1.0 if isinstance(condition, Compare) else 100.0
+        tests = self.tests.get(name, ())
+        keyed = key_lookup(tests, type_)
+        if keyed is not None:
+            return 1.0 if isinstance(keyed[0], Compare) else 100.0
+        for condition in tests:
             prop = equated(condition)
             if prop is not None and any(u.members == (prop,) for u in type_.uniques):
                 return 1.0

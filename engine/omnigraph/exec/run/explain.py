@@ -28,7 +28,7 @@ from omnigraph.exec.plan.match_plan import (
 )
 from omnigraph.exec.run import run_read
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.logical.expression_walk import key_values
+from omnigraph.query.logical.expression_walk import key_lookup
 from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
@@ -99,7 +99,7 @@ def _pushes(
 
 def _keyed(view: GraphView, plan: MatchPlan, step: ScanStep) -> bool:
     type_ = view.snapshot.catalog.node(plan.variables[step.variable].type_name)
-    return any(key_values(test, type_) is not None for test in plan.tests.get(step.variable, ()))
+    return key_lookup(plan.tests.get(step.variable, ()), type_) is not None
 
 
 def _analyzed(

@@ -24,7 +24,7 @@ PURGED = "purged"
 DEFERRED_CHECKS = "deferred_checks"
 """Names of head properties."""
 
-Predicate = Callable[[Commit], bool]
+CommitTest = Callable[[Commit], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def given_up_since(store: GraphStore, moment: Moment) -> bool:
     return any(moment.version < purged.get(str(p.identity), 0) for p in moment.tables.values())
 
 
-def _on_chain(store: GraphStore, head: Head, text: str, wanted: Predicate) -> Moment:
+def _on_chain(store: GraphStore, head: Head, text: str, wanted: CommitTest) -> Moment:
     for commit in chain(store, head):
         if wanted(commit):
             return past(head, commit)

@@ -101,8 +101,13 @@ class TableSource:
             result.append(parts)
         return result
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as the version stores them."""
+        return self.tables.open(self.version).schema
+
     def stored_type(self, column: str) -> pa.DataType:
-        return self.tables.open(self.version).schema.field(column).type
+        return self.schema.field(column).type
 
     def has_index(self, column: str) -> bool:
         """Whether rows can be found by a column without reading all of them."""
