@@ -1,5 +1,6 @@
 """Tables as other packages read and write them: plain tables, predicates, definitions."""
 
+from omnigraph.common.stream_dataset import streamed
 from omnigraph.storage.core.lance_filter import (
     NO_ROW,
     AllOf,
@@ -47,5 +48,6 @@ __all__ = [
     "lance_filter",
     "storable",
     "stored_bytes",
+    "streamed",
     "text_literal",
 ]

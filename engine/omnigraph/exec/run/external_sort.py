@@ -7,14 +7,15 @@ ids that break ties, so that nothing is left to how it compares.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from omnigraph.common.arrow_arrays import chunks
+from omnigraph.common.stream_dataset import StreamDataset
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, sortable
 from omnigraph.exec.graph.bindings import Bindings
@@ -79,12 +80,29 @@ def _has_lists(parts: Sequence[Bindings], keys: Sequence[SortKey]) -> bool:
 # --------------------------------------------------------------------------- DataFusion
 
 
+@dataclass
+class _Scanner:
+    """Batches that are made while DataFusion reads them, once; nothing is read ahead."""
+
+    projected_schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    failure: OmniGraphError | None = None
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.batches
+        except OmniGraphError as error:
+            self.failure = error
+            raise
+
+
 def _by_datafusion(
     parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie]
 ) -> Iterator[Bindings]:
     batches = _batches(parts, keys, ties)
     head = next(batches)
-    source = _Stream(head.schema, chain([head], batches))
+    scanner = _Scanner(head.schema, chain([head], batches))
+    source = StreamDataset(head.schema, lambda *_: scanner)
     names = [name for name in head.schema.names if name.startswith("$")]
     try:
         stream = _sorted(source, keys, ties).select(*(f'"{name}"' for name in names))
@@ -96,10 +114,10 @@ def _by_datafusion(
         raise
     except Exception as error:
         # DataFusion raises nothing more telling.
-        raise source.failure or _failed(error) from error
+        raise scanner.failure or _failed(error) from error
 
 
-def _sorted(source: _Stream, keys: Sequence[SortKey], ties: Sequence[Tie]) -> DataFrame:
+def _sorted(source: StreamDataset, keys: Sequence[SortKey], ties: Sequence[Tie]) -> DataFrame:
     # Loading it takes a quarter of a second, which only a large sort is worth.
     from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, col
 
@@ -160,33 +178,6 @@ def _comparable(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     gone = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(sortable(array), mask=gone)
-
-
-class _Stream(pads.Dataset):  # type: ignore[misc]
-    """Batches that are made while DataFusion reads them, once, as the data set it takes."""
-
-    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        self.projected_schema = schema
-        self.failure: OmniGraphError | None = None
-        self._batches = batches
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.projected_schema
-
-    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
-        yield self
-
-    def scanner(self, *_: Any, columns: Sequence[str], **__: Any) -> _Stream:  # noqa: ANN401
-        assert list(columns) == self.schema.names
-        return self
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self._batches
-        except OmniGraphError as error:
-            self.failure = error
-            raise
 
 
 def _failed(error: Exception) -> StorageError:
