@@ -28,6 +28,7 @@ from omnigraph.exec.run.query_result import QueryResult
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import CompiledQuery, LintReport, choose_query, lint
 from omnigraph.query.syntax.tree import MutationTree
+from omnigraph.storage.core.read_errors import translating, typed_batches
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.refs.moments import resolve
@@ -76,9 +77,10 @@ class Queries:
         direction: ReachDirection | None,
         at: str | Snapshot,
     ) -> pa.RecordBatchReader:
-        view = GraphView(self._snapshot(at), self._context)
+        snapshot = self._snapshot(at)
+        view = GraphView(snapshot, self._context)
         found = reach(view, edge, node, seeds, low, high, direction)
-        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, found)
+        return typed_batches(found, REACH_SCHEMA, snapshot.explained)
 
     def explain(
         self,
@@ -92,7 +94,8 @@ class Queries:
         _require_kind(text, name, "read", file)
         snapshot = self._snapshot(at)
         query = self._compiled(snapshot, text, name, file)
-        return explain(snapshot, query, params, context=self._context, analyze=analyze)
+        with translating(snapshot.explained):
+            return explain(snapshot, query, params, context=self._context, analyze=analyze)
 
     def mutate(
         self,

@@ -17,7 +17,7 @@ from omnigraph.schema.model.entity_ids import key_text, tuple_text
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.table_slices import TableSlice, balanced, read_slice
+from omnigraph.storage.tables.table_slices import TableSlice, read_slice, slices_of
 from omnigraph.storage.tables.tables import TableStore
 
 ADDRESS = "_rowaddr"
@@ -82,30 +82,12 @@ def member_type(type_: GraphType, member: str) -> PropertyType:
 
 def key_slices(tables: TableStore, root: str, texts: KeyColumn, rows_each: int) -> list[TableSlice]:
     """What processes read side by side to have the texts; about so many rows in each slice."""
-    known = (
-        {f.data_files()[0].path for f in tables.open(texts.since).get_fragments()}
-        if texts.since is not None
-        else ()
-    )
-    found = [
-        f for f in tables.open(texts.version).get_fragments() if f.data_files()[0].path not in known
-    ]
-    sizes = {f.fragment_id: f.count_rows() for f in found}
-    stored = tables.open(texts.version).schema
+    fragments = tables.fragments(texts.version, since=texts.since)
+    stored = tables.schema(texts.version)
     schema = pa.schema([*(stored.field(m) for m in texts.members), pa.field(ADDRESS, pa.int64())])
-    return [
-        TableSlice(
-            root,
-            texts.version.location,
-            texts.version.lance,
-            tuple(sorted(group)),
-            sum(sizes[fragment] for fragment in group),
-            (*texts.members, ADDRESS),
-            None,
-            schema,
-        )
-        for group in balanced(sizes, -(-sum(sizes.values()) // rows_each))
-    ]
+    at_most = -(-sum(fragment.rows for fragment in fragments) // rows_each)
+    columns = (*texts.members, ADDRESS)
+    return slices_of(root, texts.version, fragments, columns, None, schema, at_most)
 
 
 def read_keys(

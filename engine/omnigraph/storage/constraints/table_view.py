@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.storage.core.lance_filter import in_condition
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.key_lookup import KEYS
 from omnigraph.storage.tables.tables import TableStore
@@ -54,8 +53,7 @@ class StoredTable:
             version = self._ready(among[0]) if list(columns) == [among[0]] else self.version
             return iter([self.tables.matching(version, *among, columns)])
         condition = in_condition(*among) if among is not None and few else None
-        reader = self.tables.scan(self.version, columns=list(columns), condition=condition)
-        return chunks(guarded(reader, self.version))
+        return chunks(self.tables.scan(self.version, columns=columns, condition=condition))
 
     def present_ids(self, ids: pa.StringArray) -> pa.Array:
         version = self._ready("id") if len(ids) <= PROBE_LIMIT else self.version

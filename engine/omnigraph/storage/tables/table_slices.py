@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import lance
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
-from omnigraph.storage.core.read_errors import guarded, read_error
+from omnigraph.storage.core.read_errors import with_schema
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.tables.fragment_stats import FragmentStats
+from omnigraph.storage.tables.tables import TableStore, new_session
 
 BATCH_ROWS = 1 << 16
 OPEN_ROOTS = 8
@@ -54,7 +54,21 @@ def split(
     """A table version in at most so many slices of about equal size; none if it is empty."""
     if at_most < 1:
         raise InvalidInput(f"{at_most} slices are not possible", hint="Ask for one or more.")
-    sizes = {f.fragment_id: f.count_rows() for f in tables.open(version).get_fragments()}
+    fragments = tables.fragments(version)
+    return slices_of(root, version, fragments, columns, condition, schema, at_most)
+
+
+def slices_of(
+    root: str,
+    version: TableVersion,
+    fragments: Sequence[FragmentStats],
+    columns: Sequence[str],
+    condition: str | None,
+    schema: pa.Schema,
+    at_most: int,
+) -> list[TableSlice]:
+    """The same for some fragments of a version."""
+    sizes = {fragment.id: fragment.rows for fragment in fragments}
     return [
         TableSlice(
             root,
@@ -87,26 +101,17 @@ def read_slice(
     """The rows of a slice, in any process that reaches the store."""
     tables = door(part.root, tuple(sorted((options or {}).items())))
     version = TableVersion(part.location, part.lance)
-    dataset = tables.open(version)
-    try:
-        reader = dataset.scanner(
-            columns=list(part.columns),
-            filter=part.condition,
-            fragments=[f for f in dataset.get_fragments() if f.fragment_id in part.fragments],
-            batch_size=BATCH_ROWS,
-            blob_handling="all_binary",
-        ).to_reader()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise read_error(version, error) from error
-    for batch in guarded(reader, version):
-        arrays = [
-            array if array.type == field.type else array.cast(field.type)
-            for array, field in zip(batch.columns, part.schema, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=part.schema)
+    for batch in tables.scan(
+        version,
+        columns=part.columns,
+        condition=part.condition,
+        fragments=part.fragments,
+        batch_rows=BATCH_ROWS,
+    ):
+        yield with_schema(batch, part.schema)
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
 def door(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
     """The tables of a graph for a process that was told where to look and needs no manifest."""
-    return TableStore(normalize_root(root), storage_options(dict(options)), lance.Session())
+    return TableStore(normalize_root(root), storage_options(dict(options)), new_session())

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
 
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.data_files import NO_FILES, DataFiles
 from omnigraph.storage.tables.tables import TableStore
 
 SPILL_BYTES = 64 << 20
@@ -45,14 +44,14 @@ class RowBuffer:
         self._check = check
         self._on_spill = on_spill
         self._writer = writer
-        self._writing: Future[list[FragmentMetadata]] | None = None
+        self._writing: Future[DataFiles] | None = None
         self._spilled = False
         self._refused: InvalidInput | None = None
         self._checked = 0
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
         self._delta: TableVersion | None = None
-        self.fragments: list[FragmentMetadata] = []
+        self.files = NO_FILES
         self.rows = 0
 
     def append(self, rows: pa.Table) -> None:
@@ -65,10 +64,10 @@ class RowBuffer:
         if self._waiting_bytes >= SPILL_BYTES:
             self._spill()
 
-    def adopt(self, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+    def adopt(self, files: DataFiles, rows: int) -> None:
         """Take over data files that were written elsewhere, with rows that were checked there."""
         self._spilled = True
-        self.fragments += fragments
+        self.files += files
         self.rows += rows
 
     @property
@@ -105,14 +104,12 @@ class RowBuffer:
         if not self.spilled:
             yield self.table().select(columns)
             return
-        version = self.version()
-        reader = self._tables.scan(version, columns=list(columns))
-        yield from chunks(guarded(reader, version))
+        yield from chunks(self._tables.scan(self.version(), columns=list(columns)))
 
     def version(self) -> TableVersion:
         """All rows of a buffer that spilled, as a version of the table that has no others."""
         if self._delta is None:
-            self._delta = self._tables.replace(self._base, self._schema, self.fragments)
+            self._delta = self._tables.replace(self._base, self._schema, self.files)
         return self._delta
 
     def _spill(self) -> None:
@@ -125,7 +122,7 @@ class RowBuffer:
         self._waiting, self._waiting_bytes = [], 0
         self._writing = self._writer.submit(self._write, rows)
 
-    def _write(self, rows: pa.Table) -> list[FragmentMetadata]:
+    def _write(self, rows: pa.Table) -> DataFiles:
         self._check(rows)
         return self._tables.write(self._base, rows)
 
@@ -133,6 +130,6 @@ class RowBuffer:
         if self._writing is not None:
             writing, self._writing = self._writing, None
             try:
-                self.fragments += writing.result()
+                self.files += writing.result()
             except InvalidInput as refused:
                 self._refused = refused

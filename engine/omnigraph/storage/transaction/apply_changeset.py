@@ -40,7 +40,7 @@ def apply_changeset(
             base = ready_for_probes(tables, base, type_)
         gone = distinct(gone, tables.locate(base, leaving.ids).addresses)
     if arriving.spilled:
-        version = tables.next(base, fragments=arriving.fragments, gone=gone)
+        version = tables.next(base, files=arriving.files, gone=gone)
     else:
         version = tables.next(base, rows=arriving.table(), gone=gone)
     failpoint(AFTER_TABLE)

@@ -22,9 +22,9 @@ from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids, strictly_increasing
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.model import TablePointer
-from omnigraph.storage.core.read_errors import drain
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
+from omnigraph.storage.tables.data_files import NO_FILES
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
 from omnigraph.storage.tables.tables import TableStore
@@ -155,7 +155,7 @@ def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) ->
                 raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
             gone = distinct(gone, found.addresses)
     touched = _sources(tables, state, gone)
-    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
+    version = tables.next(state.version, files=buffer.files, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if len(repeated):
         earlier = _earlier_occurrences(tables, version, repeated)
@@ -179,7 +179,7 @@ def _write_surveyed(
                 raise KeyConflict(type_.kind, type_.name, there)
         elif state.rows:
             gone = survey.common(held, written)
-    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
+    version = tables.next(state.version, files=buffer.files, gone=gone)
     count = state.rows - len(gone) + buffer.rows
     if repeated is not None:
         earlier = survey.earlier(KeyColumn(type_, version, since=state.version))
@@ -219,7 +219,7 @@ def _earlier_occurrences(
     tables: TableStore, version: TableVersion, repeated: pa.StringArray
 ) -> Addresses:
     """Addresses of all but the last row of each repeated id."""
-    rows = drain(tables.scan(version, columns=["id"], addresses=True), version)
+    rows = tables.read(version, columns=["id"], addresses=True)
     rows = rows.filter(pc.is_in(rows.column("id"), repeated))
     last = rows.group_by("id").aggregate([("_rowaddr", "max")]).column("_rowaddr_max")
     earlier = rows.filter(pc.invert(pc.is_in(rows.column("_rowaddr"), last)))
@@ -267,16 +267,16 @@ def _replace(
             _first_repeated(state.type, operation, survey)
         elif not operation.fresh_ids:
             _repeated_in(state.type, operation)
-        fragments = buffer.fragments
+        files = buffer.files
     else:
         buffer.check_rest()
         rows = buffer.table()
         if not operation.fresh_ids:
             rows = _settle_duplicates(state.type, rows, operation)
-        fragments = tables.write(state.version, rows) if rows.num_rows else []
+        files = tables.write(state.version, rows) if rows.num_rows else NO_FILES
     none = pa.array([], pa.string())
     touched = _all_sources(tables, state) if survey is None else none
-    version = tables.replace(state.version, schema, fragments)
+    version = tables.replace(state.version, schema, files)
     return StagedTable(
         state.type, state.base, version, buffer.rows, (operation,), none, touched, True
     )

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
@@ -50,12 +49,13 @@ from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.core.model import Commit, Head, Pointers
-from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.read_errors import blame_filter, translating
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.moments import DEFERRED_CHECKS, commit_token, present
-from omnigraph.storage.refs.snapshot import Snapshot, check_columns, explained
+from omnigraph.storage.refs.snapshot import Snapshot, check_columns
+from omnigraph.storage.tables.data_files import DataFiles
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.write_buffer import RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
@@ -171,7 +171,7 @@ class WriteTxn:
     def adopt(
         self,
         type_: GraphType,
-        fragments: Sequence[FragmentMetadata],
+        files: DataFiles,
         rows: int,
         mode: Literal["insert", "upsert", "overwrite"],
         *,
@@ -180,7 +180,7 @@ class WriteTxn:
         """Add rows that were checked and written as data files of the table elsewhere."""
         self._require_open()
         buffer = self._buffer(type_)
-        buffer.adopt(fragments, rows)
+        buffer.adopt(files, rows)
         operations = self._operations.setdefault(type_.table_key, [])
         operations.append(writing(mode, buffer, True, fresh_ids))
 
@@ -209,10 +209,8 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        try:
+        with translating(partial(self._explained, condition=None)):
             return self._staged(table_key).version
-        except StorageError as error:
-            raise self._explained(error, None) from error
 
     def snapshot(self) -> Snapshot:
         """The graph as it was when this transaction began."""
@@ -235,34 +233,18 @@ class WriteTxn:
                 if name not in schema.names:
                     type_.property(name)
         target = pa.schema([schema.field(name) for name in columns or schema.names])
-        try:
-            reader = self._store.tables.scan(version, columns=target.names, condition=condition)
-        except StorageError as error:
-            raise self._explained(error, condition) from error
-        return pa.RecordBatchReader.from_batches(
-            target, self._batches(reader, version, target, condition)
+        explain = partial(self._explained, condition=condition)
+        return self._store.tables.scan_as(
+            version, target, explain, columns=target.names, condition=condition
         )
-
-    def _batches(
-        self,
-        reader: pa.RecordBatchReader,
-        version: TableVersion,
-        target: pa.Schema,
-        condition: str | None,
-    ) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in guarded(reader, version):
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-        except StorageError as error:
-            raise self._explained(error, condition) from error
 
     def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
         """A failed read in the caller's terms: not damage when a collection took the files."""
-        said = explained(error, condition)
-        if not isinstance(said, StorageError):
-            return said
+        blamed = blame_filter(error, condition)
+        if not isinstance(blamed, StorageError):
+            return blamed
         lost = self._lost_to_collection(self._store.head(self.pin.branch))
-        return _expired() if lost else said
+        return _expired() if lost else blamed
 
     def _lost_to_collection(self, head: Head) -> bool:
         """Whether files that were staged and not published may be gone, and pinned ones, too."""
