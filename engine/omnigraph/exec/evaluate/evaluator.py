@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
-from omnigraph.errors import InvalidInput
 from omnigraph.exec.columns.arrays import Handles, constant, truth
 from omnigraph.exec.evaluate.comparison import compare_arrays, compare_constant
 from omnigraph.exec.evaluate.step_costs import Trace
@@ -39,6 +38,9 @@ from omnigraph.query.logical.expressions import (
 )
 from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.schema.model.arrow_schema import arrow_type, exact_values
+
+if TYPE_CHECKING:
+    from omnigraph.exec.search.inverted_index import TextIndex
 
 
 def is_constant(expr: object) -> bool:
@@ -116,7 +118,7 @@ class Evaluator:
                 return self._compare(condition, rows)
             case Contains():
                 return self._texts(
-                    condition.text, condition.part, rows, pc.match_substring, _contains
+                    condition.text, condition.part, rows, pc.match_substring, str.__contains__
                 )
             case StartsWith():
                 return self._texts(
@@ -141,7 +143,7 @@ class Evaluator:
         first = self.constant(left)
         if first is None:
             return np.zeros(rows.count, np.bool_)
-        one = compare_constant(op, pa.array([first], _natural(left)), value)
+        one = compare_constant(op, pa.array([first], arrow_type(left.type)), value)
         return np.full(rows.count, bool(one[0]))
 
     def _texts(
@@ -205,18 +207,18 @@ class Evaluator:
         if is_constant(condition.query):
             query = self.constant(condition.query)
             none = np.zeros(rows.count, np.bool_)
-            return none if query is None else self._holding(condition, query)[positions]
+            return none if query is None else self._text_matches(condition, query)[positions]
         # Each row has its own text to look for: one search for each text there is.
         queries = self.column(condition.query, rows).dictionary_encode()
         codes = queries.indices.fill_null(-1).to_numpy()
         found = np.zeros(rows.count, np.bool_)
         for code, query in enumerate(queries.dictionary.to_pylist()):
-            places = np.flatnonzero(codes == code)
-            found[places] = self._holding(condition, query)[positions[places]]
+            same = np.flatnonzero(codes == code)
+            found[same] = self._text_matches(condition, query)[positions[same]]
         return found
 
-    def _holding(self, condition: TextMatch, query: str) -> Mask:
-        """By position, which entities hold a text; remembered for the run."""
+    def _text_matches(self, condition: TextMatch, query: str) -> Mask:
+        """By position, which entities match a text; computed once in a run."""
         known = self._text.get((id(condition), query))
         if known is None:
             distance = None if condition.distance is None else self.constant(condition.distance)
@@ -228,26 +230,10 @@ class Evaluator:
         return known
 
 
-def text_index(view: GraphView, info: VariableInfo, name: str) -> Any:  # noqa: ANN401
+def text_index(view: GraphView, info: VariableInfo, name: str) -> TextIndex:
     """The analysed form of a text property, made once per table version."""
-    try:
-        from omnigraph.exec.search.inverted_index import TextIndex
-    except ImportError as error:
-        raise InvalidInput("text search is not available in this installation") from error
-    entities = view.loaded(info)
-    entities.column(name)
+    # PyStemmer is only loaded by those who search.
+    from omnigraph.exec.search.inverted_index import TextIndex
 
-    def make(column: pa.Array) -> tuple[object, int]:
-        index = TextIndex(column)
-        return index, index.nbytes
-
-    table = entities.table
-    return table.columns.derived(table, entities.source.stored(name), "text", make)
-
-
-def _contains(text: str, part: str) -> bool:
-    return part in text
-
-
-def _natural(expr: Expr) -> pa.DataType:
-    return arrow_type(expr.type)
+    found: TextIndex = view.loaded(info).derived(name, "text", TextIndex)
+    return found

@@ -37,31 +37,31 @@ class Adjacency:
     def nbytes(self) -> int:
         return sum(form.nbytes for form in (*self._bags.values(), *self._sets.values()))
 
-    def bag(self, way: EdgeDirection, rows: int) -> Csr:
+    def bag(self, direction: EdgeDirection, rows: int) -> Csr:
         """One entry per edge, at least `rows` rows."""
-        return self._form(self._bags, way, rows, self._both_bag)
+        return self._form(self._bags, direction, rows, self._both_bag)
 
-    def set(self, way: EdgeDirection, rows: int) -> Csr:
+    def set(self, direction: EdgeDirection, rows: int) -> Csr:
         """One entry per neighbour, at least `rows` rows."""
-        return self._form(self._sets, way, rows, lambda: self._set(way, rows))
+        return self._form(self._sets, direction, rows, lambda: self._set(direction, rows))
 
     def _form(
         self,
         forms: dict[EdgeDirection, Csr],
-        way: EdgeDirection,
+        direction: EdgeDirection,
         rows: int,
         make: Callable[[], Csr],
     ) -> Csr:
-        found = forms.get(way)
+        found = forms.get(direction)
         if found is None or found.rows < rows:
             with self._lock:
-                found = (forms.get(way) or make()).padded(rows)
-                forms[way] = found
+                found = (forms.get(direction) or make()).padded(rows)
+                forms[direction] = found
         return found
 
-    def _set(self, way: EdgeDirection, rows: int) -> Csr:
-        if way != "undirected":
-            return self.bag(way, rows).without_parallel()
+    def _set(self, direction: EdgeDirection, rows: int) -> Csr:
+        if direction != "undirected":
+            return self.bag(direction, rows).without_parallel()
         out, into = self.set("forward", rows), self.set("reverse", rows)
         return csr.union(out, into, max(out.rows, into.rows))
 
@@ -96,10 +96,10 @@ def extend_adjacency(
     offsets = np.cumsum([0, *(fragment.rows for fragment in fragments)])
     total = int(offsets[-1])
     known = {fragment.key for fragment in base.fragments} | survivors.keys()
-    fresh = [place for place, fragment in enumerate(fragments) if fragment.key not in known]
+    fresh = [index for index, fragment in enumerate(fragments) if fragment.key not in known]
     dtype = index_dtype(total)
     numbers = [np.arange(offsets[i], offsets[i + 1], dtype=dtype) for i in fresh]
-    ends = [endpoints(place) for place in fresh]
+    ends = [endpoints(index) for index in fresh]
     src = np.concatenate([np.empty(0, np.int32), *(pair[0] for pair in ends)])
     dst = np.concatenate([np.empty(0, np.int32), *(pair[1] for pair in ends)])
     edges = np.concatenate([np.empty(0, dtype), *numbers])

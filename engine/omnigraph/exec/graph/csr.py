@@ -158,7 +158,7 @@ def merge(base: Csr, kept: Mask | None, addition: Csr) -> Csr:
         return base
     assert base.edges is not None and addition.edges is not None
     rows = np.flatnonzero(addition.degrees)
-    places = np.concatenate(
+    indices = np.concatenate(
         [
             base.starts[row]
             + np.searchsorted(
@@ -174,8 +174,8 @@ def merge(base: Csr, kept: Mask | None, addition: Csr) -> Csr:
     starts = base.starts.astype(dtype) + addition.starts.astype(dtype)
     return Csr(
         starts,
-        np.insert(base.targets, places, addition.targets),
-        np.insert(base.edges, places, addition.edges),
+        np.insert(base.targets, indices, addition.targets),
+        np.insert(base.edges, indices, addition.edges),
     )
 
 

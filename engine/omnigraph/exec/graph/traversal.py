@@ -128,7 +128,7 @@ class Pairs:
         self._seen: Ints = np.empty(0, np.int64)
 
     def first(self, owner: AnyArray, node: AnyArray) -> AnyArray:
-        keys, places = np.unique(owner << 32 | node, return_index=True)
+        keys, indices = np.unique(owner << 32 | node, return_index=True)
         new = ~np.isin(keys, self._seen, assume_unique=True)
         self._seen = np.concatenate([self._seen, keys[new]])
-        return np.asarray(places[new])
+        return np.asarray(indices[new])

@@ -19,16 +19,16 @@ from omnigraph.query.logical.expressions import Condition
 from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
 from omnigraph.storage.tables.fragment_scan import TableSource
 
-PROBE_ROWS = 3_000
+LOOKUP_ROWS = 3_000
 """A read that is expected to touch more rows than this loads them instead."""
-GIVE_UP = 10.0
+LOOKUP_OVERRUN = 10.0
 """A read that looks up this many times as many rows starts again the other way."""
 LARGE = 100_000
 """Smaller tables are loaded at once: that takes about as long as a few look-ups."""
 PATIENCE = 8
 """After this many reads by look-up, loading a table has been worth it."""
 
-HASTE = 2
+UNINDEXED_PATIENCE = 2
 """The same where there is no index yet, and a look-up reads the whole table."""
 
 
@@ -49,24 +49,26 @@ def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> Acc
         return AccessPath("csr", "search reads whole columns")
     if mode != "auto":
         return AccessPath(mode, f"the traversal mode is {mode}")
-    tables = probed_tables(view, match)
+    tables = lookup_tables(view, match)
     if all(context.in_memory(table) for table in tables):
         return AccessPath("csr", "what it needs is in memory")
     largest = max((rows for rows in _table_rows(view, match)), default=0)
     if largest < LARGE:
         return AccessPath("csr", "the tables are small")
-    if not _keyed(view, match) or match.touched > PROBE_ROWS:
+    if not _keyed(view, match) or match.touched > LOOKUP_ROWS:
         return AccessPath("csr", f"about {match.touched:,.0f} rows are touched")
     for table in tables:
-        patience = PATIENCE if all(map(table.has_index, table.keys)) else HASTE
-        if context.probed_reads(table.version) >= patience:
+        patience = PATIENCE if all(map(table.has_index, table.keys)) else UNINDEXED_PATIENCE
+        if context.indexed_reads(table.version) >= patience:
             return AccessPath("csr", f"looked up {patience} times already")
     return AccessPath(
-        "indexed", f"about {match.touched:,.0f} rows of a cold graph", int(GIVE_UP * PROBE_ROWS)
+        "indexed",
+        f"about {match.touched:,.0f} rows of a cold graph",
+        int(LOOKUP_OVERRUN * LOOKUP_ROWS),
     )
 
 
-def probed_tables(view: GraphView, match: MatchPlan) -> list[TableSource]:
+def lookup_tables(view: GraphView, match: MatchPlan) -> list[TableSource]:
     """The tables that look-ups go to: edges, or nodes where nothing is traversed."""
     edges = set(_edge_types(match))
     if edges:

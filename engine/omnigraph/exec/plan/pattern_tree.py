@@ -19,7 +19,7 @@ class Link:
 
     expand: Expand
     other: str
-    way: EdgeDirection
+    direction: EdgeDirection
     edges: int
 
 

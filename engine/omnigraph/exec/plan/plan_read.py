@@ -40,7 +40,7 @@ def pattern_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     return found
 
 
-def sums_along(view: GraphView, plan: ReadPlan) -> PatternTree | None:
+def factorized_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The same, if there are so many matches that making none of them pays."""
     match = match_plan(view, plan)
     many = MANY_ROWS

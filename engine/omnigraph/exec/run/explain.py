@@ -108,13 +108,13 @@ def _analyzed(
     source = view if route.strategy == "csr" else IndexedView(view.snapshot, view.context, None)
     evaluator = Evaluator(source, values, datetime.now(UTC))
     evaluator.trace = trace
-    probes = view.context.counters.probes
+    before = view.context.counters.lookups
     begun = time.perf_counter()
     rows = sum(
         batch.num_rows for batch in run_read.batches_of(evaluator, plan, result_schema(plan))
     )
     took = (time.perf_counter() - begun) * 1e3
-    looked_up = view.context.counters.probes - probes
+    looked_up = view.context.counters.lookups - before
     lookups = f", {looked_up} look-ups" if looked_up else ""
     return f"{rows_shown(rows)} in {took:.2f} ms{lookups}"
 
@@ -132,7 +132,7 @@ def _result(view: GraphView, route: AccessPath, plan: ReadPlan) -> Iterator[str]
     if plan.group_by is not None:
         keys = ", ".join(plan.columns[i].name for i in plan.group_by) or "nothing"
         how = "a row per match"
-        if plan_read.sums_along(view, plan) and route.strategy == "csr":
+        if plan_read.factorized_tree(view, plan) and route.strategy == "csr":
             how = "summed along the pattern, without a row per match"
         yield f"  group by {keys}: {how}"
     yield "  match"
@@ -179,7 +179,7 @@ def _path(step: ExpandStep | ExpandIntoStep) -> str:
     expand = step.expand
     bounds = "" if expand.is_single_hop else f"{{{expand.min_hops},{expand.max_hops}}}"
     name = f"${expand.edge}:" if expand.edge else ""
-    arrow = ARROWS[step.way].format(f"[{name}{expand.edge_type}{bounds}]")
+    arrow = ARROWS[step.direction].format(f"[{name}{expand.edge_type}{bounds}]")
     return f"${step.origin} {arrow} ${step.variable}"
 
 

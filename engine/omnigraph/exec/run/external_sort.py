@@ -40,13 +40,13 @@ def in_order(
     if limit is not None and limit <= SORTED_IN_MEMORY:
         return _in_memory(parts, keys, ties, limit)
     first: list[Bindings] = []
-    held = 0
+    buffered = 0
     for part in parts:
         first.append(part)
-        held += part.count
-        if held > SORTED_IN_MEMORY:
+        buffered += part.count
+        if buffered > SORTED_IN_MEMORY:
             break
-    if held <= SORTED_IN_MEMORY or _has_lists(first, keys):
+    if buffered <= SORTED_IN_MEMORY or _has_lists(first, keys):
         return _in_memory(chain(first, parts), keys, ties, limit)
     return first_rows(_by_datafusion(chain(first, parts), keys, ties), limit)
 
@@ -176,8 +176,8 @@ def _comparable(array: pa.Array) -> pa.Array:
         array = array.dictionary_decode()
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.string())
-    gone = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    return pa.array(sortable(array), mask=gone)
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(sortable(array), mask=nulls)
 
 
 def _failed(error: Exception) -> StorageError:

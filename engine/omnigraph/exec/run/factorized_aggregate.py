@@ -25,7 +25,7 @@ from omnigraph.exec.graph.csr import Csr
 from omnigraph.exec.graph.graph_view import Entities
 from omnigraph.exec.plan.match_plan import AntiJoinStep, MatchPlan, ScanStep
 from omnigraph.exec.plan.pattern_tree import Link, PatternTree
-from omnigraph.exec.run.aggregate import Grouper, Partial, best_of, grouped
+from omnigraph.exec.run.aggregate import Grouper, Partial, grouped, state_of
 from omnigraph.exec.run.candidate_set import Candidates
 from omnigraph.exec.run.matcher import Matcher
 from omnigraph.query.logical.expressions import Aggregate, NodeRef, PropertyRef
@@ -183,17 +183,17 @@ class FactorizedAggregate:
         if agg.function in ("min", "max"):
             ranks = entities.by_handle_filled(entities.ranks(agg.argument.property)[0], -1)
             return None, _only(ranks, rows)
-        gone = entities.gone(agg.argument.property)
+        nulls = entities.nulls(agg.argument.property)
         counted = rows
-        if gone is not None:
-            valid = entities.by_handle(~gone).astype(np.int64)
+        if nulls is not None:
+            valid = entities.by_handle(~nulls).astype(np.int64)
             counted = valid if rows is None else rows * valid
         if agg.function == "count":
-            return None if gone is None else counted, None
+            return None if nulls is None else counted, None
         # Sums are floats, and products with large whole numbers must not wrap around.
         stored = entities.numbers(agg.argument.property).astype(np.float64, copy=False)
         numbers = entities.by_handle_filled(stored, 0)
-        if gone is None:
+        if nulls is None:
             return None, numbers if rows is None else numbers * rows
         return counted, numbers * counted
 
@@ -264,10 +264,10 @@ class FactorizedAggregate:
         if self._best(number):
             ranks = edges.ranks(name)[0][entries.edges]
             return None, entries.best(ranks, agg.function)
-        gone = edges.gone(name)
+        nulls = edges.nulls(name)
         counted: AnyArray | None = None
-        if gone is not None:
-            valid = ~gone[entries.edges]
+        if nulls is not None:
+            valid = ~nulls[entries.edges]
             weight = valid.astype(np.int64) if weight is None else weight * valid
             counted = entries.sums(weight)
         if agg.function == "count":
@@ -276,7 +276,7 @@ class FactorizedAggregate:
         return counted, entries.sums(flat if weight is None else flat * weight)
 
     def _csr(self, link: Link, *, bag: bool) -> Csr:
-        found = self.view.neighbours(link.expand.edge_type, link.way, bag=bag)
+        found = self.view.neighbours(link.expand.edge_type, link.direction, bag=bag)
         assert isinstance(found, Csr)
         return found
 
@@ -321,7 +321,7 @@ class FactorizedAggregate:
         _, ordered = self._entities(agg.argument.variable).ranks(agg.argument.property)
         kept = ranks >= 0
         values = ordered.take(pa.array(ranks[kept]))
-        return best_of(agg.function, values, None if groups is None else groups[kept], count)
+        return state_of(agg.function, values, None if groups is None else groups[kept], count)
 
 
 def _both(first: Mask | None, second: Mask) -> Mask:

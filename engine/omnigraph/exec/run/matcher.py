@@ -74,20 +74,20 @@ class Matcher:
                 continue
             match step:
                 case ScanStep():
-                    yield from self._start(step, rows)
+                    yield from self._scan(step, rows)
                 case ExpandStep():
-                    yield from self._hop(step, rows)
+                    yield from self._expand(step, rows)
                 case ExpandIntoStep():
-                    yield from self._close(step, rows)
+                    yield from self._expand_into(step, rows)
                 case FilterStep():
-                    held = self.evaluator.test_all(step.conditions, rows)
-                    yield rows.take(held).keep(step.keep)
+                    passed = self.evaluator.test_all(step.conditions, rows)
+                    yield rows.take(passed).keep(step.keep)
                 case AntiJoinStep():
-                    yield rows.take(~self._matched(step, rows)).keep(step.keep)
+                    yield rows.take(~self._has_inner_match(step, rows)).keep(step.keep)
 
-    def _start(self, step: ScanStep, rows: Bindings) -> Iterator[Bindings]:
+    def _scan(self, step: ScanStep, rows: Bindings) -> Iterator[Bindings]:
         if step.equal is not None:
-            yield from self._start_equal(step, step.equal, rows)
+            yield from self._join_by_value(step, step.equal, rows)
             return
         found = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
@@ -103,7 +103,7 @@ class Matcher:
                     crossed = crossed.add(**{step.variable: np.tile(some, part.count)})
                 yield crossed
 
-    def _start_equal(
+    def _join_by_value(
         self, step: ScanStep, equal: tuple[PropertyRef, PropertyRef], rows: Bindings
     ) -> Iterator[Bindings]:
         own, other = equal
@@ -119,7 +119,7 @@ class Matcher:
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
                 part = kept.take(found.places[index_ranges(starts[start:stop], some)])
-                yield self._started(step, part, np.repeat(handles[start:stop], some))
+                yield self._bound(step, part, np.repeat(handles[start:stop], some))
             return
         if index is None:
             index = ValueIndex(self._entities(own), own.property, handles)
@@ -129,34 +129,34 @@ class Matcher:
             some = counts[start:stop]
             entries = index.places[index_ranges(starts[start:stop], some)]
             part = kept.slice(start, stop).take(repeated(some))
-            yield self._started(step, part, handles[entries])
+            yield self._bound(step, part, handles[entries])
 
-    def _started(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
+    def _bound(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
         columns = {step.variable: handles} if step.variable in step.keep else {}
         return Bindings({**part.columns, **columns}, len(handles))
 
     def _entities(self, ref: PropertyRef) -> EntitySet:
         return self.view.entities(self.evaluator.variables[ref.variable])
 
-    def _hop(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
+    def _expand(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         if expand.min_hops > expand.max_hops:
             return
         if expand.max_hops > 1:
-            yield from self._search(step, rows)
+            yield from self._expand_repeatedly(step, rows)
             return
-        csr = self.view.neighbours(expand.edge_type, step.way, bag=expand.edge is not None)
+        csr = self.view.neighbours(expand.edge_type, step.direction, bag=expand.edge is not None)
         kept = rows.keep(step.keep)
         origins = rows[step.origin]
         for start, stop in split_by_sum(csr.degree(origins), CHUNK):
-            yield from self._one_hop(
+            yield from self._expand_once(
                 step,
                 csr,
                 origins[start:stop],
                 kept.slice(start, stop) if stop - start < rows.count else kept,
             )
 
-    def _one_hop(
+    def _expand_once(
         self, step: ExpandStep, csr: Neighbours, origins: Handles, kept: Bindings
     ) -> Iterator[Bindings]:
         edge = step.expand.edge
@@ -187,16 +187,16 @@ class Matcher:
         if len(targets):
             yield Bindings({**columns, **new}, len(targets))
 
-    def _search(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
+    def _expand_repeatedly(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         kept = rows.keep(step.keep)
         sources, which = np.unique(rows[step.origin], return_inverse=True)
         order = np.argsort(which, kind="stable")
         ordered = which[order]
         for reached in self._reached(step.expand, step.origin, sources):
             some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
-            yield from self._search_rows(step, kept.take(some), which[some], reached)
+            yield from self._reached_rows(step, kept.take(some), which[some], reached)
 
-    def _search_rows(
+    def _reached_rows(
         self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
     ) -> Iterator[Bindings]:
         owners, nodes = reached.owners - reached.start, reached.nodes
@@ -220,13 +220,13 @@ class Matcher:
 
     def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
         back = origin != expand.left
-        way = expand.direction
-        if way != "undirected" and back:
-            way = "reverse"
-        csr = self.view.neighbours(expand.edge_type, way, bag=False)
+        direction = expand.direction
+        if direction != "undirected" and back:
+            direction = "reverse"
+        csr = self.view.neighbours(expand.edge_type, direction, bag=False)
         return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
 
-    def _close(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
+    def _expand_into(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         left, right = rows[step.origin], rows[step.variable]
         kept = rows.keep(step.keep)
@@ -235,11 +235,11 @@ class Matcher:
         if expand.max_hops > 1:
             yield kept.take(self._within(expand, left, right))
             return
-        way = step.way
+        direction = step.direction
         if not _ascending(left) and _ascending(right):
             # Looking up in the order of the adjacency is several times faster.
-            way, left, right = BACK[way], right, left
-        csr = self.view.neighbours(expand.edge_type, way, bag=expand.edge is not None)
+            direction, left, right = BACK[direction], right, left
+        csr = self.view.neighbours(expand.edge_type, direction, bag=expand.edge is not None)
         starts, stops = csr.between(left, right)
         if expand.edge is None:
             yield kept.take(stops > starts)
@@ -258,16 +258,16 @@ class Matcher:
 
     def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
         sources, which = np.unique(left, return_inverse=True)
-        held = np.zeros(len(left), np.bool_)
+        passed = np.zeros(len(left), np.bool_)
         order = np.argsort(which, kind="stable")
         ordered = which[order]
         for reached in self._reached(expand, expand.left, sources):
             some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
             pairs = reached.owners << 32 | reached.nodes
-            held[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
-        return held
+            passed[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
+        return passed
 
-    def _matched(self, step: AntiJoinStep, rows: Bindings) -> Mask:
+    def _has_inner_match(self, step: AntiJoinStep, rows: Bindings) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
             inner = self._inner[id(step)] = Matcher(

@@ -11,13 +11,13 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.ranking_scores import RankingScores, scoped
-from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_places
+from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_indices
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.graph.index_view import IndexedView, LookupBudgetExceeded
-from omnigraph.exec.plan.access_path import choose_access_path, probed_tables
-from omnigraph.exec.plan.plan_read import follows_edges, match_plan, sums_along
+from omnigraph.exec.plan.access_path import choose_access_path, lookup_tables
+from omnigraph.exec.plan.plan_read import factorized_tree, follows_edges, match_plan
 from omnigraph.exec.run.aggregate import Grouper
 from omnigraph.exec.run.external_sort import first_rows, in_order
 from omnigraph.exec.run.factorized_aggregate import FactorizedAggregate
@@ -69,16 +69,16 @@ def _routed(
     route = choose_access_path(view, plan, steps)
     if route.strategy == "csr":
         return batches_of(Evaluator(view, values, now), plan, schema)
-    probed = IndexedView(view.snapshot, view.context, route.limit)
-    found = batches_of(Evaluator(probed, values, now), plan, schema)
+    indexed = IndexedView(view.snapshot, view.context, route.limit)
+    found = batches_of(Evaluator(indexed, values, now), plan, schema)
     if route.limit is None:
         return found
     try:
         whole = list(found)
     except LookupBudgetExceeded:
         return batches_of(Evaluator(view, values, now), plan, schema)
-    for table in probed_tables(view, steps):
-        view.context.count_probed_read(table.version)
+    for table in lookup_tables(view, steps):
+        view.context.count_indexed_read(table.version)
     return iter(whole)
 
 
@@ -146,7 +146,7 @@ def _aggregated(
 
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
-    steps, tree = match_plan(evaluator.view, plan), sums_along(evaluator.view, plan)
+    steps, tree = match_plan(evaluator.view, plan), factorized_tree(evaluator.view, plan)
     if tree is not None and not isinstance(evaluator.view, IndexedView):
         return FactorizedAggregate(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
@@ -164,5 +164,5 @@ def _ordered_groups(plan: ReadPlan, columns: list[pa.Array], rows: int) -> list[
         keys.append((columns[key.by], key.descending))
     # Group keys make the order total; they are not the subject of a limit on their own.
     keys += [(columns[i], False) for i in plan.group_by if plan.order]
-    places = sorted_places(keys, (), rows, plan.limit)
-    return [column.take(pa.array(places)) for column in columns]
+    indices = sorted_indices(keys, (), rows, plan.limit)
+    return [column.take(pa.array(indices)) for column in columns]

@@ -62,7 +62,9 @@ class VectorColumn:
             found = _joined(_measure(block, target) for block in _split(self.matrix))
             found[self._absent] = np.nan
             return found
-        found = _joined(_measure(self.matrix[places], target) for places in self._steps(positions))
+        found = _joined(
+            _measure(self.matrix[indices], target) for indices in self._steps(positions)
+        )
         found[self._absent[positions]] = np.nan
         return found
 
@@ -100,10 +102,10 @@ class VectorColumn:
         count = len(self) if positions is None else len(positions)
         chosen = slice(None) if positions is None else positions
         if k == 0 or count <= 2 * k:
-            places = np.arange(count if k else 0)
+            indices = np.arange(count if k else 0)
         else:
-            places = self._near(target, k, positions, chosen)
-        return places if positions is None else positions[places]
+            indices = self._near(target, k, positions, chosen)
+        return indices if positions is None else positions[indices]
 
     def _near(self, target: Floats, k: int, positions: Ints | None, chosen: slice | Ints) -> Ints:
         """Places in what was chosen that the fast pass cannot rule out.

@@ -99,9 +99,9 @@ def _lower(word: str) -> str:
 def _vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
     """The distinct terms, and for each word the place of its term, -1 for none."""
     terms = _terms(words)
-    places = {term: code for code, term in enumerate(dict.fromkeys(("", *terms)), -1)}
-    codes = np.fromiter(map(places.__getitem__, terms), np.int32, len(terms))
-    return tuple(places)[1:], codes
+    indices = {term: code for code, term in enumerate(dict.fromkeys(("", *terms)), -1)}
+    codes = np.fromiter(map(indices.__getitem__, terms), np.int32, len(terms))
+    return tuple(indices)[1:], codes
 
 
 # --------------------------------------------------------------------------- text to words
