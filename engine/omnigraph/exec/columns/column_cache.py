@@ -46,7 +46,7 @@ class ColumnCache:
         self._lock = threading.RLock()
 
     def spares(self, table: LoadedTable, name: str) -> bool:
-        """Whether a column is large, not in memory, and not asked for often enough to load it."""
+        """Whether a column is large, not in memory, and not used often enough to load it."""
         key = (*table.key, name)
         if table.rows < SPARED_FROM or self._whole.get(key) is not None:
             return False

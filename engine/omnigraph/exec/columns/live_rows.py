@@ -1,7 +1,7 @@
 """Which rows of a fragment are live, so that deleting a few does not mean reading all again.
 
-A deletion leaves a fragment's files as they are and lists the offsets that are gone. What was read
-of the same files with fewer deletions holds every row that is still there.
+A deletion leaves a fragment's files as they are and lists the offsets of deleted rows. What was
+read of the same files with fewer deletions holds every row that is still there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Node spaces: which dense ids a node table version holds, and where their rows are."""
+"""Node numberings: which dense ids a node table version holds, and where their rows are."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class NodeNumbering:
         """Those that are nodes of this version."""
         if len(handles) == 1:
             return handles if self.holds(int(handles[0])) else handles[:0]
-        kept = handles[(handles >= 0) & (handles < self.size)]
+        known = handles[(handles >= 0) & (handles < self.size)]
         if self._positions is None:
-            return kept[kept < self.rows]
-        return kept[self._positions[kept] >= 0]
+            return known[known < self.rows]
+        return known[self._positions[known] >= 0]
 
     def holds(self, handle: int) -> bool:
         """Whether a dense id is a node of this version."""

@@ -25,7 +25,7 @@ class StepCost:
 
 @dataclass
 class Trace:
-    """Costs by step. Steps are told apart by identity: a plan holds each of them once."""
+    """Costs by step. Steps are distinguished by identity: a plan holds each of them once."""
 
     costs: dict[int, StepCost] = field(default_factory=dict)
     before: dict[int, int | None] = field(default_factory=dict)

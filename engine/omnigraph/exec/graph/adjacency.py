@@ -1,4 +1,4 @@
-"""The adjacency of one edge table version, in each form that traversal asks for."""
+"""The adjacency of one edge table version, in each form that a traversal needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EdgeDirection = Literal["forward", "reverse", "undirected"]
 class Adjacency:
     """Neighbours by dense id. Bags name edges by position; sets have each neighbour once.
 
-    Forms are derived when first asked for; the lock keeps that to once.
+    A form is derived when first needed; the lock keeps that to once.
     """
 
     def __init__(self, fragments: tuple[FragmentStats, ...], out: Csr, into: Csr) -> None:
@@ -89,7 +89,7 @@ def extend_adjacency(
 ) -> Adjacency:
     """The adjacency of another version of the same table; only new fragments are sorted.
 
-    `endpoints` gives source and target of the edges of the fragment at a place. `survivors` says,
+    `endpoints` gives source and target of the edges of the fragment at an index. `survivors` says,
     for a fragment that lost edges since the base, where those that are left were in it.
     """
     moved = _moved(base, fragments, survivors)
@@ -117,7 +117,7 @@ def shared_rows(base: Adjacency, fragments: tuple[FragmentStats, ...]) -> int:
 def _moved(
     base: Adjacency, fragments: tuple[FragmentStats, ...], survivors: Mapping[str, AnyArray]
 ) -> AnyArray | None:
-    """The new position of every old edge, -1 where it is gone; none if all are as before."""
+    """The new position of every old edge, -1 where it was deleted; none if all are as before."""
     if fragments[: len(base.fragments)] == base.fragments:
         return None
     offsets = np.cumsum([0, *(fragment.rows for fragment in fragments)])
@@ -143,12 +143,12 @@ def _extended(
     edges: AnyArray,
 ) -> Csr:
     addition = csr.build(base.rows, owners, targets, columns, edges)
-    kept: Mask | None = None
+    chosen: Mask | None = None
     if moved is not None:
         assert base.edges is not None
         renumbered = moved[base.edges]
         base = Csr(base.starts, base.targets, renumbered.astype(edges.dtype))
-        kept = renumbered >= 0
-        if kept.all():
-            kept = None
-    return csr.merge(base, kept, addition)
+        chosen = renumbered >= 0
+        if chosen.all():
+            chosen = None
+    return csr.merge(base, chosen, addition)

@@ -17,7 +17,7 @@ _KEPT_COLUMNS = 8
 
 @dataclass
 class Entries:
-    """The entries of some nodes, one node after the other. `places` are none for all entries."""
+    """The entries of some nodes, one node after the other. `indices` are none for all entries."""
 
     csr: Csr
     size: int
@@ -48,17 +48,17 @@ class Entries:
             self.csr.along[name] = known
         return known if self.indices is None else known[self.indices]
 
-    def only(self, kept: Mask) -> Entries:
+    def only(self, chosen: Mask) -> Entries:
         """Without the entries for which the mask is false."""
-        if np.count_nonzero(kept) > MOST * len(kept):
+        if np.count_nonzero(chosen) > MOST * len(chosen):
             return Entries(
-                self.csr, self.size, self.indices, self.owners, self.counts, self.targets, kept
+                self.csr, self.size, self.indices, self.owners, self.counts, self.targets, chosen
             )
-        before = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum(kept, out=before[1:])
+        before = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum(chosen, out=before[1:])
         ends = np.cumsum(self.counts)
         counts = before[ends] - before[ends - self.counts]
-        indices = np.flatnonzero(kept)
+        indices = np.flatnonzero(chosen)
         targets = self.targets[indices]
         if self.indices is not None:
             indices = self.indices[indices]

@@ -26,7 +26,7 @@ class Bindings:
         return self.columns[name]
 
     def take(self, indices: AnyArray) -> Bindings:
-        """The rows at places, or those where a mask is true."""
+        """The rows at indices, or those where a mask is true."""
         columns = {name: column[indices] for name, column in self.columns.items()}
         count = int(np.count_nonzero(indices)) if indices.dtype == np.bool_ else len(indices)
         return Bindings(columns, count)

@@ -147,13 +147,13 @@ def build(rows: int, owners: AnyArray, targets: AnyArray, columns: int, edges: A
     return Csr(_starts(rows, owners), sorted_targets, sorted_edges)
 
 
-def merge(base: Csr, kept: Mask | None, addition: Csr) -> Csr:
+def merge(base: Csr, mask: Mask | None, addition: Csr) -> Csr:
     """The entries of a bag that are kept, and those of another with as many rows."""
-    if kept is not None:
-        before = np.zeros(len(kept) + 1, base.starts.dtype)
-        np.cumsum(kept, out=before[1:])
+    if mask is not None:
+        before = np.zeros(len(mask) + 1, base.starts.dtype)
+        np.cumsum(mask, out=before[1:])
         assert base.edges is not None
-        base = Csr(before[base.starts], base.targets[kept], base.edges[kept])
+        base = Csr(before[base.starts], base.targets[mask], base.edges[mask])
     if not len(addition.targets):
         return base
     assert base.edges is not None and addition.edges is not None

@@ -61,7 +61,7 @@ class Counters:
 class ExecContext:
     """Caches of one open graph, each within its byte budget.
 
-    `cache_dir` is where adjacency is kept between processes; none keeps it in memory only.
+    `cache_dir` is where adjacency is saved between processes; without one it is in memory only.
     """
 
     root: str = ""
@@ -96,7 +96,7 @@ class ExecContext:
 
     @classmethod
     def of(cls, root: str, **options: Any) -> ExecContext:  # noqa: ANN401
-        """The context of a graph, with adjacency kept in the platform's cache directory."""
+        """The context of a graph, with adjacency saved in the platform's cache directory."""
         return cls(root=root, cache_dir=default_cache_dir(), **options)
 
     # ------------------------------------------------------------------ plans
@@ -128,7 +128,7 @@ class ExecContext:
 
     @property
     def traversal_mode(self) -> Mode:
-        """`indexed` or `csr` where somebody insists, else `auto`."""
+        """`indexed` or `csr` where that is configured, else `auto`."""
         mode = self.mode or os.environ.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"
         match mode:
             case "auto" | "indexed" | "csr":
@@ -140,7 +140,7 @@ class ExecContext:
     # ------------------------------------------------------------------ tables and nodes
 
     def table(self, source: TableSource) -> LoadedTable:
-        """A table version by position; its columns are read when asked for."""
+        """A table version by position; its columns are read when needed."""
         key = source.version
         found = self._tables.get(key)
         if found is None:
@@ -161,7 +161,7 @@ class ExecContext:
         """The nodes of a table version."""
         found = self._numberings.get(source.version)
         if found is None:
-            with self._only_one(("space", source.version)):
+            with self._only_one(("numbering", source.version)):
                 found = self._numberings.get(source.version)
                 if found is None:
                     found = self._number_nodes(source)
@@ -252,8 +252,8 @@ class ExecContext:
             def one(index: int) -> tuple[Handles, Handles]:
                 return self._endpoints(edge, (index,), sources, targets)
 
-            kept = self._survivors(edge, base, fragments)
-            made = extend_adjacency(base, fragments, kept, one, sources.size, targets.size)
+            survivors = self._survivors(edge, base, fragments)
+            made = extend_adjacency(base, fragments, survivors, one, sources.size, targets.size)
         else:
             self.counters.built += 1
             every = tuple(range(len(fragments)))
@@ -335,7 +335,7 @@ class ExecContext:
 
     @contextmanager
     def _only_one(self, key: Hashable) -> Iterator[None]:
-        """Nobody else builds the same thing meanwhile."""
+        """No other thread builds the same thing meanwhile."""
         with self._lock:
             lock = self._building[key]
         with lock:

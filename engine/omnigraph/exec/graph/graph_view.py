@@ -23,7 +23,7 @@ from omnigraph.storage.refs.snapshot import Snapshot
 
 
 class Neighbours(Protocol):
-    """Adjacency as matching uses it. `rows` is above every node, or none if nobody knows."""
+    """Adjacency as matching uses it. `rows` is above every node, or none if not known."""
 
     @property
     def rows(self) -> int | None: ...
@@ -243,7 +243,7 @@ class PositionedNodes(Entities):
 
 
 class GraphView:
-    """The types of one snapshot, opened when first asked for. Lives for one run."""
+    """The types of one snapshot, opened when first needed. Lives for one run."""
 
     numbered = True
     """Whether nodes have their dense ids, which edges lead from and to."""

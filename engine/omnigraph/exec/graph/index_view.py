@@ -1,7 +1,7 @@
 """Reading a cold graph through its indexes: rows and neighbours are looked up as they are needed.
 
 Gives the same results as adjacency in memory. Worth it when a query touches little of a large
-graph that nobody has read yet: a look-up takes about a millisecond, loading depends on the size.
+graph that is not in memory: a look-up takes about a millisecond, loading depends on the size.
 Handles are numbers given out as entities are met, and mean something in one run only.
 """
 
@@ -159,7 +159,7 @@ class IndexedEntities(EntitySet):
 
 
 class IndexedNeighbours:
-    """Neighbours of the nodes asked about so far, each node's in ascending order."""
+    """Neighbours of the nodes looked up so far, each node's in ascending order."""
 
     def __init__(
         self, view: IndexedView, type_name: str, direction: EdgeDirection, bag: bool

@@ -230,9 +230,9 @@ def _update(txn: WriteTxn, statement: UpdateNodes, values: StatementValues) -> i
         if not batch.num_rows:
             continue
         matched += batch.num_rows
-        places = pa.array(np.zeros(batch.num_rows, np.int64))
+        first_row = pa.array(np.zeros(batch.num_rows, np.int64))
         columns = [
-            new[name].take(places) if name in new else batch.column(name)
+            new[name].take(first_row) if name in new else batch.column(name)
             for name in batch.schema.names
         ]
         rows = pa.Table.from_arrays(columns, schema=batch.schema)

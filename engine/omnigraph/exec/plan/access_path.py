@@ -22,14 +22,14 @@ from omnigraph.storage.tables.fragment_scan import TableSource
 LOOKUP_ROWS = 3_000
 """A read that is expected to touch more rows than this loads them instead."""
 LOOKUP_OVERRUN = 10.0
-"""A read that looks up this many times as many rows starts again the other way."""
+"""A read that looks up this many times as many rows starts again, and loads them."""
 LARGE = 100_000
 """Smaller tables are loaded at once: that takes about as long as a few look-ups."""
 PATIENCE = 8
 """After this many reads by look-up, loading a table has been worth it."""
 
 UNINDEXED_PATIENCE = 2
-"""The same where there is no index yet, and a look-up reads the whole table."""
+"""The same where there is no index yet, and each look-up reads the whole table."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class AccessPath:
 
 
 def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> AccessPath:
-    """The cheaper way for one read, unless somebody insists on one."""
+    """The cheaper strategy for one read, unless one is configured."""
     context = view.context
     mode = context.traversal_mode
     if context.planned(plan, "searches", lambda: _searches(plan)):
@@ -109,7 +109,7 @@ def _table_rows(view: GraphView, match: MatchPlan) -> Iterator[int]:
 
 
 def _keyed(view: GraphView, match: MatchPlan) -> bool:
-    """Whether every place the match starts from is found by an index, inner ones included."""
+    """Whether every scan of a match is a look-up by an index, those of anti-joins included."""
     for step in match.steps:
         if isinstance(step, AntiJoinStep) and not _keyed(view, step.plan):
             return False

@@ -57,7 +57,7 @@ def pushed(
 def pushable(source: TypeSource, condition: Condition) -> str | None:
     """The stored column that a condition compares with a constant, if that is all.
 
-    Not a column of floats: these are compared in memory, where no index is asked about zeros.
+    Columns of floats are compared in memory.
     """
     match condition:
         case (

@@ -46,7 +46,7 @@ def factorized_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     many = MANY_ROWS
     start = match.steps[0] if len(match.steps) == 2 else None
     if isinstance(start, ScanStep) and match.tests.get(start.variable):
-        many *= ONE_HOP  # from few nodes: there is nothing to sum up along the way
+        many *= ONE_HOP  # from few nodes there is nothing to sum up
     return pattern_tree(view, plan) if match.rows > many else None
 
 

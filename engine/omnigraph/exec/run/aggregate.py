@@ -228,9 +228,9 @@ def _merged_state(
         case _:
             values = pa.concat_arrays([state[1] for state in states])
             valid = values.is_valid().to_numpy(zero_copy_only=False)
-            kept = None if groups is None else groups[valid]
-            present = _counts(kept, int(valid.sum()), count)
-            return total, _best(agg.function, values.drop_null(), kept, present)
+            present_groups = None if groups is None else groups[valid]
+            present = _counts(present_groups, int(valid.sum()), count)
+            return total, _best(agg.function, values.drop_null(), present_groups, present)
 
 
 def _exact_bincount(groups: AnyArray, counts: AnyArray, size: int) -> AnyArray:

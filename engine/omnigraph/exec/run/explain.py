@@ -1,4 +1,4 @@
-"""A read explained: the way it takes, its steps, and on request what each of them cost."""
+"""A read explained: its access path, its steps, and on request what each of them cost."""
 
 from __future__ import annotations
 

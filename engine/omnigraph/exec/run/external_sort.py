@@ -131,10 +131,10 @@ def _sorted(source: StreamDataset, keys: Sequence[SortKey], ties: Sequence[Tie])
     }
     context = SessionContext(SessionConfig(settings), runtime)
     order = [
-        col(f"key{place}").sort(ascending=not key.descending, nulls_first=not key.descending)
-        for place, key in enumerate(keys)
+        col(f"key{number}").sort(ascending=not key.descending, nulls_first=not key.descending)
+        for number, key in enumerate(keys)
     ]
-    order += [col(f"tie{place}").sort(ascending=True) for place in range(len(ties))]
+    order += [col(f"tie{number}").sort(ascending=True) for number in range(len(ties))]
     return context.read_table(source).sort(*order)
 
 
@@ -161,10 +161,10 @@ def _small_batches(
 
 def _batch(rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:
     columns: dict[str, pa.Array] = {
-        f"key{place}": _comparable(key.column(rows)) for place, key in enumerate(keys)
+        f"key{number}": _comparable(key.column(rows)) for number, key in enumerate(keys)
     }
-    for place, (name, entities) in enumerate(ties):
-        columns[f"tie{place}"] = _comparable(entities.ids(rows[name]))
+    for number, (name, entities) in enumerate(ties):
+        columns[f"tie{number}"] = _comparable(entities.ids(rows[name]))
     for name, handles in rows.columns.items():
         columns[f"${name}"] = pa.array(handles.astype(np.int64, copy=False))
     return pa.RecordBatch.from_pydict(columns)

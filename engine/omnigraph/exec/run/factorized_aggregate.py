@@ -130,7 +130,7 @@ class FactorizedAggregate:
         return handles
 
     def _free(self, link: Link) -> bool:
-        """Whether the far end only counts: nothing is asked of it, and nothing lies beyond."""
+        """Whether the far end only counts: it has no conditions, aggregates or other links."""
         edge = link.expand.edge
         return (
             len(self.tree.links[link.other]) == 1
@@ -239,15 +239,15 @@ class FactorizedAggregate:
     ) -> Entries:
         """The adjacency entries that matter: both ends take part, the edge passes its tests."""
         entries = all_entries(csr, self._size(link), handles)
-        kept: Mask | None = None
+        chosen: Mask | None = None
         edge = link.expand.edge
         if edge is not None and self.candidates[edge].tests:
-            kept = self.candidates[edge].test(entries.edges)
+            chosen = self.candidates[edge].test(entries.edges)
         if below.rows is not None:
-            kept = _both(kept, (below.rows > 0)[entries.targets])
+            chosen = _both(chosen, (below.rows > 0)[entries.targets])
         if own is not None and handles is None:
-            kept = _both(kept, (own[: csr.rows] > 0)[csr.owners])
-        return entries if kept is None else entries.only(kept)
+            chosen = _both(chosen, (own[: csr.rows] > 0)[csr.owners])
+        return entries if chosen is None else entries.only(chosen)
 
     def _size(self, link: Link) -> int:
         expand = link.expand
@@ -290,8 +290,8 @@ class FactorizedAggregate:
     ) -> Partial | None:
         rows = None if tally.rows is None else tally.rows[handles]
         if rows is not None and (self.tree.group is not None or not rows.any()):
-            kept = rows > 0
-            handles, rows = handles[kept], rows[kept]
+            chosen = rows > 0
+            handles, rows = handles[chosen], rows[chosen]
         if not len(handles):
             return None
         codes = grouper.codes(Bindings({root: handles}, len(handles)))
@@ -319,9 +319,9 @@ class FactorizedAggregate:
     ) -> tuple[AnyArray, Any]:
         assert isinstance(agg.argument, PropertyRef)
         _, ordered = self._entities(agg.argument.variable).ranks(agg.argument.property)
-        kept = ranks >= 0
-        values = ordered.take(pa.array(ranks[kept]))
-        return state_of(agg.function, values, None if groups is None else groups[kept], count)
+        chosen = ranks >= 0
+        values = ordered.take(pa.array(ranks[chosen]))
+        return state_of(agg.function, values, None if groups is None else groups[chosen], count)
 
 
 def _both(first: Mask | None, second: Mask) -> Mask:

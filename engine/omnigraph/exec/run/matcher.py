@@ -111,14 +111,14 @@ class Matcher:
         if first:
             self._joined[own] = self.candidates[step.variable].handles()
         handles, given = self._joined[own], rows[other.variable]
-        kept, index = rows.keep(step.keep), self._by_value.get(own)
+        needed, index = rows.keep(step.keep), self._by_value.get(own)
         if first and len(given) < len(handles):
             # The first few rows are looked for by the many; if more come, it pays to turn round.
             found = ValueIndex(self._entities(other), other.property, given)
             starts, counts = found.find(self._entities(own), own.property, handles)
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
-                part = kept.take(found.places[index_ranges(starts[start:stop], some)])
+                part = needed.take(found.order[index_ranges(starts[start:stop], some)])
                 yield self._bound(step, part, np.repeat(handles[start:stop], some))
             return
         if index is None:
@@ -127,8 +127,8 @@ class Matcher:
         starts, counts = index.find(self._entities(other), other.property, given)
         for start, stop in split_by_sum(counts, CHUNK):
             some = counts[start:stop]
-            entries = index.places[index_ranges(starts[start:stop], some)]
-            part = kept.slice(start, stop).take(repeated(some))
+            entries = index.order[index_ranges(starts[start:stop], some)]
+            part = needed.slice(start, stop).take(repeated(some))
             yield self._bound(step, part, handles[entries])
 
     def _bound(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
@@ -146,26 +146,26 @@ class Matcher:
             yield from self._expand_repeatedly(step, rows)
             return
         csr = self.view.neighbours(expand.edge_type, step.direction, bag=expand.edge is not None)
-        kept = rows.keep(step.keep)
+        needed = rows.keep(step.keep)
         origins = rows[step.origin]
         for start, stop in split_by_sum(csr.degree(origins), CHUNK):
             yield from self._expand_once(
                 step,
                 csr,
                 origins[start:stop],
-                kept.slice(start, stop) if stop - start < rows.count else kept,
+                needed.slice(start, stop) if stop - start < rows.count else needed,
             )
 
     def _expand_once(
-        self, step: ExpandStep, csr: Neighbours, origins: Handles, kept: Bindings
+        self, step: ExpandStep, csr: Neighbours, origins: Handles, needed: Bindings
     ) -> Iterator[Bindings]:
         edge = step.expand.edge
         new: dict[str, Handles] = {}
         found = self.candidates[step.variable]
         if not found.tests and not {step.variable, edge} & step.keep:
-            # Nobody asks where the edges lead, only how many there are.
+            # Only the number of edges matters, not where they lead.
             counts = csr.degree(origins)
-            columns = kept.take(repeated(counts)).columns if kept.columns else {}
+            columns = needed.take(repeated(counts)).columns if needed.columns else {}
             yield Bindings(columns, int(counts.sum()))
             return
         if edge is not None and edge in step.keep:
@@ -175,7 +175,7 @@ class Matcher:
             new[edge] = csr.edges[entries]
         else:
             targets, counts = csr.expand(origins)
-        owners = repeated(counts) if kept.columns else None
+        owners = repeated(counts) if needed.columns else None
         if found.tests:
             passed = found.test(targets)
             targets = targets[passed]
@@ -183,18 +183,18 @@ class Matcher:
             owners = None if owners is None else owners[passed]
         if step.variable in step.keep:
             new[step.variable] = targets
-        columns = {} if owners is None else kept.take(owners).columns
+        columns = {} if owners is None else needed.take(owners).columns
         if len(targets):
             yield Bindings({**columns, **new}, len(targets))
 
     def _expand_repeatedly(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
-        kept = rows.keep(step.keep)
+        needed = rows.keep(step.keep)
         sources, which = np.unique(rows[step.origin], return_inverse=True)
         order = np.argsort(which, kind="stable")
         ordered = which[order]
         for reached in self._reached(step.expand, step.origin, sources):
             some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
-            yield from self._reached_rows(step, kept.take(some), which[some], reached)
+            yield from self._reached_rows(step, needed.take(some), which[some], reached)
 
     def _reached_rows(
         self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
@@ -229,11 +229,11 @@ class Matcher:
     def _expand_into(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         left, right = rows[step.origin], rows[step.variable]
-        kept = rows.keep(step.keep)
+        needed = rows.keep(step.keep)
         if expand.min_hops > expand.max_hops:
             return
         if expand.max_hops > 1:
-            yield kept.take(self._within(expand, left, right))
+            yield needed.take(self._within(expand, left, right))
             return
         direction = step.direction
         if not _ascending(left) and _ascending(right):
@@ -242,7 +242,7 @@ class Matcher:
         csr = self.view.neighbours(expand.edge_type, direction, bag=expand.edge is not None)
         starts, stops = csr.between(left, right)
         if expand.edge is None:
-            yield kept.take(stops > starts)
+            yield needed.take(stops > starts)
             return
         assert csr.edges is not None
         counts = stops - starts
@@ -251,7 +251,7 @@ class Matcher:
             entries = index_ranges(starts[start:stop], some)
             if not len(entries):
                 continue
-            columns = kept.slice(start, stop).take(repeated(some)).columns
+            columns = needed.slice(start, stop).take(repeated(some)).columns
             if expand.edge in step.keep:
                 columns = {**columns, expand.edge: csr.edges[entries]}
             yield Bindings(columns, len(entries))

@@ -58,16 +58,16 @@ class Ranker:
         return self._ordered(rows)
 
     def _promising(self, rows: Bindings, costs: Floats) -> Bindings:
-        kept = ~np.isnan(costs)
+        chosen = ~np.isnan(costs)
         limit = self._plan.limit
         if limit is not None:
-            found = costs[kept]
+            found = costs[chosen]
             if len(found) >= limit:
                 worst = float(np.partition(found, limit - 1)[limit - 1])
                 self._worst = worst if self._worst is None else min(worst, self._worst)
             if self._worst is not None:
-                kept &= costs <= self._worst
-        return rows if kept.all() else rows.take(kept)
+                chosen &= costs <= self._worst
+        return rows if chosen.all() else rows.take(chosen)
 
     def _costs(self, handles: Handles) -> Floats:
         """What to rank by, ascending; NaN drops a row."""
@@ -98,6 +98,6 @@ class Ranker:
 
 
 def _adjacent(entities: AnyArray, indices: AnyArray) -> AnyArray:
-    """Places with all rows of an entity where its first one is, otherwise in the same order."""
+    """Indices with all rows of an entity where its first one is, otherwise in the same order."""
     _, first, which = np.unique(entities, return_index=True, return_inverse=True)
     return indices[np.argsort(first[which], kind="stable")]

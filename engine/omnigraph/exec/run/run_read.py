@@ -40,7 +40,7 @@ def run_read(
     *,
     context: ExecContext,
 ) -> QueryResult:
-    """The rows of a read at a snapshot. Parameters are checked at once, rows come when asked for.
+    """The rows of a read at a snapshot. Parameters are checked at once, rows are made when read.
 
     `params` are JSON values by name, as section 2 takes them.
     """
@@ -48,7 +48,7 @@ def run_read(
     if not isinstance(plan, ReadPlan):
         raise InvalidInput(
             f"{query.name} changes the graph and cannot run as a read",
-            hint="Send it to the mutation entry point.",
+            hint="Run it as a mutation.",
         )
     values = coerce_params(query, params)
     schema: pa.Schema = context.planned(plan, "schema", lambda: result_schema(plan))

@@ -37,7 +37,7 @@ class Vocabulary:
         return sum(array.nbytes for array in arrays)
 
     def within(self, term: str, distance: int) -> Ints:
-        """The places of the terms at most `distance` insertions, deletions or changes away."""
+        """The indices of the terms at most `distance` insertions, deletions or changes away."""
         points = _code_points(term)
         candidates = self._candidates(points, distance)
         near = [
@@ -55,7 +55,7 @@ class Vocabulary:
         )
 
     def _distances(self, points: Points, indices: Ints) -> Ints:
-        """Levenshtein's table for all places at once, one row per character of the query.
+        """Levenshtein's table for all terms at once, one row per character of the query.
 
         Within a row a value may come from its left neighbour plus one; taking the column's number
         off turns that into a running minimum.

@@ -1,4 +1,4 @@
-"""An inverted index over one column of text, and what the language asks of it.
+"""An inverted index over one column of text, and the searches of the language.
 
 Built once per column and never changed. Positions are row numbers of the column.
 """
@@ -110,8 +110,8 @@ class TextIndex:
         return Vocabulary(tuple(self._terms))
 
     def _scores(self, code: int) -> tuple[npt.NDArray[np.int32], TextScores]:
-        held = slice(self._starts[code], self._starts[code + 1])
-        positions, counts = self._positions[held], self._counts[held]
+        postings = slice(self._starts[code], self._starts[code + 1])
+        positions, counts = self._positions[postings], self._counts[postings]
         rarity = np.log(1 + (self._documents - len(positions) + 0.5) / (len(positions) + 0.5))
         return positions, rarity * (K1 + 1) * counts / (counts + self._norms[positions])
 

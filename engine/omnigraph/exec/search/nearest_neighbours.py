@@ -92,10 +92,10 @@ class VectorColumn:
         present = ~np.isnan(found)
         candidates, found = candidates[present], found[present]
         order = np.lexsort((candidates, found))
-        kept = min(k, len(order))
-        if ties and kept:
-            kept = int(np.searchsorted(found[order], found[order[kept - 1]], "right"))
-        return candidates[order[:kept]], found[order[:kept]]
+        count = min(k, len(order))
+        if ties and count:
+            count = int(np.searchsorted(found[order], found[order[count - 1]], "right"))
+        return candidates[order[:count]], found[order[:count]]
 
     def _candidates(self, target: Floats, k: int, positions: Ints | None) -> Ints:
         """Positions that hold every one of the k nearest, and few others."""
@@ -108,7 +108,7 @@ class VectorColumn:
         return indices if positions is None else positions[indices]
 
     def _near(self, target: Floats, k: int, positions: Ints | None, chosen: slice | Ints) -> Ints:
-        """Places in what was chosen that the fast pass cannot rule out.
+        """Indices into what was chosen that the fast pass cannot rule out.
 
         Works in three arrays, because fresh memory costs more here than arithmetic.
         """
@@ -186,7 +186,7 @@ def _matrix(array: pa.FixedSizeListArray) -> Singles:
     size = array.type.list_size
     values = array.values.slice(array.offset * size, len(array) * size)
     if values.null_count:
-        # What a null's place in memory holds is nobody's promise.
+        # What memory holds under a null is undefined.
         values = values.fill_null(np.nan)
     matrix: Singles = values.to_numpy(zero_copy_only=True).reshape(len(array), size)
     return matrix
