@@ -17,11 +17,10 @@ class NodeNumbering:
     ) -> None:
         self.dictionary = dictionary
         self.table = table
-        dense = (
-            dense_parts[0]
-            if len(dense_parts) == 1
-            else np.concatenate([np.empty(0, np.int32), *dense_parts])
-        )
+        if len(dense_parts) == 1:
+            dense = dense_parts[0]
+        else:
+            dense = np.concatenate([np.empty(0, np.int32), *dense_parts])
         self.size = dictionary.size
         self.rows = len(dense)
         ordered = bool(np.array_equal(dense, np.arange(self.rows, dtype=dense.dtype)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
-from omnigraph.exec.columns.arrays import Handles, constant, truth
+from omnigraph.exec.columns.arrays import constant, truth
 from omnigraph.exec.evaluate.comparison import compare_arrays, compare_constant
 from omnigraph.exec.evaluate.step_costs import Trace
 from omnigraph.exec.graph.bindings import Bindings
@@ -30,7 +30,6 @@ from omnigraph.query.logical.expressions import (
     Now,
     Param,
     PropertyRef,
-    Ranking,
     Rrf,
     StartsWith,
     TextMatch,
@@ -40,17 +39,12 @@ from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.schema.model.arrow_schema import arrow_type, exact_values
 
 if TYPE_CHECKING:
+    from omnigraph.exec.evaluate.ranking_scores import RankingScores
     from omnigraph.exec.search.inverted_index import TextIndex
 
 
 def is_constant(expr: object) -> bool:
     return isinstance(expr, Literal | Param | Now)
-
-
-class ScoreColumns(Protocol):
-    """What knows the distances and scores of ranking calls."""
-
-    def column(self, rank: Ranking, handles: Handles) -> pa.Array: ...
 
 
 class Evaluator:
@@ -61,7 +55,7 @@ class Evaluator:
         self.params = params
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
-        self.scores: ScoreColumns | None = None
+        self.scores: RankingScores | None = None
         self.trace: Trace | None = None
         self._text: dict[tuple[int, str], Mask] = {}
 

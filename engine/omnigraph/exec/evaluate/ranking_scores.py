@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,10 @@ from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator, text_index
 from omnigraph.exec.evaluate.sort_keys import id_ranks
 from omnigraph.exec.graph.graph_view import Entities
+from omnigraph.exec.search.nearest_neighbours import VectorColumn
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
 from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.schema.model.catalog import Property
-
-if TYPE_CHECKING:
-    from omnigraph.exec.search.nearest_neighbours import VectorColumn
 
 
 class RankingScores:
@@ -129,8 +127,6 @@ class RankingScores:
         return found[entities.positions(handles)]
 
     def _matrix(self, entities: Entities, name: str) -> VectorColumn:
-        from omnigraph.exec.search.nearest_neighbours import VectorColumn
-
         found: VectorColumn = entities.derived(name, "vectors", VectorColumn)
         return found
 

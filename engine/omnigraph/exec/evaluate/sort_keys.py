@@ -120,6 +120,11 @@ def id_ranks(entities: EntitySet, handles: Handles) -> AnyArray:
     return np.asarray(ranked(entities.ids(distinct))[0][which])
 
 
+def ids_in_order(rows: Bindings, name: str, entities: EntitySet) -> Callable[[AnyArray], AnyArray]:
+    """A tie-breaker: for some rows, integers in the order of the ids of a variable."""
+    return lambda indices: id_ranks(entities, rows[name][indices])
+
+
 class Sorter:
     """Collects rows of a match and puts them in order; with a limit it holds little more."""
 
@@ -144,7 +149,7 @@ class Sorter:
             self._parts.append(rows)
             self._buffered += rows.count
         if self._buffered > max(4 * self._limit, CHUNK):
-            self._parts = [self._sorted()]
+            self._parts = [self.finish()]
             self._buffered = self._parts[0].count
 
     def _promising(self, rows: Bindings) -> Bindings:
@@ -167,16 +172,9 @@ class Sorter:
 
     def finish(self) -> Bindings:
         """The rows in order."""
-        return self._sorted()
-
-    def _sorted(self) -> Bindings:
         rows = concat(self._parts)
         if not rows.count:
             return rows
         columns = [(key.column(rows), key.descending) for key in self._keys]
-
-        def tie(name: str, entities: EntitySet) -> Callable[[AnyArray], AnyArray]:
-            return lambda indices: id_ranks(entities, rows[name][indices])
-
-        ties = [tie(name, entities) for name, entities in self._ties]
+        ties = [ids_in_order(rows, name, entities) for name, entities in self._ties]
         return rows.take(sorted_indices(columns, ties, rows.count, self._limit))

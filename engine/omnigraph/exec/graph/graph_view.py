@@ -142,7 +142,7 @@ class Entities(EntitySet):
 
     def column(self, name: str) -> pa.Array:
         """A stored property of all entities, in position order."""
-        return self._stored(self.source.stored(name))
+        return self.table.column(self.source.stored(name))
 
     def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
         """A property as small numbers by position, and what they stand for."""
@@ -183,17 +183,9 @@ class Entities(EntitySet):
 
         return self.table.columns.derived(self.table, self.source.stored(name), kind, weighed)
 
-    def load(self, names: Iterable[str]) -> None:
-        """Read properties in one pass, unless they are in memory."""
-        stored = [self.source.stored(name) for name in names]
-        self.table.columns.load(self.table, stored)
-
-    def _stored(self, name: str) -> pa.Array:
-        return self.table.column(name)
-
     def _at(self, name: str, handles: Handles) -> pa.Array:
         if handles is self._all:
-            return self._stored(name)
+            return self.table.column(name)
         return self.table.at(name, self.positions(handles))
 
 
@@ -238,7 +230,7 @@ class PositionedNodes(Entities):
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > PROBE_LIMIT:
             known = pa.array(wanted, pa.string())
-            return np.flatnonzero(truth(pc.is_in(self._stored("id"), value_set=known)))
+            return np.flatnonzero(truth(pc.is_in(self.table.column("id"), value_set=known)))
         return self.table.locate(wanted)
 
 

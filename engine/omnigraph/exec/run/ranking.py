@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +9,7 @@ from omnigraph.common.array_types import Floats
 from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.ranking_scores import RankingScores
-from omnigraph.exec.evaluate.sort_keys import SortKey, id_ranks, sorted_indices
+from omnigraph.exec.evaluate.sort_keys import SortKey, ids_in_order, sorted_indices
 from omnigraph.exec.graph.bindings import Bindings, concat
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
 from omnigraph.query.logical.logical_plan import ReadPlan
@@ -88,13 +86,13 @@ class Ranker:
             first = pa.array(self._costs(entity))
         columns = [(first, False), *((key.column(rows), key.descending) for key in self._keys)]
         names = [self._variable, *(n for n in self._plan.tie_break if n != self._variable)]
-        ties = [self._tie(rows, name) for name in names]
+        variables = self._plan.pattern.variables
+        ties = [
+            ids_in_order(rows, name, self._evaluator.view.entities(variables[name]))
+            for name in names
+        ]
         indices = sorted_indices(columns, ties, rows.count)
         return rows.take(_adjacent(entity[indices], indices)[: self._plan.limit])
-
-    def _tie(self, rows: Bindings, name: str) -> Any:  # noqa: ANN401
-        entities = self._evaluator.view.entities(self._plan.pattern.variables[name])
-        return lambda indices: id_ranks(entities, rows[name][indices])
 
 
 def _adjacent(entities: AnyArray, indices: AnyArray) -> AnyArray:

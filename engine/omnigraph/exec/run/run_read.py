@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import RankingScores, scoped
+from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_indices
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.exec_context import ExecContext
@@ -25,7 +26,6 @@ from omnigraph.exec.run.matcher import Matcher
 from omnigraph.exec.run.query_result import QueryResult
 from omnigraph.exec.run.ranking import Ranker
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.logical.expressions import Expr
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.query.params import coerce_params
@@ -98,9 +98,9 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
     keys = []
     for key in plan.order:
         expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
-        keys.append(SortKey(_column_of(evaluator, expr), key.descending))
+        keys.append(SortKey(partial(evaluator.column, expr), key.descending))
     if plan.rank is not None:
-        assert isinstance(evaluator.scores, RankingScores)
+        assert evaluator.scores is not None
         ranker = Ranker(evaluator, plan, keys, evaluator.scores)
         for part in rows:
             ranker.add(part)
@@ -109,10 +109,6 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
         (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
     ]
     return in_order(rows, keys, ties, plan.limit)
-
-
-def _column_of(evaluator: Evaluator, expr: Expr) -> Any:  # noqa: ANN401
-    return lambda rows: evaluator.column(expr, rows)
 
 
 def _projected(

@@ -159,29 +159,6 @@ class VectorColumn:
         return target
 
 
-def distances(
-    column: pa.Array | pa.ChunkedArray | VectorColumn,
-    query: npt.ArrayLike,
-    positions: Ints | None = None,
-) -> Floats:
-    """Exact L2 distances in double precision; NaN where the vector is null."""
-    return _vectors(column).distances(query, positions)
-
-
-def top(
-    column: pa.Array | pa.ChunkedArray | VectorColumn,
-    query: npt.ArrayLike,
-    k: int,
-    positions: Ints | None = None,
-) -> tuple[Ints, Floats]:
-    """The positions and distances of the k nearest vectors, nulls left out, ties by position."""
-    return _vectors(column).top(query, k, positions)
-
-
-def _vectors(column: pa.Array | pa.ChunkedArray | VectorColumn) -> VectorColumn:
-    return column if isinstance(column, VectorColumn) else VectorColumn(column)
-
-
 def _matrix(array: pa.FixedSizeListArray) -> Singles:
     size = array.type.list_size
     values = array.values.slice(array.offset * size, len(array) * size)
