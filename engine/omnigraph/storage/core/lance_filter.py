@@ -9,8 +9,7 @@ Null makes a predicate neither true nor false, and only rows for which it is tru
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -33,14 +32,6 @@ _SMALLEST_WRITTEN = -(2**63) + 1
 
 _FLOATS = (pa.float32(), pa.float64())
 _TIMESTAMPS = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
-_OPERATORS: dict[CompareOperator, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _NEGATED: dict[CompareOperator, CompareOperator] = {
     "=": "!=",
     "!=": "=",
@@ -187,9 +178,6 @@ def _compare(column: str, type_: pa.DataType, op: CompareOperator, value: Any) -
         return NO_ROW
     if op in ("=", "!="):
         return _in(column, _literals(type_, value), op == "!=")
-    if pa.types.is_boolean(type_):
-        ordered = [b for b in (False, True) if _OPERATORS[op](b, value)]
-        return _in(column, [text for b in ordered for text in _literals(type_, b)], False)
     if pa.types.is_integer(type_) and _is_number(value):
         return _compare_integer(column, type_, op, value)
     if pa.types.is_floating(type_) and _is_number(value):
