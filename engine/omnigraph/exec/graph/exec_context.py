@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ SAVE_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
+T = TypeVar("T")
 
 
 EmbedderOf = Callable[[int], Embedder | None]
@@ -117,14 +118,15 @@ class ExecContext:
             self._compiled.put(key, found)
         return found
 
-    def planned(self, owner: object, state: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def planned(self, owner: object, state: Hashable, make: Callable[[], T]) -> T:
         """Something derived once from an object that outlives a run, for one state of the graph."""
         key = (id(owner), state)
         found = self._plans.get(key)
         if found is None or found[0] is not owner:
             found = (owner, make())
             self._plans.put(key, found)
-        return found[1]
+        made: T = found[1]
+        return made
 
     @property
     def traversal_mode(self) -> Mode:

@@ -251,8 +251,8 @@ class GraphView:
         key = (kind, type_name)
         found = self._sources.get(key)
         if found is None:
-            made: TypeSource = self.context.planned(self.snapshot, key, lambda: self._source(*key))
-            found = self._sources[key] = made
+            found = self.context.planned(self.snapshot, key, lambda: self._source(*key))
+            self._sources[key] = found
         return found
 
     def _source(self, kind: str, type_name: str) -> TypeSource:

@@ -37,7 +37,7 @@ class AccessPath:
     """How a read runs, and why. `limit` is how many rows it may look up before it is given up."""
 
     strategy: Literal["csr", "indexed"]
-    why: str
+    reason: str
     limit: int | None = None
 
 

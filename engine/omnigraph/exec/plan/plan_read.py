@@ -24,20 +24,16 @@ def follows_edges(pattern: Pattern) -> bool:
 
 def match_plan(view: GraphView, plan: ReadPlan) -> MatchPlan:
     """How the pattern is matched; made once for a state of the graph."""
-
-    def make() -> MatchPlan:
-        return plan_match(view, plan.pattern, needed_variables(plan))
-
-    found: MatchPlan = view.context.planned(plan, view.snapshot.commit, make)
-    return found
+    return view.context.planned(
+        plan,
+        view.snapshot.commit,
+        lambda: plan_match(view, plan.pattern, needed_variables(plan)),
+    )
 
 
 def pattern_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The pattern as a tree, where matches need not be made one by one."""
-    found: PatternTree | None = view.context.planned(
-        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
-    )
-    return found
+    return view.context.planned(plan.columns, view.snapshot.commit, lambda: tree_of(view, plan))
 
 
 def factorized_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:

@@ -72,10 +72,12 @@ def explain(
     route = choose_access_path(view, plan, steps)
     pushes = dict(_pushes(view, route, steps))
     trace = Trace() if analyze else None
-    footer: list[str] = []
-    if trace is not None:
-        footer = [_analyzed(view, route, plan, coerce_params(query, params), trace)]
-    head = f"read {query.name}: {route.strategy} ({route.why})"
+    footer = (
+        ()
+        if trace is None
+        else (_analyzed(view, route, plan, coerce_params(query, params), trace),)
+    )
+    head = f"read {query.name}: {route.strategy} ({route.reason})"
     body = _match(view, steps, pushes, trace, 1)
     return "\n".join([head, *_result(view, route, plan), *body, *footer])
 

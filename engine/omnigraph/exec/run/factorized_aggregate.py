@@ -58,7 +58,7 @@ class FactorizedAggregate:
             name: Candidates(evaluator, name, info, tree.tests.get(name, ()))
             for name, info in match.variables.items()
         }
-        self.inner = [
+        self.anti_joins = [
             (step.correlated[0], Matcher(scoped(evaluator, step.plan.variables), step.plan))
             for step in match.steps
             if isinstance(step, AntiJoinStep)
@@ -67,16 +67,16 @@ class FactorizedAggregate:
         self.aggregates = [
             column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
         ]
-        self.at: dict[str, list[int]] = defaultdict(list)
+        self.aggregates_at: dict[str, list[int]] = defaultdict(list)
         for number, agg in enumerate(self.aggregates):
             if isinstance(agg.argument, PropertyRef):
-                self.at[agg.argument.variable].append(number)
+                self.aggregates_at[agg.argument.variable].append(number)
         self.active: dict[str, Handles | None] = {}
 
     def columns(self) -> list[pa.Array]:
         """The columns of the result, one row per group."""
-        root = self.tree.root(self.first, self._selective(), self._free)
-        self._activate(root)
+        root = self.tree.root(self.first, self._selective(), self._only_counts)
+        self._narrow(root)
         tally = self._tally(root, None)
         entities = self._entities(root)
         handles = self.active[root]
@@ -93,7 +93,7 @@ class FactorizedAggregate:
     def _selective(self) -> bool:
         return bool(self.tree.tests.get(self.first))
 
-    def _activate(self, root: str) -> None:
+    def _narrow(self, root: str) -> None:
         """Narrow every variable to nodes that the most selective one can reach."""
         self.active = dict.fromkeys(self.tree.links)
         start = self.first
@@ -110,7 +110,7 @@ class FactorizedAggregate:
             if known is None:
                 continue
             for link in self.tree.links[name]:
-                if link.other == before or (link.other != root and self._free(link)):
+                if link.other == before or (link.other != root and self._only_counts(link)):
                     continue
                 csr = self._csr(link, bag=False)
                 size = self._entities(link.other).size
@@ -124,21 +124,21 @@ class FactorizedAggregate:
 
     def _passed(self, name: str, handles: Handles) -> Handles:
         """Those that no negated block removes."""
-        for variable, inner in self.inner:
+        for variable, anti_joins in self.anti_joins:
             if variable == name and len(handles):
-                handles = handles[~inner.exists(Bindings({name: handles}, len(handles)))]
+                handles = handles[~anti_joins.exists(Bindings({name: handles}, len(handles)))]
         return handles
 
-    def _free(self, link: Link) -> bool:
+    def _only_counts(self, link: Link) -> bool:
         """Whether the far end only counts: it has no conditions, aggregates or other links."""
         edge = link.expand.edge
         return (
             len(self.tree.links[link.other]) == 1
             and not self.tree.tests.get(link.other)
-            and not self.at[link.other]
+            and not self.aggregates_at[link.other]
             and link.other != self.tree.group
-            and all(variable != link.other for variable, _ in self.inner)
-            and (edge is None or (not self.tree.tests.get(edge) and not self.at[edge]))
+            and all(variable != link.other for variable, _ in self.anti_joins)
+            and (edge is None or (not self.tree.tests.get(edge) and not self.aggregates_at[edge]))
         )
 
     # ------------------------------------------------------------------ tallies
@@ -146,9 +146,9 @@ class FactorizedAggregate:
     def _tally(self, name: str, before: str | None) -> Tally:
         entities = self._entities(name)
         handles = self.active[name]
-        rows = self._own(name, entities, handles)
+        rows = self._participating(name, entities, handles)
         found = Tally(rows)
-        own = self.at[name]
+        own = self.aggregates_at[name]
         for link in self.tree.links[name]:
             if link.other != before:
                 found = _joined(found, self._message(link, name, rows), self._best)
@@ -156,19 +156,21 @@ class FactorizedAggregate:
             found.values[number] = self._value(number, entities, found.rows)
         return found
 
-    def _own(self, name: str, entities: Entities, handles: Handles | None) -> AnyArray | None:
+    def _participating(
+        self, name: str, entities: Entities, handles: Handles | None
+    ) -> AnyArray | None:
         """1 for nodes that take part, 0 for others; none when all do."""
         if handles is not None:
             rows = np.zeros(entities.size, np.int64)
             rows[handles] = 1
             return rows
         candidates = self.candidates[name]
-        inner = [matcher for variable, matcher in self.inner if variable == name]
-        if not candidates.tests and not inner:
+        anti_joins = [matcher for variable, matcher in self.anti_joins if variable == name]
+        if not candidates.tests and not anti_joins:
             return None
         every = entities.all()
         mask = candidates.mask() if candidates.tests else None
-        if inner:
+        if anti_joins:
             passed = np.zeros(entities.size, np.bool_)
             passed[self._passed(name, every if mask is None else every[mask[every]])] = True
             mask = passed
@@ -207,7 +209,7 @@ class FactorizedAggregate:
         """
         size = self._entities(name).size
         csr = self._csr(link, bag=link.expand.edge is not None)
-        if self._free(link):
+        if self._only_counts(link):
             return Tally(_padded(csr.degrees, size))
         below = self._tally(link.other, name)
         entries = self._entries(link, csr, self.active[name], own, below)
@@ -225,7 +227,7 @@ class FactorizedAggregate:
                     None if counted is None else entries.sums(counted[entries.targets]),
                     None if value is None else entries.sums(value[entries.targets]),
                 )
-        for number in self.at[link.expand.edge] if link.expand.edge is not None else ():
+        for number in self.aggregates_at[link.expand.edge] if link.expand.edge is not None else ():
             message.values[number] = self._edge_value(number, csr, weight, entries)
         return message
 
