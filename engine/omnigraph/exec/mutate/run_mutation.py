@@ -244,12 +244,12 @@ def _update(txn: WriteTxn, statement: UpdateNodes, values: StatementValues) -> i
 
 
 def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affected:
-    """Find what every statement matches, then take it all out.
+    """Find what every statement matches, then delete it all.
 
-    Deletes do not change what other deletes match, so all of them can look at the same image; a
+    Deletes do not change what other deletes match, so all of them can look at the same state; a
     row that several statements match is found several times and counted once.
     """
-    found: dict[str, list[pa.Array]] = {}
+    ids_by_table: dict[str, list[pa.Array]] = {}
     for statement in plan.statements:
         assert isinstance(statement, DeleteNodes | DeleteEdges), "rule D2"
         type_ = _type(txn, statement)
@@ -257,8 +257,8 @@ def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affe
         if condition == NO_ROW:
             continue
         ids = txn.scan(type_, ["id"], condition).read_all().column("id")
-        found.setdefault(type_.table_key, []).extend(ids.chunks)
-    for key, chunks in found.items():
+        ids_by_table.setdefault(type_.table_key, []).extend(ids.chunks)
+    for key, chunks in ids_by_table.items():
         ids = pa.chunked_array(chunks, pa.string()).unique()
         if len(ids):
             txn.remove(txn.catalog.type_for(key), ids)

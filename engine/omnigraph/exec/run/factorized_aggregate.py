@@ -124,9 +124,9 @@ class FactorizedAggregate:
 
     def _passed(self, name: str, handles: Handles) -> Handles:
         """Those that no negated block removes."""
-        for variable, anti_joins in self.anti_joins:
+        for variable, inner in self.anti_joins:
             if variable == name and len(handles):
-                handles = handles[~anti_joins.exists(Bindings({name: handles}, len(handles)))]
+                handles = handles[~inner.exists(Bindings({name: handles}, len(handles)))]
         return handles
 
     def _only_counts(self, link: Link) -> bool:
@@ -148,11 +148,10 @@ class FactorizedAggregate:
         handles = self.active[name]
         rows = self._participating(name, entities, handles)
         found = Tally(rows)
-        own = self.aggregates_at[name]
         for link in self.tree.links[name]:
             if link.other != before:
                 found = _joined(found, self._message(link, name, rows), self._best)
-        for number in own:
+        for number in self.aggregates_at[name]:
             found.values[number] = self._value(number, entities, found.rows)
         return found
 
