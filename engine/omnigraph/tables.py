@@ -1,5 +1,6 @@
 """Tables as other packages read and write them: plain tables, predicates, definitions."""
 
+from omnigraph.common.arrow_alignment import align
 from omnigraph.common.stream_dataset import streamed
 from omnigraph.storage.core.lance_filter import (
     NO_ROW,
@@ -42,6 +43,7 @@ __all__ = [
     "Predicate",
     "ReadableTable",
     "TableDeclaration",
+    "align",
     "cast_column",
     "conformed",
     "define",

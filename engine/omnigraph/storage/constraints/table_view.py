@@ -1,6 +1,6 @@
 """Tables as validation reads them: by columns, by a set of values, by ids.
 
-A view may be a version that is stored, or one that does not exist yet (see `branching.overlay`).
+A view is a stored version, or one that is not built yet (see `branching.merge.projected_table`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from omnigraph.storage.tables.key_lookup import KEYS
 from omnigraph.storage.tables.tables import TableStore
 
 Among = tuple[str, pa.Array]
-"""A text column, and the values that are wanted in it."""
+"""A text column, and the values to look for in it."""
 
 
 class TableView(Protocol):
@@ -49,7 +49,7 @@ class StoredTable:
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         few = among is not None and len(among[1]) <= PROBE_LIMIT
         if among is not None and few and {among[0], *columns} <= set(KEYS):
-            # Other columns are wanted only to say what is wrong: a refusal builds nothing.
+            # Other columns are read only to say what is wrong: a refusal builds no index.
             version = self._ready(among[0]) if list(columns) == [among[0]] else self.version
             return iter([self.tables.matching(version, *among, columns)])
         condition = in_condition(*among) if among is not None and few else None

@@ -87,7 +87,7 @@ def read_error(version: TableVersion, error: Exception) -> StorageError:
 
 
 def missing(version: TableVersion, problem: str) -> Corruption:
-    """The error of a table version that is not whole."""
+    """The error of a table version that lacks something."""
     return Corruption(
         problem,
         hint="Run `omnigraph verify` to see what else is affected.",

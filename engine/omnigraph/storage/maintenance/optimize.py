@@ -24,7 +24,7 @@ from omnigraph.storage.tables.fragment_stats import FragmentStats
 from omnigraph.storage.tables.indexes import (
     missing_among,
     missing_indexes,
-    unwanted_indexes,
+    undeclared_indexes,
     with_indexes,
     without_indexes,
 )
@@ -210,7 +210,7 @@ def _foreseen(tables: TableStore, version: TableVersion, type_: GraphType | None
         fragments_after=len(after),
         rows_rewritten=moved,
         indexes_built=tuple(index.name for index in missing),
-        indexes_dropped=tuple(unwanted_indexes(tables, version, type_)) if type_ else (),
+        indexes_dropped=tuple(undeclared_indexes(tables, version, type_)) if type_ else (),
     )
 
 
@@ -235,7 +235,7 @@ def _improved(
     version = TableVersion(base.location, base.lance)
     before = tables.fragments(version)
     worn = _worn_fragments(before)
-    unwanted = unwanted_indexes(tables, version, type_) if type_ else []
+    unwanted = undeclared_indexes(tables, version, type_) if type_ else []
     if worn:
         version = tables.compact(version, worn)
     version = without_indexes(tables, version, unwanted)

@@ -17,7 +17,7 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids
-from omnigraph.storage.constraints.rule_order import check_everything
+from omnigraph.storage.constraints.rule_order import require_valid, whole_tables
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import TABLE_FOLDERS
 from omnigraph.storage.core.model import Commit, Head, TablePointer
@@ -247,7 +247,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
             yield VerifyFinding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} is there twice"
             )
-    check_everything(_image(store, head, catalog))
+    require_valid(whole_tables(_image(store, head, catalog)))
     for name in plain_names(head.tables):
         _check_plain(store, head, name)
 

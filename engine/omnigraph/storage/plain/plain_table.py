@@ -20,7 +20,7 @@ from omnigraph.storage.core.read_errors import blame_filter
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph.storage.tables.table_slices import TableSlice, split
+from omnigraph.storage.tables.table_slices import TableSlice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
 
 PREFIX = "table:"
@@ -146,7 +146,8 @@ class PlainTable:
     ) -> list[TableSlice]:
         """The rows in slices that other processes read with `read_slice`, at the graph's root."""
         target = pa.schema([self.schema.field(name) for name in columns])
-        return split(self._tables, root, self.address, columns, filter, target, at_most)
+        whole = whole_table(root, self.address, columns, filter, target)
+        return split(self._tables, whole, at_most)
 
 
 def plain_names(pointers: Pointers) -> list[str]:

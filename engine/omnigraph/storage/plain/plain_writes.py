@@ -41,7 +41,7 @@ from omnigraph.storage.plain.stage_plain import (
     unchanged,
 )
 from omnigraph.storage.tables.data_files import DataFiles
-from omnigraph.storage.tables.write_buffer import RowBuffer
+from omnigraph.storage.tables.write_buffer import DataFileSink, RowBuffer
 
 
 @dataclass
@@ -254,7 +254,7 @@ class PlainWrites:
 
     def _buffer(self, state: PlainStaged) -> RowBuffer:
         schema = self._store.tables.schema(state.address).remove_metadata()
-        return RowBuffer(
+        sink = DataFileSink(
             self._store.tables,
             state.address,
             schema,
@@ -262,6 +262,7 @@ class PlainWrites:
             self._on_spill,
             self._store.writers,
         )
+        return RowBuffer(sink)
 
     # ------------------------------------------------------------------ for the plan
 

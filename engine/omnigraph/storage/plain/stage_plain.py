@@ -92,13 +92,13 @@ def exchange(
     if not added and not len(gone):
         return state
     if not added:
-        version = tables.next(state.address, gone=gone)
+        version = tables.next(state.address, deleted=gone)
     elif buffer.spilled:
-        version = tables.next(state.address, files=buffer.files, gone=gone)
+        version = tables.next(state.address, files=buffer.files, deleted=gone)
     else:
         rows = buffer.table()
         check_required(rows.schema, rows)
-        version = tables.next(state.address, rows=rows, gone=gone)
+        version = tables.next(state.address, rows=rows, deleted=gone)
     failpoint(AFTER_TABLE)
     return replace(
         state,

@@ -41,7 +41,7 @@ from omnigraph.storage.plain.plain_table import (
 )
 from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph.storage.tables.table_slices import TableSlice, split
+from omnigraph.storage.tables.table_slices import TableSlice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
@@ -191,15 +191,10 @@ class Snapshot:
     ) -> list[TableSlice]:
         """What `scan` gives, in slices that other processes read with `read_slice`."""
         wanted = self._scan(type_name, columns, filter)
-        return split(
-            self._store.tables,
-            self._store.root,
-            wanted.version,
-            wanted.columns,
-            wanted.condition,
-            wanted.schema,
-            at_most,
+        whole = whole_table(
+            self._store.root, wanted.version, wanted.columns, wanted.condition, wanted.schema
         )
+        return split(self._store.tables, whole, at_most)
 
     def _scan(self, type_name: str, columns: Sequence[str] | None, condition: str | None) -> _Scan:
         """A read in the names that the table had then."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -59,20 +60,14 @@ class TableSource:
         return take(one_array(found.chunks, found.type), which)
 
     def read_fragments(
-        self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]
+        self, columns: Sequence[str], places: Sequence[int], rows: Sequence[int]
     ) -> list[list[pa.Array]]:
-        """For each column, one array per wanted fragment (by its place), which has `rows` rows."""
-        fragments = self.fragment_ids()[list(wanted)].tolist()
+        """For each column, one array per fragment (given by its place), which has `rows` rows."""
+        fragments = self.fragment_ids()[list(places)].tolist()
         table = self.tables.read(self.version, columns=columns, fragments=fragments)
-        result = []
-        for column in table.columns:
-            whole = one_array(column.chunks, column.type)
-            parts, start = [], 0
-            for count in rows:
-                parts.append(whole.slice(start, count))
-                start += count
-            result.append(parts)
-        return result
+        starts = [0, *accumulate(rows)]
+        wholes = (one_array(column.chunks, column.type) for column in table.columns)
+        return [[whole.slice(*at) for at in zip(starts, rows, strict=False)] for whole in wholes]
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,7 +79,7 @@ class TableSource:
 
     def has_index(self, column: str) -> bool:
         """Whether rows can be found by a column without reading all of them."""
-        return f"{column}_btree" in self.tables.index_segments(self.version)
+        return f"{column}_btree" in self.tables.index_names(self.version)
 
     def read_where(self, columns: Sequence[str], condition: str | None) -> pa.Table:
         """Some columns of the rows that satisfy a condition; known to be few."""

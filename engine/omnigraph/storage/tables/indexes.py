@@ -56,28 +56,28 @@ def missing_among(
     """The same for any fragments, given with their rows, also such as are yet to be written."""
     total = sum(fragments.values())
     missing = []
-    for column, kind in wanted_indexes(type_):
+    for column, kind in declared_indexes(type_):
         segments = covered.get(f"{column}_{kind}", [])
         bare = tuple(sorted(fragments.keys() - set().union(*segments)))
         rows = sum(fragments[f] for f in bare)
         if not rows or (kind == "vector" and total < VECTOR_MINIMUM):
             continue
         rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > total
-        wanted = tuple(sorted(fragments)) if rebuild else bare
-        missing.append(MissingIndex(column, kind, wanted, bare, rows, rebuild))
+        built_for = tuple(sorted(fragments)) if rebuild else bare
+        missing.append(MissingIndex(column, kind, built_for, bare, rows, rebuild))
     return missing
 
 
-def wanted_indexes(type_: GraphType) -> list[tuple[str, str]]:
+def declared_indexes(type_: GraphType) -> list[tuple[str, str]]:
     """The indexes that a type's declarations ask for, as (column, kind)."""
     declared = sorted(type_.physical_indexes().items())
-    return [(column, kind) for column, asked in declared for kind in BUILT_FOR[asked]]
+    return [(column, kind) for column, purpose in declared for kind in BUILT_FOR[purpose]]
 
 
-def unwanted_indexes(tables: TableStore, version: TableVersion, type_: GraphType) -> list[str]:
+def undeclared_indexes(tables: TableStore, version: TableVersion, type_: GraphType) -> list[str]:
     """Indexes that are there and that no declaration asks for any more."""
-    wanted = {f"{column}_{kind}" for column, kind in wanted_indexes(type_)}
-    return sorted(tables.index_segments(version).keys() - wanted)
+    declared = {f"{column}_{kind}" for column, kind in declared_indexes(type_)}
+    return sorted(tables.index_names(version) - declared)
 
 
 def without_indexes(

@@ -29,7 +29,6 @@ from omnigraph.storage.core.row_addresses import (
     address_condition,
     distinct,
     with_addresses,
-    with_offsets,
 )
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.deletion_vectors import rows_key
@@ -236,7 +235,7 @@ class Lookup:
                 addresses=True,
                 batch_rows=SCAN_ROWS,
             )
-            cached = with_offsets(rows)
+            cached = with_addresses(rows, 0)
             self._rows.put(key, cached, cached.nbytes + 1)
         return cached
 

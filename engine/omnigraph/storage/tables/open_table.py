@@ -50,10 +50,12 @@ class OpenTable:
     def reader(self, **options: Unpack[ScanOptions]) -> pa.RecordBatchReader:
         """The same, for Lance to read: failures of the store come as they are."""
         columns, fragments = options.get("columns"), options.get("fragments")
+        if columns is not None:
+            columns = dict(columns) if isinstance(columns, Mapping) else list(columns)
         chosen = None if fragments is None else [*map(self.dataset.get_fragment, fragments)]
         with reading(self.version):
             return self.dataset.scanner(
-                columns=dict(columns) if isinstance(columns, Mapping) else columns,
+                columns=columns,
                 filter=options.get("condition"),
                 fragments=chosen,
                 with_row_address=options.get("addresses", False),

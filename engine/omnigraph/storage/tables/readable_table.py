@@ -47,12 +47,12 @@ class ReadableTable:
     @property
     def renamed(self) -> bool:
         """Whether some column is called or typed otherwise in the stored version."""
-        held = self._stored_schema()
-        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in held]
+        stored = self._stored_schema()
+        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in stored]
 
     def fragments(self) -> int:
         """How many parts the table has, which can be read independently of each other."""
-        return len(self.tables.fragments(self.version))
+        return len(self.tables.handle(self.version).dataset.get_fragments())
 
     def provider(self, *, addresses: bool = False, part: slice | None = None) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table: filters, projections and limits go into Lance.

@@ -7,7 +7,7 @@ another process after later commits, gives the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -17,12 +17,11 @@ from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
 from omnigraph.storage.core.read_errors import with_schema
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.fragment_stats import FragmentStats
 from omnigraph.storage.tables.tables import TableStore, new_session
 
 BATCH_ROWS = 1 << 16
 OPEN_ROOTS = 8
-"""Roots whose doors a reading process keeps open."""
+"""Roots whose tables a reading process keeps open."""
 
 
 @dataclass(frozen=True)
@@ -41,45 +40,35 @@ class TableSlice:
     schema: pa.Schema
     """The rows as they are given."""
 
+    @property
+    def version(self) -> TableVersion:
+        return TableVersion(self.location, self.lance)
+
+
+def whole_table(
+    root: str,
+    version: TableVersion,
+    columns: Sequence[str],
+    condition: str | None,
+    schema: pa.Schema,
+) -> TableSlice:
+    """What to read of a version, to be split."""
+    location, number = version.location, version.lance
+    return TableSlice(root, location, number, (), 0, tuple(columns), condition, schema)
+
 
 def split(
-    tables: TableStore,
-    root: str,
-    version: TableVersion,
-    columns: Sequence[str],
-    condition: str | None,
-    schema: pa.Schema,
-    at_most: int,
+    tables: TableStore, whole: TableSlice, at_most: int, *, since: TableVersion | None = None
 ) -> list[TableSlice]:
-    """A table version in at most so many slices of about equal size; none if it is empty."""
+    """What is read of a version in at most so many slices of about equal size; none if it is empty.
+
+    With `since`, only rows of fragments that this version does not have.
+    """
     if at_most < 1:
         raise InvalidInput(f"{at_most} slices are not possible", hint="Ask for one or more.")
-    fragments = tables.fragments(version)
-    return slices_of(root, version, fragments, columns, condition, schema, at_most)
-
-
-def slices_of(
-    root: str,
-    version: TableVersion,
-    fragments: Sequence[FragmentStats],
-    columns: Sequence[str],
-    condition: str | None,
-    schema: pa.Schema,
-    at_most: int,
-) -> list[TableSlice]:
-    """The same for some fragments of a version."""
-    sizes = {fragment.id: fragment.rows for fragment in fragments}
+    sizes = {f.id: f.rows for f in tables.fragments(whole.version, since=since)}
     return [
-        TableSlice(
-            root,
-            version.location,
-            version.lance,
-            tuple(sorted(group)),
-            sum(sizes[fragment] for fragment in group),
-            tuple(columns),
-            condition,
-            schema,
-        )
+        replace(whole, fragments=tuple(sorted(group)), rows=sum(sizes[f] for f in group))
         for group in balanced(sizes, at_most)
     ]
 
@@ -99,10 +88,9 @@ def read_slice(
     part: TableSlice, options: Mapping[str, str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, in any process that reaches the store."""
-    tables = door(part.root, tuple(sorted((options or {}).items())))
-    version = TableVersion(part.location, part.lance)
+    tables = tables_at(part.root, tuple(sorted((options or {}).items())))
     for batch in tables.scan(
-        version,
+        part.version,
         columns=part.columns,
         condition=part.condition,
         fragments=part.fragments,
@@ -112,6 +100,6 @@ def read_slice(
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
-def door(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
-    """The tables of a graph for a process that was told where to look and needs no manifest."""
+def tables_at(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
+    """The tables of a graph for a process that knows where they are and needs no manifest."""
     return TableStore(normalize_root(root), storage_options(dict(options)), new_session())

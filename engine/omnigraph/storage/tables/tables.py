@@ -18,7 +18,7 @@ import pyarrow as pa
 from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
 
-from omnigraph.common.arrow_alignment import aligned
+from omnigraph.common.arrow_alignment import align
 from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import OmniGraphError, StorageError
@@ -48,7 +48,7 @@ from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
 from omnigraph.storage.tables.open_table import OpenTable, ScanOptions
 
 MARKED_BY_LANCE = 256
-"""Up to so many rows of a fragment are taken out by a condition that lists them."""
+"""Up to so many rows of a fragment are deleted by a condition that lists them."""
 HANDLE_CACHE = 512
 
 
@@ -145,6 +145,10 @@ class TableStore:
             known = {_first_file(f) for f in self.handle(since).dataset.get_fragments()}
             found = [fragment for fragment in found if _first_file(fragment) not in known]
         return tuple(stats_of(version.location, fragment) for fragment in found)
+
+    def index_names(self, version: TableVersion) -> set[str]:
+        """The indexes, by name: `<column>_<kind>`."""
+        return {index.name for index in self.handle(version).dataset.describe_indices()}
 
     def index_segments(self, version: TableVersion) -> dict[str, list[set[int]]]:
         """The indexes by name: the fragments that each segment covers."""
@@ -247,7 +251,7 @@ class TableStore:
     def write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
         """Write rows as data files that no version refers to yet."""
         dataset = self.handle(version).dataset
-        marked = aligned(rows.cast(_with_blobs(rows.schema, dataset.schema)))
+        marked = align(rows.cast(_with_blobs(rows.schema, dataset.schema)))
         with _writing(version.location):
             return DataFiles(
                 tuple(write_fragments(marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS))
@@ -259,7 +263,7 @@ class TableStore:
         *,
         rows: pa.Table | None = None,
         files: DataFiles = NO_FILES,
-        gone: Addresses = NO_ADDRESSES,
+        deleted: Addresses = NO_ADDRESSES,
     ) -> TableVersion:
         """The version after: base without the rows at some addresses, plus new rows.
 
@@ -274,27 +278,26 @@ class TableStore:
             else []
         )
         removed, updated = list(folded), []
-        for fragment_id, addresses in split_by_fragment(gone):
+        for fragment_id, addresses in split_by_fragment(deleted):
             if fragment_id in folded:
                 continue
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
             else:
                 updated.append(self._shrunk(handle, by_id[fragment_id], addresses))
-        whole: pa.Table | None = None
+        written: pa.Table | None = None
         if rows is not None:
             names = handle.dataset.schema.names
-            carried = (self._lookup.rows(handle, by_id[i]) for i in folded)
-            whole = pa.concat_tables(
-                [*(without(kept, gone).select(names) for kept in carried), rows.select(names)]
-            )
-            if whole.num_rows:
-                files += self.write(base, whole)
+            carried = (without(self._lookup.rows(handle, by_id[i]), deleted) for i in folded)
+            written = pa.concat_tables(part.select(names) for part in (*carried, rows))
+            if written.num_rows:
+                files += self.write(base, written)
         result = self._update(base, removed, updated, files)
         for metadata in updated:
-            self._lookup.remember_shrunk(base.location, by_id[metadata.id].metadata, metadata, gone)
-        if whole is not None and len(files.fragments) == 1:
-            self._lookup.remember_written(base.location, files.fragments[0], whole)
+            before = by_id[metadata.id].metadata
+            self._lookup.remember_shrunk(base.location, before, metadata, deleted)
+        if written is not None and len(files.fragments) == 1:
+            self._lookup.remember_written(base.location, files.fragments[0], written)
         return result
 
     def _shrunk(

@@ -7,7 +7,7 @@ only the rows that are live in one version alone can differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,25 +63,20 @@ def differing_rows(
         old_rows.append(_addresses(earlier, _without(deleted_after, deleted)))
         new_rows.append(_addresses(later, _without(deleted, deleted_after)))
     return (
-        _row_set(before, [f for k, f in old.items() if k not in new], old_rows, old.values()),
-        _row_set(after, [f for k, f in new.items() if k not in old], new_rows, new.values()),
+        _row_set(tables, before, [f.id for k, f in old.items() if k not in new], old_rows),
+        _row_set(tables, after, [f.id for k, f in new.items() if k not in old], new_rows),
     )
 
 
 def common_rows(tables: TableStore, one: RowSet, other: RowSet) -> RowSet:
     """The rows that two sets of rows of one version share."""
-    fragments = {fragment.id: fragment for fragment in tables.fragments(one.version)}
-    whole = [fragments[i] for i in one.fragments if i in other.fragments]
-    return _row_set(
-        one.version,
-        whole,
-        [
-            np.intersect1d(one.addresses, other.addresses, assume_unique=True),
-            _within(one.addresses, other.fragments),
-            _within(other.addresses, one.fragments),
-        ],
-        fragments.values(),
-    )
+    whole = [fragment for fragment in one.fragments if fragment in other.fragments]
+    single = [
+        np.intersect1d(one.addresses, other.addresses, assume_unique=True),
+        _within(one.addresses, other.fragments),
+        _within(other.addresses, one.fragments),
+    ]
+    return _row_set(tables, one.version, whole, single)
 
 
 def split_by_overlap(tables: TableStore, rows: RowSet, others: RowSet) -> tuple[RowSet, Addresses]:
@@ -89,15 +84,13 @@ def split_by_overlap(tables: TableStore, rows: RowSet, others: RowSet) -> tuple[
     rest, which are whole fragments and what both sets share."""
     shared = common_rows(tables, rows, others)
     alone = _without(rows.addresses, shared.addresses)
-    fragments = {fragment.id: fragment for fragment in tables.fragments(rows.version)}
-    whole = [fragments[i] for i in rows.fragments]
     rest = _without(rows.addresses, alone)
-    return _row_set(rows.version, whole, [rest], fragments.values()), alone
+    return _row_set(tables, rows.version, rows.fragments, [rest]), alone
 
 
 def rows_at(tables: TableStore, version: TableVersion, addresses: Addresses) -> RowSet:
     """The rows of a version at some addresses."""
-    return _row_set(version, [], [addresses], tables.fragments(version))
+    return _row_set(tables, version, [], [addresses])
 
 
 def _within(addresses: Addresses, fragments: Sequence[int]) -> Addresses:
@@ -109,9 +102,9 @@ def surviving_addresses(
 ) -> tuple[Addresses, npt.NDArray[np.bool_]]:
     """Where a version has the rows that another one has at some addresses, and for which it is
     known; rows that were written again in between are not."""
-    places, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
+    later, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
     if before.location != after.location:
-        return places, known
+        return later, known
     today = _by_files(tables, after)
     owners = addresses >> np.uint64(32)
     for files, fragment in _by_files(tables, before).items():
@@ -119,8 +112,8 @@ def surviving_addresses(
         if len(members) and files in today:
             offsets = addresses[members] & OFFSETS
             known[members] = ~np.isin(offsets, tables.deleted(after, today[files].id))
-            places[members] = _addresses(today[files], offsets)
-    return places, known
+            later[members] = _addresses(today[files], offsets)
+    return later, known
 
 
 def stored_bytes(tables: TableStore, version: TableVersion) -> int:
@@ -141,7 +134,7 @@ def with_blobs(tables: TableStore, rows: RowSet, columns: Sequence[str]) -> RowS
 
 def all_rows(tables: TableStore, version: TableVersion) -> RowSet:
     """Every row of a version."""
-    return _row_set(version, tables.fragments(version), [], [])
+    return _row_set(tables, version, [f.id for f in tables.fragments(version)], [])
 
 
 def read_rows(
@@ -200,21 +193,18 @@ def _addresses(fragment: FragmentStats, offsets: npt.NDArray[np.integer[Any]]) -
 
 
 def _row_set(
-    version: TableVersion,
-    whole: Sequence[FragmentStats],
-    single: Sequence[Addresses],
-    among: Iterable[FragmentStats],
+    tables: TableStore, version: TableVersion, whole: Sequence[int], single: Sequence[Addresses]
 ) -> RowSet:
     addresses = np.concatenate([NO_ADDRESSES, *single])
-    known = {fragment.id: fragment for fragment in among}
+    fragments = {fragment.id: fragment for fragment in tables.fragments(version)}
     partial = sum(
-        known[i].bytes * len(rows) // max(known[i].physical, 1)
+        fragments[i].bytes * len(rows) // max(fragments[i].physical, 1)
         for i, rows in split_by_fragment(addresses)
     )
     return RowSet(
         version,
-        tuple(fragment.id for fragment in whole),
+        tuple(whole),
         addresses,
-        sum(fragment.rows for fragment in whole) + len(addresses),
-        sum(fragment.bytes for fragment in whole) + partial,
+        sum(fragments[i].rows for i in whole) + len(addresses),
+        sum(fragments[i].bytes for i in whole) + partial,
     )

@@ -40,8 +40,8 @@ def apply_changeset(
             base = ready_for_probes(tables, base, type_)
         gone = distinct(gone, tables.locate(base, leaving.ids).addresses)
     if arriving.spilled:
-        version = tables.next(base, files=arriving.files, gone=gone)
+        version = tables.next(base, files=arriving.files, deleted=gone)
     else:
-        version = tables.next(base, rows=arriving.table(), gone=gone)
+        version = tables.next(base, rows=arriving.table(), deleted=gone)
     failpoint(AFTER_TABLE)
     return version

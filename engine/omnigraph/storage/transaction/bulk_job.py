@@ -31,7 +31,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.tables.data_files import DataFiles
-from omnigraph.storage.tables.table_slices import door
+from omnigraph.storage.tables.table_slices import tables_at
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 BulkMode = Literal["append", "merge", "overwrite"]
@@ -168,7 +168,7 @@ def write_files(
 ) -> StagedFiles:
     """Write rows, which were checked and have exactly the columns of the table, as data files."""
     base = job.bases[table_key]
-    tables = door(job.root, tuple(sorted((options or {}).items())))
+    tables = tables_at(job.root, tuple(sorted((options or {}).items())))
     counted = _Counted(batches)
     reader = pa.RecordBatchReader.from_batches(base.schema, iter(counted))
     try:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema import Catalog, EdgeType
+from omnigraph.storage.constraints.endpoints import ends_at
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.tables import TableStore
@@ -57,7 +58,7 @@ def _without_edges(
 ) -> StagedTable:
     """Edges that the transaction writes itself are not taken out silently: they name a node that
     is gone, which validation refuses."""
-    for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node):
+    for end in ends_at(edge, node):
         if len(gone) <= PROBE_LIMIT:
             version = ready_for_probes(tables, state.version, edge, end)
             state = replace(state, version=version)

@@ -10,7 +10,7 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import default_scalar, table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.table_view import StoredTable
-from omnigraph.storage.constraints.uniqueness import check_unique_everywhere
+from omnigraph.storage.constraints.uniqueness import unique_everywhere
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.layout import table_location
 from omnigraph.storage.core.model import Pointers, TablePointer
@@ -99,7 +99,8 @@ def _check_new_constraints(view: StoredTable, old: GraphType, new: GraphType) ->
     }
     for rule in new.uniques:
         if tuple(sorted(rule.members)) not in before:
-            check_unique_everywhere(view, new, rule.members)
+            for violation in unique_everywhere(view, new, rule.members):
+                raise violation
 
 
 def _now(member: str, old: GraphType, names: Mapping[int, str]) -> str:

@@ -107,7 +107,7 @@ def _write(
     if operation.mode == "insert" and len(found.ids):
         raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
     touched = _sources(tables, state, found.addresses)
-    version = tables.next(base, rows=rows, gone=found.addresses)
+    version = tables.next(base, rows=rows, deleted=found.addresses)
     count = state.rows - len(found.ids) + rows.num_rows
     return _after(state, version, count, operation, touched)
 
@@ -155,11 +155,11 @@ def _write_many(tables: TableStore, state: StagedTable, operation: WriteRows) ->
                 raise KeyConflict(state.type.kind, state.type.name, pc.min(found.ids).as_py())
             gone = distinct(gone, found.addresses)
     touched = _sources(tables, state, gone)
-    version = tables.next(state.version, files=buffer.files, gone=gone)
+    version = tables.next(state.version, files=buffer.files, deleted=gone)
     count = state.rows - len(gone) + buffer.rows
     if len(repeated):
         earlier = _earlier_occurrences(tables, version, repeated)
-        version = tables.next(version, gone=earlier)
+        version = tables.next(version, deleted=earlier)
         count -= len(earlier)
     return _after(state, version, count, operation, touched)
 
@@ -179,11 +179,11 @@ def _write_surveyed(
                 raise KeyConflict(type_.kind, type_.name, there)
         elif state.rows:
             gone = survey.common(held, written)
-    version = tables.next(state.version, files=buffer.files, gone=gone)
+    version = tables.next(state.version, files=buffer.files, deleted=gone)
     count = state.rows - len(gone) + buffer.rows
     if repeated is not None:
         earlier = survey.earlier(KeyColumn(type_, version, since=state.version))
-        version = tables.next(version, gone=earlier)
+        version = tables.next(version, deleted=earlier)
         count -= len(earlier)
     # Whose edges became fewer is for the survey to find, too.
     return _after(state, version, count, operation, pa.array([], pa.string()))
@@ -240,7 +240,7 @@ def remove_rows(
     if not len(addresses):
         return state
     touched = _sources(tables, state, addresses)
-    version = tables.next(state.version, gone=addresses)
+    version = tables.next(state.version, deleted=addresses)
     return StagedTable(
         state.type,
         state.base,

@@ -43,7 +43,7 @@ from omnigraph.storage.commit.publish_plan import (
 from omnigraph.storage.commit.publisher import PAUSE_SECONDS
 from omnigraph.storage.commit.registration import register, resume, unregister
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
-from omnigraph.storage.constraints.distributed_rules import validated_by
+from omnigraph.storage.constraints.distributed_rules import validate_final_state
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.value_checks import check_values
@@ -57,7 +57,7 @@ from omnigraph.storage.refs.moments import DEFERRED_CHECKS, commit_token, presen
 from omnigraph.storage.refs.snapshot import Snapshot, check_columns
 from omnigraph.storage.tables.data_files import DataFiles
 from omnigraph.storage.tables.indexes import ready_for_probes
-from omnigraph.storage.tables.write_buffer import RowBuffer
+from omnigraph.storage.tables.write_buffer import DataFileSink, RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
 from omnigraph.storage.transaction.cascade_delete import cascade, permanently_deleted
 from omnigraph.storage.transaction.operations import (
@@ -197,7 +197,7 @@ class WriteTxn:
 
     def _buffer(self, type_: GraphType) -> RowBuffer:
         base = self._bases[type_.table_key]
-        return RowBuffer(
+        sink = DataFileSink(
             self._store.tables,
             TableVersion(base.location, base.lance),
             table_schema(type_),
@@ -205,6 +205,7 @@ class WriteTxn:
             self.register,
             self._store.writers,
         )
+        return RowBuffer(sink)
 
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
@@ -379,7 +380,7 @@ class WriteTxn:
         if not work.validated:
             image = FinalState(self.catalog, touched, self._final)
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
-            validated_by(self._survey, image, touched, self._version, deferred=deferred)
+            validate_final_state(self._survey, image, touched, self._version, deferred=deferred)
             work.validated = True
             touched = {key: state for key, state in work.staged.items() if state.changed}
         self.plain.settle()
