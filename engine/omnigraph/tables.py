@@ -1,6 +1,23 @@
-"""Tables as other packages read and write them: plain tables, readable tables, definitions."""
+"""Tables as other packages read and write them: plain tables, predicates, definitions."""
 
 from omnigraph.common.arrow_alignment import align
+from omnigraph.common.stream_dataset import streamed
+from omnigraph.storage.core.lance_filter import (
+    NO_ROW,
+    AllOf,
+    AnyOf,
+    ColumnCompare,
+    ColumnContains,
+    ColumnIn,
+    ColumnIsNull,
+    ColumnStartsWith,
+    CompareOperator,
+    Negated,
+    NotExpressible,
+    Predicate,
+    lance_filter,
+    text_literal,
+)
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.plain.conform_rows import cast_column, conformed
 from omnigraph.storage.plain.plain_table import PlainTable, TableDeclaration, storable
@@ -9,15 +26,30 @@ from omnigraph.storage.tables.version_diff import stored_bytes
 
 __all__ = [
     "ADDRESS",
+    "AllOf",
+    "AnyOf",
     "BATCH_ROWS",
+    "ColumnCompare",
+    "ColumnContains",
+    "ColumnIn",
+    "ColumnIsNull",
+    "ColumnStartsWith",
+    "CompareOperator",
     "Definition",
+    "NO_ROW",
+    "Negated",
+    "NotExpressible",
     "PlainTable",
+    "Predicate",
     "ReadableTable",
     "TableDeclaration",
     "align",
     "cast_column",
     "conformed",
     "define",
+    "lance_filter",
     "storable",
     "stored_bytes",
+    "streamed",
+    "text_literal",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.property_types import PropertyType, Scalar
+from omnigraph.storage.refs.snapshot import Snapshot
 
 Record = dict[str, Any]
 Properties = dict[str, Any]
@@ -49,6 +50,25 @@ def plain_graph(catalog: Catalog, records: Iterable[Record]) -> PlainGraph:
             id_ = data.get("id", f"~{number:06}")
             graph.edges[edge.name].append(PlainEdge(id_, record["from"], record["to"], values))
     return graph
+
+
+def plain_snapshot(snapshot: Snapshot) -> PlainGraph:
+    """The graph that a snapshot holds, scanned whole."""
+
+    def rows(table_key: str) -> list[Properties]:
+        found: list[Properties] = snapshot.scan(table_key).read_all().to_pylist()
+        return found
+
+    catalog = snapshot.catalog
+    return PlainGraph(
+        {name: {row["id"]: row for row in rows(f"node:{name}")} for name in catalog.nodes},
+        {
+            name: [
+                PlainEdge(row["id"], row["src"], row["dst"], row) for row in rows(f"edge:{name}")
+            ]
+            for name in catalog.edges
+        },
+    )
 
 
 def read_records(text: str) -> list[Record]:

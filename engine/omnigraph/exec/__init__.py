@@ -1,6 +1,5 @@
-"""Runs compiled `.gq` reads over a snapshot: dense ids, CSR adjacency, streamed Arrow results.
+"""Runs compiled `.gq` reads and mutations over a snapshot: dense ids, CSR adjacency, Arrow results.
 
-Promises the rows of sections 3-6 and 10 of the query language whatever is cached or indexed.
-Imports pyarrow, numpy, omnigraph.query, omnigraph.schema and omnigraph.storage, and DataFusion for
-large sorts; never lance.
+Promises the rows that the query language defines, whatever is cached or indexed. Imports numpy,
+pyarrow, omnigraph.query, schema, storage and loading, and DataFusion for large sorts; never lance.
 """

@@ -7,7 +7,7 @@ Promises typed errors for any input, and no effects. Imports common, lark, numpy
 from omnigraph.common.ulid import new_ulid, new_ulids
 from omnigraph.schema.compiler.compile_schema import compile_schema
 from omnigraph.schema.evolution.plan_evolution import SchemaPlan, plan_evolution
-from omnigraph.schema.model.arrow_schema import arrow_type, table_schema
+from omnigraph.schema.model.arrow_schema import arrow_type, exact_values, table_schema
 from omnigraph.schema.model.catalog import (
     Annotation,
     Cardinality,
@@ -52,6 +52,7 @@ __all__ = [
     "compile_schema",
     "compiled_hash",
     "derive_ids",
+    "exact_values",
     "fingerprint",
     "key_text",
     "new_ulid",

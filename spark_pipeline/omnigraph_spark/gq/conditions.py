@@ -9,9 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.evaluate.comparison import MIRRORED
-from omnigraph.exec.evaluate.evaluator import exact_values
 from omnigraph.query.logical import (
+    MIRRORED,
     Aggregate,
     Bm25,
     Compare,
@@ -26,7 +25,7 @@ from omnigraph.query.logical import (
     StartsWith,
     TextMatch,
 )
-from omnigraph.schema import PropertyType, arrow_type, scalar_type
+from omnigraph.schema import PropertyType, arrow_type, exact_values, scalar_type
 from omnigraph_spark.gq import exact_comparison
 from omnigraph_spark.gq.constants import Constants, call, is_constant
 

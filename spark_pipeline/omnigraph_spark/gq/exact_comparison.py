@@ -9,8 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from omnigraph.exec.evaluate.comparison import MIRRORED
-from omnigraph.query.logical import Comparison
+from omnigraph.query.logical import MIRRORED, Comparison
 from omnigraph.schema import PropertyType, Scalar
 
 OPERATORS: dict[Comparison, type[exp.Binary]] = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import Filter, InputPartition
 
 from omnigraph_spark.graph_location import GraphLocation
-from omnigraph_spark.reading.spark_filters import condition_of
+from omnigraph_spark.reading.spark_filters import sql_condition
 from omnigraph_spark.server_connection import connected, quoted
 
 DEFAULT_PARTITIONS = 16
@@ -42,7 +42,7 @@ class ServedQuery:
         # Spark may only want to count: any column does then.
         chosen = list(columns) or self.schema().names[:1]
         sql = f"SELECT {', '.join(map(quoted, chosen))} FROM {self.relation}"
-        condition = condition_of(filters, '"')
+        condition = sql_condition(filters)
         if condition is not None:
             sql += f" WHERE {condition}"
         at = connected(self.place, self.moment, slices=wanted)

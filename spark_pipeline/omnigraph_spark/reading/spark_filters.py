@@ -1,15 +1,16 @@
-"""Spark's filters as SQL conditions over a table's own columns.
+"""Spark's filters as predicates, and as conditions of Lance or of a server's SQL.
 
-Only for what means the same on both sides; Spark still tests every filter on the rows it gets.
+A condition may select more rows than the filters do: Spark tests every filter on the rows it gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import (
     EqualTo,
     Filter,
@@ -25,7 +26,24 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-_OPERATORS = {
+from omnigraph.tables import (
+    AllOf,
+    AnyOf,
+    ColumnCompare,
+    ColumnContains,
+    ColumnIn,
+    ColumnIsNull,
+    ColumnStartsWith,
+    CompareOperator,
+    Negated,
+    NotExpressible,
+    Predicate,
+    lance_filter,
+    text_literal,
+)
+from omnigraph_spark.server_connection import quoted
+
+_OPERATORS: dict[type[Filter], CompareOperator] = {
     EqualTo: "=",
     GreaterThan: ">",
     GreaterThanOrEqual: ">=",
@@ -34,48 +52,74 @@ _OPERATORS = {
 }
 
 
-def condition_of(filters: Iterable[Filter], quote: str) -> str | None:
-    """A condition that every wanted row satisfies; none if nothing can be said."""
-    found = [text for f in filters if (text := _condition(f, quote)) is not None]
-    return " AND ".join(found) or None
+def lance_condition(filters: Iterable[Filter], schema: pa.Schema) -> str | None:
+    """A filter of Lance that every row Spark wants passes; none if nothing can be said."""
+    return _conjunction(filters, lambda predicate: lance_filter(predicate, schema))
 
 
-def _condition(found: Filter, quote: str) -> str | None:
-    match found:
+def sql_condition(filters: Iterable[Filter]) -> str | None:
+    """The same as a condition of SQL."""
+    return _conjunction(filters, _sql)
+
+
+def _conjunction(filters: Iterable[Filter], write: Callable[[Predicate], str]) -> str | None:
+    conditions = []
+    for each in filters:
+        try:
+            conditions.append(write(_predicate(each)))
+        except NotExpressible:
+            continue
+    return " AND ".join(conditions) or None
+
+
+def _predicate(test: Filter) -> Predicate:
+    match test:
         case EqualTo() | GreaterThan() | GreaterThanOrEqual() | LessThan() | LessThanOrEqual():
-            return _joined(found.attribute, _OPERATORS[type(found)], _literal(found.value), quote)
+            return ColumnCompare(_column(test.attribute), _OPERATORS[type(test)], test.value)
         case In():
-            values = [_literal(value) for value in found.value if value is not None]
-            known = [value for value in values if value is not None]
-            if not known or len(known) < len(values):
-                return None
-            return _joined(found.attribute, "IN", f"({', '.join(known)})", quote)
+            return ColumnIn(_column(test.attribute), test.value)
         case IsNull():
-            return _joined(found.attribute, "IS", "NULL", quote)
+            return ColumnIsNull(_column(test.attribute))
         case IsNotNull():
-            return _joined(found.attribute, "IS NOT", "NULL", quote)
-        case StringStartsWith() | StringContains():
-            function = "starts_with" if isinstance(found, StringStartsWith) else "contains"
-            name, value = _name(found.attribute, quote), _literal(found.value)
-            return f"{function}({name}, {value})" if name and value else None
+            return Negated(ColumnIsNull(_column(test.attribute)))
+        case StringStartsWith():
+            return ColumnStartsWith(_column(test.attribute), test.value)
+        case StringContains():
+            return ColumnContains(_column(test.attribute), test.value)
         case Not():
-            inner = _condition(found.child, quote)
-            return f"NOT ({inner})" if inner else None
-        case _:
-            return None
+            return Negated(_predicate(test.child))
+    raise NotExpressible
 
 
-def _joined(attribute: tuple[str, ...], operator: str, value: str | None, quote: str) -> str | None:
-    name = _name(attribute, quote)
-    return f"{name} {operator} {value}" if name and value else None
+def _column(attribute: tuple[str, ...]) -> str:
+    if len(attribute) != 1:
+        raise NotExpressible
+    return attribute[0]
 
 
-def _name(attribute: tuple[str, ...], quote: str) -> str | None:
-    plain = len(attribute) == 1 and quote not in attribute[0]
-    return f"{quote}{attribute[0]}{quote}" if plain else None
+def _sql(predicate: Predicate) -> str:
+    match predicate:
+        case ColumnCompare():
+            return f"{quoted(predicate.column)} {predicate.operator} {_literal(predicate.value)}"
+        case ColumnIn():
+            known = [_literal(value) for value in predicate.values if value is not None]
+            if not known:
+                raise NotExpressible
+            return f"{quoted(predicate.column)} IN ({', '.join(known)})"
+        case ColumnIsNull():
+            return f"{quoted(predicate.column)} IS NULL"
+        case ColumnStartsWith():
+            return f"starts_with({quoted(predicate.column)}, {text_literal(predicate.prefix)})"
+        case ColumnContains():
+            return f"contains({quoted(predicate.column)}, {text_literal(predicate.part)})"
+        case Negated():
+            return f"NOT ({_sql(predicate.operand)})"
+        case AllOf() | AnyOf():
+            word = " AND " if isinstance(predicate, AllOf) else " OR "
+            return f"({word.join(map(_sql, predicate.operands))})"
 
 
-def _literal(value: Any) -> str | None:  # noqa: ANN401
+def _literal(value: Any) -> str:  # noqa: ANN401
     match value:
         case bool():
             return str(value).lower()
@@ -86,11 +130,10 @@ def _literal(value: Any) -> str | None:  # noqa: ANN401
         case Decimal() if value == value.to_integral_value():
             return str(int(value))
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return text_literal(value)
         case datetime():
             moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
             return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
         case date():
             return f"DATE '{value.isoformat()}'"
-        case _:
-            return None
+    raise NotExpressible

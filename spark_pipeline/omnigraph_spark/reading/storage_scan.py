@@ -12,7 +12,7 @@ from pyspark.sql.datasource import Filter, InputPartition
 
 from omnigraph.bulk import TableSlice, read_slice
 from omnigraph_spark.graph_location import GraphLocation
-from omnigraph_spark.reading.spark_filters import condition_of
+from omnigraph_spark.reading.spark_filters import lance_condition
 
 if TYPE_CHECKING:
     from omnigraph import QueryResult
@@ -57,9 +57,10 @@ class StorageTable:
         table = None if name is None else snapshot.plain_table(name)
         rows = snapshot.count(self.table_key) if table is None else table.rows
         at_most = self.partitions_wanted or max(1, -(-rows // ROWS_PER_PARTITION))
-        condition = condition_of(filters, "`")
+        schema = self.schema()
+        condition = lance_condition(filters, schema)
         # Spark may only want to count: any column does then.
-        wanted = list(columns) or self.schema().names[:1]
+        wanted = list(columns) or schema.names[:1]
         found = (
             snapshot.slices(self.table_key, wanted, condition, at_most=at_most)
             if table is None

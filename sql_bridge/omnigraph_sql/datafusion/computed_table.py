@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
 from omnigraph.errors import OmniGraphError
+from omnigraph.tables import streamed
 from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 
@@ -23,52 +22,11 @@ class ComputedRows:
 
     def provider(self) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table."""
-        return _StreamedDataset(self)
+        return streamed(self.schema, self._translated)
 
-
-def as_filter(given: Any) -> Any:  # noqa: ANN401
-    """A filter as Arrow's scanners take it: the engine gives a constant as a plain value."""
-    return pc.scalar(given) if isinstance(given, pa.Scalar) else given
-
-
-class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
-    """A data set of one part whose batches are made while they are read."""
-
-    def __init__(self, rows: ComputedRows) -> None:
-        self._rows = rows
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._rows.schema
-
-    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
-        yield _Stream(self._rows)
-
-    def scanner(self, **options: Any) -> pads.Scanner:  # noqa: ANN401
-        return _Stream(self._rows).scanner(self._rows.schema, **options)
-
-
-@dataclass(frozen=True)
-class _Stream:
-    rows: ComputedRows
-
-    def scanner(
-        self,
-        schema: pa.Schema,
-        columns: Sequence[str] | None = None,
-        filter: Any = None,  # noqa: ANN401, A002
-        batch_size: int | None = None,
-    ) -> pads.Scanner:
-        return pads.Scanner.from_batches(
-            self._batches(),
-            schema=self.rows.schema,
-            columns=None if columns is None else list(columns),
-            filter=as_filter(filter),
-        )
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches; an error of ours passes through the engine and comes out as it was."""
+    def _translated(self) -> Iterator[pa.RecordBatch]:
+        """The batches; an error of ours passes through DataFusion and comes out as it was."""
         try:
-            yield from self.rows.batches()
+            yield from self.batches()
         except OmniGraphError as error:
             raise wrap_for_datafusion(error) from error

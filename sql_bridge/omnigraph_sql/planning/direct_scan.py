@@ -1,6 +1,6 @@
 """Plain scans go straight to the store: some columns of one table, a simple condition, a limit.
 
-The engine underneath adds a plan per execution and a copy per batch to what the store does itself.
+DataFusion adds a plan per execution and a copy per batch to what the store does itself.
 Only conditions whose answer is the same in both are taken: comparisons of a column with a value of
 its own kind, IN, BETWEEN and IS NULL, joined by AND, OR and NOT.
 """
@@ -16,11 +16,26 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph.tables import ADDRESS, ReadableTable
+from omnigraph.query.logical import MIRRORED
+from omnigraph.schema import exact_values
+from omnigraph.tables import (
+    ADDRESS,
+    AllOf,
+    AnyOf,
+    ColumnCompare,
+    ColumnIn,
+    ColumnIsNull,
+    CompareOperator,
+    Negated,
+    NotExpressible,
+    Predicate,
+    ReadableTable,
+    lance_filter,
+)
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _CLAUSES = frozenset({"expressions", "from_", "where", "limit", "offset", "kind", "hint"})
-_OPERATORS: dict[type[exp.Expr], str] = {
+_OPERATORS: dict[type[exp.Expr], CompareOperator] = {
     exp.EQ: "=",
     exp.NEQ: "!=",
     exp.LT: "<",
@@ -28,15 +43,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-_DEEPEST = 10
-"""How often conditions may stand in one another: the store's parser takes a few more."""
 
 ScalarValues = Mapping[str, pa.Scalar]
-
-
-class _NotPlain(Exception):
-    """The engine has to decide this."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +71,17 @@ class DirectScan:
         if not self.finds_one_row or self.condition is None:
             return None
         try:
-            condition = _condition(self.condition, self, values)
-        except _NotPlain:
+            condition = _filter(self.condition, self, values)
+        except NotExpressible:
             return None
         return self.table.find(self.columns, condition).select(list(self.columns))
 
     def open(self, values: ScalarValues) -> pa.RecordBatchReader | None:
         """The rows with these parameters; none where a value makes it more than plain."""
         try:
-            filter_ = None if self.condition is None else _condition(self.condition, self, values)
+            filter_ = None if self.condition is None else _filter(self.condition, self, values)
             limit, offset = _count(self.limit, values), _count(self.offset, values)
-        except _NotPlain:
+        except NotExpressible:
             return None
         return self.table.scan(
             self.columns, filter=filter_, limit=limit, offset=offset, part=self.part
@@ -137,10 +145,10 @@ def _is_plain(scan: DirectScan) -> bool:
     """Whether the condition is plain whatever the parameters are."""
     try:
         if scan.condition is not None:
-            _condition(scan.condition, scan, None)
+            _filter(scan.condition, scan, None)
         _count(scan.limit, None)
         _count(scan.offset, None)
-    except _NotPlain:
+    except NotExpressible:
         return False
     return True
 
@@ -148,69 +156,62 @@ def _is_plain(scan: DirectScan) -> bool:
 # --------------------------------------------------------------------------- conditions
 
 
-def _condition(
-    node: exp.Expr, scan: DirectScan, values: ScalarValues | None, depth: int = 0
-) -> str:
-    """A condition as the store reads it; without values, only whether it can be written."""
-    if depth > _DEEPEST:
-        raise _NotPlain
+def _filter(node: exp.Expr, scan: DirectScan, values: ScalarValues | None) -> str:
+    """A condition as Lance reads it; without values, only whether it can be written."""
+    return lance_filter(_predicate(node, scan, values), scan.table.schema)
 
-    def inner(part: exp.Expr) -> str:
-        return _condition(part, scan, values, depth + 1)
 
+def _predicate(node: exp.Expr, scan: DirectScan, values: ScalarValues | None) -> Predicate:
     match node:
         case exp.Paren():
-            return _condition(node.this, scan, values, depth)
+            return _predicate(node.this, scan, values)
         case exp.And() | exp.Or():
-            word = " AND " if isinstance(node, exp.And) else " OR "
-            return f"({word.join(map(inner, node.flatten()))})"
+            parts = tuple(_predicate(part, scan, values) for part in node.flatten())
+            return AllOf(parts) if isinstance(node, exp.And) else AnyOf(parts)
         case exp.Not():
-            return f"(NOT {inner(node.this)})"
+            return Negated(_predicate(node.this, scan, values))
         case exp.Is() if isinstance(node.expression, exp.Null):
-            word = "IS NOT NULL" if node.args.get("negate") else "IS NULL"
-            return f"({_column(node.this, scan)[0]} {word})"
+            test = ColumnIsNull(_column(node.this, scan)[0])
+            return Negated(test) if node.args.get("negate") else test
         case exp.In() if node.expressions and not node.args.get("negate"):
             name, type_ = _column(node.this, scan)
-            items = ", ".join(_value(one, type_, values) for one in node.expressions)
-            return f"({name} IN ({items}))"
+            return ColumnIn(name, [_value(one, type_, values) for one in node.expressions])
         case exp.Between() if not (node.args.get("symmetric") or node.args.get("negate")):
             name, type_ = _column(node.this, scan)
             low, high = (_value(node.args[side], type_, values) for side in ("low", "high"))
-            return f"({name} >= {low} AND {name} <= {high})"
+            return AllOf((ColumnCompare(name, ">=", low), ColumnCompare(name, "<=", high)))
     operator = _OPERATORS.get(type(node))
     if operator is None or node.args.get("negate"):
-        raise _NotPlain
+        raise NotExpressible
     left, right = node.this, node.expression
     if not isinstance(left, exp.Column):
-        left, right, operator = right, left, _FLIPPED[operator]
+        left, right, operator = right, left, MIRRORED[operator]
     name, type_ = _column(left, scan)
-    return f"({name} {operator} {_value(right, type_, values)})"
+    return ColumnCompare(name, operator, _value(right, type_, values))
 
 
 def _column(node: exp.Expr, scan: DirectScan) -> tuple[str, pa.DataType]:
-    if not isinstance(node, exp.Column) or "`" in node.name or "." in node.name:
-        raise _NotPlain
-    if node.name not in scan.table.schema.names:
-        raise _NotPlain
-    return f"`{node.name}`", scan.table.schema.field(node.name).type
+    if not isinstance(node, exp.Column) or node.name not in scan.table.schema.names:
+        raise NotExpressible
+    return node.name, scan.table.schema.field(node.name).type
 
 
-def _value(node: exp.Expr, type_: pa.DataType, values: ScalarValues | None) -> str:
+def _value(node: exp.Expr, type_: pa.DataType, values: ScalarValues | None) -> Any:  # noqa: ANN401
     """A literal or a parameter of a column's own kind."""
     if isinstance(node, exp.Parameter):
         if values is None:
-            return _written("" if _is_text(type_) else 0, type_)
-        return _written(values[node.name].as_py(), type_)
+            return _typed("" if _is_text(type_) else 0, type_)
+        return _typed(values[node.name].as_py(), type_)
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and (inner is node or not inner.is_string):
-        found = inner.to_py()
-        if inner is not node and not isinstance(found, str):
-            found = -found
-        return _written(found, type_)
+        literal = inner.to_py()
+        if inner is not node and not isinstance(literal, str):
+            literal = -literal
+        return _typed(literal, type_)
     if isinstance(inner, exp.Cast) and inner.to.this == exp.DataType.Type.DOUBLE:
         number = _number(inner.this)
-        return _written(number if inner is node else -number, type_)
-    raise _NotPlain
+        return _typed(number if inner is node else -number, type_)
+    raise NotExpressible
 
 
 def _number(node: exp.Expr) -> float:
@@ -220,22 +221,20 @@ def _number(node: exp.Expr) -> float:
             return float(node.name)
     except ValueError:
         pass
-    raise _NotPlain
+    raise NotExpressible
 
 
-def _written(value: Any, type_: pa.DataType) -> str:  # noqa: ANN401
+def _typed(value: Any, type_: pa.DataType) -> Any:  # noqa: ANN401
+    """A value of the column's own type; where the types differ, DataFusion converts one of them."""
     if _is_text(type_) and isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise _NotPlain
-    if pa.types.is_integer(type_) and isinstance(value, int):
-        signed = pa.types.is_signed_integer(type_)
-        bits = type_.bit_width - signed
-        if -(2**bits) * signed <= value < 2**bits and abs(value) < 2**63:
-            return str(value)
+        raise NotExpressible
+    if pa.types.is_integer(type_) and isinstance(value, int) and exact_values([value], type_):
+        return value
     if type_ == pa.float64() and abs(float(value)) < 2**53:
-        return repr(float(value))
-    raise _NotPlain
+        return float(value)
+    raise NotExpressible
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -252,7 +251,7 @@ def _count(node: exp.Expr | None, values: ScalarValues | None) -> int | None:
     elif isinstance(node, exp.Literal) and node.is_int:
         found = int(node.name)
     else:
-        raise _NotPlain
+        raise NotExpressible
     if not isinstance(found, int) or found < 0:
-        raise _NotPlain
+        raise NotExpressible
     return found

@@ -50,7 +50,7 @@ def both(graph: Graph, context: ExecContext) -> tuple[Any, Any]:
 
 
 def kept(tmp_path: Path, graph: Graph) -> ExecContext:
-    return ExecContext(root=graph.uri, cache_dir=tmp_path / "cache", keep_from=0, mode="csr")
+    return ExecContext(root=graph.uri, cache_dir=tmp_path / "cache", save_from=0, mode="csr")
 
 
 def test_a_restarted_process_opens_what_was_kept(tmp_path: Path, graph: Graph) -> None:
@@ -151,7 +151,7 @@ def test_damaged_files_are_ignored(tmp_path: Path, graph: Graph) -> None:
 
 def test_no_adjacency_is_held_outside_the_budget(graph: Graph) -> None:
     """What was built last is a base for the next version only while the budget has room for it."""
-    context = ExecContext(root=graph.uri, keep_from=0, mode="csr", adjacency_bytes=1)
+    context = ExecContext(root=graph.uri, save_from=0, mode="csr", adjacency_bytes=1)
     expected = both(graph, context)
     rng = np.random.default_rng(6)
     with graph.transaction() as txn:

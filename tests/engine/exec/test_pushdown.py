@@ -9,10 +9,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from engine.exec.naive import Naive
-from engine.exec.queries import RandomRead, random_graph
 from engine.exec.reads import read, values
-from engine.exec.test_agrees_with_naive import bag
+from engine.exec.test_agrees_with_oracle import bag
 from omnigraph.api.graph import Graph
 from omnigraph.errors import QueryTypeError
 from omnigraph.exec.columns import column_cache
@@ -23,6 +21,9 @@ from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.storage.tables.fragment_scan import TableSource
+from oracle.naive import evaluate
+from oracle.plain import plain_snapshot
+from oracle.towns import RandomRead, random_graph
 
 ROWS = 40_000
 SELECTIVE = "match { $p: P $p.n = 17 } return { $p.wide, $p.n }"
@@ -137,7 +138,7 @@ def test_random_reads_agree(seed: int, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(column_cache, "SPARSE", 1)
     monkeypatch.setattr(column_cache, "PATIENCE", 10**9)
     snapshot = random_graph(tmp_path, seed).snapshot()
-    naive = Naive.of(snapshot)
+    plain = plain_snapshot(snapshot)
     context = ExecContext(mode="csr")
     for number in range(30):
         text = RandomRead(7000 * seed + number).text()
@@ -148,7 +149,7 @@ def test_random_reads_agree(seed: int, tmp_path: Path, monkeypatch: pytest.Monke
         assert isinstance(query.ir, ReadPlan)
         table = run_read(snapshot, query, None, context=context).to_arrow()
         columns = [column.to_pylist() for column in table.columns]
-        assert bag(list(zip(*columns, strict=True))) == bag(naive.rows(query.ir)), text
+        assert bag(list(zip(*columns, strict=True))) == bag(evaluate(query.ir, plain, {})), text
 
 
 @pytest.mark.parametrize("op", ["=", "<=", ">", "!="])

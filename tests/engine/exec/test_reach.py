@@ -82,5 +82,5 @@ def test_an_edge_between_two_types_is_one_step(tmp_path: Path) -> None:
         graph.reach("Knows", "Club").read_all()
     with pytest.raises(NotFound):
         graph.reach("Nothing", "Person").read_all()
-    with pytest.raises(InvalidInput, match="no range"):
+    with pytest.raises(InvalidInput, match="not a range"):
         graph.reach("Knows", "Person", min_steps=3, max_steps=1).read_all()

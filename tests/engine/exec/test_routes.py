@@ -39,20 +39,20 @@ def test_a_cold_graph_is_looked_up_until_loading_pays(graph: Graph) -> None:
     expected = sorted(values(read(graph, HOPS, context=ExecContext(mode="csr"))))
     for _ in range(access_path.PATIENCE):
         assert sorted(values(read(graph, HOPS, context=context))) == expected
-    assert (context.counters.built, context.counters.probes > 0) == (0, True)
-    probes = context.counters.probes
+    assert (context.counters.built, context.counters.lookups > 0) == (0, True)
+    lookups = context.counters.lookups
     assert sorted(values(read(graph, HOPS, context=context))) == expected
-    assert (context.counters.built, context.counters.probes) == (1, probes)
+    assert (context.counters.built, context.counters.lookups) == (1, lookups)
 
 
 def test_a_read_that_grows_too_wide_goes_the_other_way(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_path, "GIVE_UP", 0.001)
+    monkeypatch.setattr(access_path, "LOOKUP_OVERRUN", 0.001)
     context = ExecContext()
     expected = sorted(values(read(graph, HOPS, context=ExecContext(mode="csr"))))
     assert sorted(values(read(graph, HOPS, context=context))) == expected
-    assert (context.counters.built, context.counters.probes > 0) == (1, True)
+    assert (context.counters.built, context.counters.lookups > 0) == (1, True)
 
 
 def test_the_mode_of_the_environment_is_kept_to(

@@ -101,8 +101,16 @@ def test_where_agrees_with_python(
     where = Where(name, type_, op, Literal(value, type_))
     condition = where_condition(owner, where, StatementValues({}, EPOCH))
     expected = [place for place, v in enumerate(STORED[name]) if OPERATORS[op](v, value)]
-    if condition is None:
-        assert expected == []
-    else:
-        found = snapshot.scan("T", ["k"], condition).read_all().column("k").to_pylist()
-        assert sorted(found) == expected
+    found = snapshot.scan("T", ["k"], condition).read_all().column("k").to_pylist()
+    assert sorted(found) == expected
+
+
+@given(st.one_of(numbers(), st.floats(0, 5)), st.sampled_from(sorted(OPERATORS)))
+def test_a_key_compares_by_value_too(snapshot: Snapshot, value: float, op: Comparison) -> None:
+    """Equality looks the id up, which is the text of the key."""
+    owner = snapshot.catalog.node("T")
+    where = Where("k", owner.property("k").type, op, Literal(value, owner.property("k").type))
+    condition = where_condition(owner, where, StatementValues({}, EPOCH))
+    found = snapshot.scan("T", ["k"], condition).read_all().column("k").to_pylist()
+    keys = range(max(map(len, STORED.values())) + 1)
+    assert sorted(found) == [key for key in keys if OPERATORS[op](key, value)]

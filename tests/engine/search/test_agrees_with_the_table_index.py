@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 import Stemmer  # type: ignore[import-not-found]  # compiled, without types
 
-from omnigraph.exec.search import TextIndex, analyse_query
-from omnigraph.exec.search.text_analysis import STOP_WORDS
+from omnigraph.exec.search.inverted_index import TextIndex
+from omnigraph.exec.search.text_analysis import STOP_WORDS, analyse_query
 from omnigraph.storage.tables.indexes import MissingIndex, _options
 
 STEMS = (

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.search import TextIndex, analyse_query, inverted_index
-from omnigraph.exec.search.inverted_index import K1, B
+from omnigraph.exec.search import inverted_index
+from omnigraph.exec.search.inverted_index import K1, B, TextIndex
+from omnigraph.exec.search.text_analysis import analyse_query
 
 NOTES = ["red kite over the marsh", "kite festival", "marsh birds", "red marsh red marsh"]
 WORDS = st.sampled_from(["kite", "Kites", "marsh", "red", "the", "café", "cafe", "42", "birds", ""])

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.common.array_types import Floats, Ints
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.search import VectorColumn, distances, top
+from omnigraph.exec.search.nearest_neighbours import VectorColumn
 
 Rows = list[list[float | None] | None]
 
@@ -19,6 +20,19 @@ def column(rows: Rows | npt.NDArray[np.float32], dimension: int = 2) -> pa.Array
     if isinstance(rows, np.ndarray):
         rows = rows.tolist()
     return pa.array(rows, pa.list_(pa.field("item", pa.float32()), dimension))
+
+
+def distances(vectors: pa.Array | pa.ChunkedArray, query: npt.ArrayLike) -> Floats:
+    return VectorColumn(vectors).distances(query)
+
+
+def top(
+    vectors: pa.Array | pa.ChunkedArray,
+    query: npt.ArrayLike,
+    k: int,
+    positions: Ints | None = None,
+) -> tuple[Ints, Floats]:
+    return VectorColumn(vectors).top(query, k, positions)
 
 
 NOTES = column([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])

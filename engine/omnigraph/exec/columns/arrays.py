@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Ints, Mask
 
@@ -47,6 +48,17 @@ def distinct(keys: AnyArray, limit: int) -> AnyArray:
     seen = np.zeros(limit, np.bool_)
     seen[keys] = True
     return np.flatnonzero(seen).astype(keys.dtype, copy=False)
+
+
+def ranked(column: pa.Array) -> tuple[Ints, pa.Array]:
+    """The rank of each value among the distinct ones, -1 for null; and these, ascending."""
+    encoded = column.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary)
+    by_code: Ints = np.empty(len(order) + 1, np.int64)
+    by_code[order.to_numpy()] = np.arange(len(order))
+    by_code[-1] = -1
+    codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
+    return by_code[codes], encoded.dictionary.take(order)
 
 
 def constant(value: Any, type_: pa.DataType, rows: int) -> pa.Array:  # noqa: ANN401

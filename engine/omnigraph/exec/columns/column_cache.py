@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.common.arrow_arrays import one_array, take
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.exec.columns.arrays import AnyArray
+from omnigraph.exec.columns.arrays import AnyArray, ranked
 from omnigraph.exec.columns.live_rows import LiveRows
 from omnigraph.storage.tables.fragment_scan import TableSource
 from omnigraph.storage.tables.fragment_stats import FragmentStats
@@ -40,12 +41,12 @@ class ColumnCache:
         )
         self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
         self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
-        self._derived: BoundedCache[tuple[str, int, str], object] = BoundedCache(budget)
+        self._derived: BoundedCache[tuple[str, int, str], Any] = BoundedCache(budget)
         self._spared: BoundedCache[tuple[str, int, str], int] = BoundedCache(1 << 16)
         self._lock = threading.RLock()
 
     def spares(self, table: LoadedTable, name: str) -> bool:
-        """Whether a column is large, not in memory, and not asked for often enough to load it."""
+        """Whether a column is large, not in memory, and not used often enough to load it."""
         key = (*table.key, name)
         if table.rows < SPARED_FROM or self._whole.get(key) is not None:
             return False
@@ -72,27 +73,27 @@ class ColumnCache:
 
     def _read(self, table: LoadedTable, names: Sequence[str]) -> dict[str, pa.Array]:
         known = {
-            (place, name): self._part(table, place, fragment, name)
-            for place, fragment in enumerate(table.fragments)
+            (index, name): self._part(table, index, fragment, name)
+            for index, fragment in enumerate(table.fragments)
             for name in names
         }
-        missing = sorted({place for (place, _), part in known.items() if part is None})
+        missing = sorted({index for (index, _), part in known.items() if part is None})
         if missing:
-            rows = [table.fragments[place].rows for place in missing]
+            rows = [table.fragments[index].rows for index in missing]
             fresh = table.source.read_fragments(names, missing, rows)
             for name, parts in zip(names, fresh, strict=True):
-                known.update({(place, name): p for place, p in zip(missing, parts, strict=True)})
-        places = range(len(table.fragments))
-        return {n: self._remember(table, n, [known[place, n] for place in places]) for n in names}
+                known.update({(index, name): p for index, p in zip(missing, parts, strict=True)})
+        indices = range(len(table.fragments))
+        return {n: self._remember(table, n, [known[index, n] for index in indices]) for n in names}
 
-    def _part(self, table: LoadedTable, place: int, fragment: FragmentStats, name: str) -> pa.Array:
+    def _part(self, table: LoadedTable, index: int, fragment: FragmentStats, name: str) -> pa.Array:
         """A column of a fragment, if it is there or an older state of the same rows is."""
         found = self._parts.get((fragment.key, name))
         older = self._last.get((fragment.files, name)) if found is None else None
         if older is None:
             return found
-        places = self.live.within(table.source, place, fragment, older[0])
-        return None if places is None else take(older[1], places)
+        indices = self.live.within(table.source, index, fragment, older[0])
+        return None if indices is None else take(older[1], indices)
 
     def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> pa.Array:
         type_ = chunks[0].type if chunks else table.source.stored_type(name)
@@ -106,12 +107,17 @@ class ColumnCache:
             start += fragment.rows
         return whole
 
-    def derived(self, table: LoadedTable, name: str, kind: str, make: object) -> object:
-        """Something computed from a column once per version; `make` takes the column."""
-        key = (table.source.version.location, table.source.version.lance, f"{kind}:{name}")
+    def derived(
+        self,
+        table: LoadedTable,
+        name: str,
+        kind: str,
+        make: Callable[[pa.Array], tuple[Any, int]],
+    ) -> Any:  # noqa: ANN401
+        """Something computed from a column once per version; `make` also gives its bytes."""
+        key = (*table.key, f"{kind}:{name}")
         found = self._derived.get(key)
         if found is None:
-            assert callable(make)
             found, weight = make(self.whole(table, name))
             self._derived.put(key, found, weight + 64)
         return found
@@ -170,25 +176,17 @@ class LoadedTable:
             codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
             return (codes, encoded.dictionary), codes.nbytes + encoded.dictionary.nbytes
 
-        found = self.columns.derived(self, name, "codes", make)
-        assert isinstance(found, tuple)
+        found: tuple[AnyArray, pa.Array] = self.columns.derived(self, name, "codes", make)
         return found
 
     def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
         """The rank of each value among the column's distinct ones, -1 for null; and these."""
 
         def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
-            encoded = pc.dictionary_encode(column)
-            order = pc.sort_indices(encoded.dictionary)
-            by_code = np.empty(len(order) + 1, np.int64)
-            by_code[order.to_numpy()] = np.arange(len(order))
-            by_code[-1] = -1
-            codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
-            ranks = by_code[codes]
-            return (ranks, encoded.dictionary.take(order)), ranks.nbytes + column.nbytes
+            ranks, values = ranked(column)
+            return (ranks, values), ranks.nbytes + column.nbytes
 
-        found = self.columns.derived(self, name, "ranks", make)
-        assert isinstance(found, tuple)
+        found: tuple[AnyArray, pa.Array] = self.columns.derived(self, name, "ranks", make)
         return found
 
 

@@ -35,8 +35,8 @@ class IdDictionary:
         self.size = sum(len(chunk) for chunk in self._chunks)
         self.lineage = ""
         """What tells these numbers from those another process gave to the same ids."""
-        self.kept = 0
-        """How many of the ids are on disk under the lineage; -1 if they can never be."""
+        self.on_disk = 0
+        """How many of the ids are in the disk cache under the lineage; -1 if they never can be."""
 
     def ids(self) -> pa.Array:
         """Every id, by its number."""
@@ -81,22 +81,22 @@ class IdDictionary:
 
     @property
     def mapped(self) -> bool:
-        """Whether single ids are found without passing over all."""
+        """Whether single ids are found without a scan of all."""
         return self._numbers is not None or self.size <= MAPPED_UP_TO
 
     def find_each(self, ids: Iterable[str]) -> Handles:
         """The same for a few ids, one by one."""
         if not self.mapped:
-            return self._passed_over(list(ids))
+            return self._find_by_scan(list(ids))
         numbers = self._map()
         return np.array([numbers.get(text, -1) for text in ids], dtype=np.int32)
 
-    def _passed_over(self, ids: Sequence[str]) -> Handles:
+    def _find_by_scan(self, ids: Sequence[str]) -> Handles:
         known = self.ids()
         wanted = list(dict.fromkeys(ids))
         hits = pc.index_in(known, value_set=pa.array(wanted, known.type))
-        places = np.flatnonzero(hits.is_valid().to_numpy(zero_copy_only=False)).tolist()
-        numbers = {wanted[hits[place].as_py()]: place for place in places}
+        indices = np.flatnonzero(hits.is_valid().to_numpy(zero_copy_only=False)).tolist()
+        numbers = {wanted[hits[index].as_py()]: index for index in indices}
         return np.array([numbers.get(text, -1) for text in ids], np.int32)
 
     def _map(self) -> dict[str, int]:

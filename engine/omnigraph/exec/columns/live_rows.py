@@ -1,7 +1,7 @@
 """Which rows of a fragment are live, so that deleting a few does not mean reading all again.
 
-A deletion leaves a fragment's files as they are and lists the offsets that are gone. What was read
-of the same files with fewer deletions holds every row that is still there.
+A deletion leaves a fragment's files as they are and lists the offsets of deleted rows. What was
+read of the same files with fewer deletions holds every row that is still there.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class LiveRows:
     def __init__(self) -> None:
         self._offsets: BoundedCache[str, AnyArray] = BoundedCache(OFFSET_BYTES)
 
-    def offsets(self, source: TableSource, place: int, fragment: FragmentStats) -> AnyArray:
+    def offsets(self, source: TableSource, index: int, fragment: FragmentStats) -> AnyArray:
         """The live offsets of a table's fragment, ascending."""
         found = self.known(fragment)
         if found is None:
-            found = source.read_offsets(place)
+            found = source.read_offsets(index)
             self._offsets.put(fragment.key, found, found.nbytes + 64)
         return found
 
@@ -44,27 +44,27 @@ class LiveRows:
         """The positions in the table of rows at addresses."""
         ids = source.fragment_ids()
         by_id = np.argsort(ids)
-        places = by_id[np.searchsorted(ids[by_id], addresses >> 32)]
+        indices = by_id[np.searchsorted(ids[by_id], addresses >> 32)]
         found = addresses & 0xFFFFFFFF
-        for place, rows in _thinned(fragments, places):
+        for index, rows in _thinned(fragments, indices):
             found[rows] = np.searchsorted(
-                self.offsets(source, place, fragments[place]), found[rows]
+                self.offsets(source, index, fragments[index]), found[rows]
             )
-        return np.asarray(_starts(fragments)[places] + found)
+        return np.asarray(_starts(fragments)[indices] + found)
 
     def addresses(
         self, source: TableSource, fragments: tuple[FragmentStats, ...], positions: AnyArray
     ) -> AnyArray:
         """The addresses of rows at positions in the table."""
         starts = _starts(fragments)
-        places = np.searchsorted(starts, positions, "right") - 1
-        offsets = positions - starts[places]
-        for place, rows in _thinned(fragments, places):
-            offsets[rows] = self.offsets(source, place, fragments[place])[offsets[rows]]
-        return np.asarray(source.fragment_ids()[places] << 32 | offsets)
+        indices = np.searchsorted(starts, positions, "right") - 1
+        offsets = positions - starts[indices]
+        for index, rows in _thinned(fragments, indices):
+            offsets[rows] = self.offsets(source, index, fragments[index])[offsets[rows]]
+        return np.asarray(source.fragment_ids()[indices] << 32 | offsets)
 
     def within(
-        self, source: TableSource, place: int, fragment: FragmentStats, older: FragmentStats
+        self, source: TableSource, index: int, fragment: FragmentStats, older: FragmentStats
     ) -> AnyArray | None:
         """Where the rows of a fragment are among those of an older state of the same files.
 
@@ -73,12 +73,12 @@ class LiveRows:
         before = self.known(older) if older.files == fragment.files else None
         if before is None or fragment.rows > older.rows:
             return None
-        now = self.offsets(source, place, fragment)
-        places = np.searchsorted(before, now)
-        inside = places < len(before)
-        if not inside.all() or not np.array_equal(before[places], now):
+        now = self.offsets(source, index, fragment)
+        indices = np.searchsorted(before, now)
+        inside = indices < len(before)
+        if not inside.all() or not np.array_equal(before[indices], now):
             return None
-        return places
+        return indices
 
 
 def _starts(fragments: tuple[FragmentStats, ...]) -> AnyArray:
@@ -87,9 +87,9 @@ def _starts(fragments: tuple[FragmentStats, ...]) -> AnyArray:
 
 
 def _thinned(
-    fragments: tuple[FragmentStats, ...], places: AnyArray
+    fragments: tuple[FragmentStats, ...], indices: AnyArray
 ) -> Iterator[tuple[int, AnyArray]]:
     """Those fragments that lost rows, each with which of the given rows are in it."""
-    for place in np.unique(places).tolist():
-        if fragments[place].rows != fragments[place].physical:
-            yield place, np.flatnonzero(places == place)
+    for index in np.unique(indices).tolist():
+        if fragments[index].rows != fragments[index].physical:
+            yield index, np.flatnonzero(indices == index)

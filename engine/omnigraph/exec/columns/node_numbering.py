@@ -1,4 +1,4 @@
-"""Node spaces: which dense ids a node table version holds, and where their rows are."""
+"""Node numberings: which dense ids a node table version holds, and where their rows are."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ class NodeNumbering:
     ) -> None:
         self.dictionary = dictionary
         self.table = table
-        dense = (
-            dense_parts[0]
-            if len(dense_parts) == 1
-            else np.concatenate([np.empty(0, np.int32), *dense_parts])
-        )
+        if len(dense_parts) == 1:
+            dense = dense_parts[0]
+        else:
+            dense = np.concatenate([np.empty(0, np.int32), *dense_parts])
         self.size = dictionary.size
         self.rows = len(dense)
         ordered = bool(np.array_equal(dense, np.arange(self.rows, dtype=dense.dtype)))
@@ -53,10 +52,10 @@ class NodeNumbering:
         """Those that are nodes of this version."""
         if len(handles) == 1:
             return handles if self.holds(int(handles[0])) else handles[:0]
-        kept = handles[(handles >= 0) & (handles < self.size)]
+        known = handles[(handles >= 0) & (handles < self.size)]
         if self._positions is None:
-            return kept[kept < self.rows]
-        return kept[self._positions[kept] >= 0]
+            return known[known < self.rows]
+        return known[self._positions[known] >= 0]
 
     def holds(self, handle: int) -> bool:
         """Whether a dense id is a node of this version."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
 from omnigraph.exec.columns.arrays import AnyArray, truth
+from omnigraph.query.logical.expressions import MIRRORED
 from omnigraph.query.syntax.tree import Comparison
 
 OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
@@ -23,14 +24,6 @@ OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-MIRRORED: dict[Comparison, Comparison] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
 _ARROW = {
     "=": pc.equal,
     "!=": pc.not_equal,
@@ -39,7 +32,6 @@ _ARROW = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_EXACT = 2**53
 
 
 def is_number(type_: pa.DataType) -> bool:
@@ -93,40 +85,25 @@ def compare_numbers(op: Comparison, left: AnyArray, right: AnyArray) -> Mask:
 def _floats_to_constant(op: Comparison, values: AnyArray, value: int | float) -> Mask:
     if values.dtype != np.float64:
         values = values.astype(np.float64)
-    if isinstance(value, float) or abs(value) <= _EXACT:
-        found: Mask = OPERATORS[op](values, float(value))
-        return found
     near = float(value)
-    if int(near) == value:
+    if isinstance(value, float) or near == value:
         return np.asarray(OPERATORS[op](values, near))
-    below = near if near < value else math.nextafter(near, -math.inf)
-    match op:
-        case "<" | "<=":
-            return np.asarray(values <= below)
-        case ">" | ">=":
-            return np.asarray(values > below)
-        case "=":
-            return np.zeros(len(values), np.bool_)
-        case _:
-            return np.ones(len(values), np.bool_)
+    if op in ("=", "!="):
+        return np.full(len(values), op == "!=")
+    if op in ("<", "<="):
+        return np.asarray(values < near if near > value else values <= near)
+    return np.asarray(values >= near if near > value else values > near)
 
 
 def _integers_to_float(op: Comparison, values: AnyArray, value: float) -> Mask:
-    if math.isnan(value):
-        return np.full(len(values), op == "!=")
     if value.is_integer():
         return np.asarray(OPERATORS[op](values, int(value)))
+    if op in ("=", "!=") or math.isnan(value):
+        return np.full(len(values), op == "!=")
     if math.isinf(value):
         return np.full(len(values), OPERATORS[op](0.0, value))
-    match op:
-        case "<" | "<=":
-            return np.asarray(values <= math.floor(value))
-        case ">" | ">=":
-            return np.asarray(values >= math.ceil(value))
-        case "=":
-            return np.zeros(len(values), np.bool_)
-        case _:
-            return np.ones(len(values), np.bool_)
+    below = math.floor(value)
+    return np.asarray(values <= below if op in ("<", "<=") else values > below)
 
 
 def _integers_to_floats(op: Comparison, whole: AnyArray, floats: AnyArray) -> Mask:
@@ -136,22 +113,13 @@ def _integers_to_floats(op: Comparison, whole: AnyArray, floats: AnyArray) -> Ma
     inside = (floats >= low) & (floor < high)
     cut = np.where(inside, floor, 0.0).astype(wide)
     same = inside & (floor == floats) & (whole == cut)
+    if op in ("=", "!="):
+        return np.asarray(same if op == "=" else ~same)
     # A fraction above the floor makes every integer up to the floor smaller.
-    less = np.where(inside, (whole < cut) | ((whole == cut) & (floor != floats)), floats >= high)
-    more = ~less & ~same & ~np.isnan(floats)
-    match op:
-        case "=":
-            return np.asarray(same)
-        case "!=":
-            return np.asarray(~same)
-        case "<":
-            return np.asarray(less)
-        case "<=":
-            return np.asarray(less | same)
-        case ">":
-            return np.asarray(more)
-        case _:
-            return np.asarray(more | same)
+    found = np.where(inside, (whole < cut) | ((whole == cut) & (floor != floats)), floats >= high)
+    if op in (">", ">="):
+        found = ~found & ~same & ~np.isnan(floats)
+    return np.asarray(found | same if op in ("<=", ">=") else found)
 
 
 def _valid(array: pa.Array) -> Any:  # noqa: ANN401

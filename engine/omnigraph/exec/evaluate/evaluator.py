@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
-from omnigraph.errors import InvalidInput
-from omnigraph.exec.columns.arrays import Handles, constant, truth
-from omnigraph.exec.evaluate.comparison import MIRRORED, compare_arrays, compare_constant, is_number
+from omnigraph.exec.columns.arrays import constant, truth
+from omnigraph.exec.evaluate.comparison import compare_arrays, compare_constant
 from omnigraph.exec.evaluate.step_costs import Trace
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.query.logical.expressions import (
+    MIRRORED,
     Bm25,
     Compare,
     Condition,
@@ -30,24 +30,21 @@ from omnigraph.query.logical.expressions import (
     Now,
     Param,
     PropertyRef,
-    Ranking,
     Rrf,
     StartsWith,
     TextMatch,
     ranked_variable,
 )
 from omnigraph.query.logical.logical_plan import VariableInfo
-from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.schema.model.arrow_schema import arrow_type, exact_values
+
+if TYPE_CHECKING:
+    from omnigraph.exec.evaluate.ranking_scores import RankingScores
+    from omnigraph.exec.search.inverted_index import TextIndex
 
 
 def is_constant(expr: object) -> bool:
     return isinstance(expr, Literal | Param | Now)
-
-
-class ScoreColumns(Protocol):
-    """What knows the distances and scores of ranking calls."""
-
-    def column(self, rank: Ranking, handles: Handles) -> pa.Array: ...
 
 
 class Evaluator:
@@ -58,7 +55,7 @@ class Evaluator:
         self.params = params
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
-        self.scores: ScoreColumns | None = None
+        self.scores: RankingScores | None = None
         self.trace: Trace | None = None
         self._text: dict[tuple[int, str], Mask] = {}
 
@@ -115,7 +112,7 @@ class Evaluator:
                 return self._compare(condition, rows)
             case Contains():
                 return self._texts(
-                    condition.text, condition.part, rows, pc.match_substring, _contains
+                    condition.text, condition.part, rows, pc.match_substring, str.__contains__
                 )
             case StartsWith():
                 return self._texts(
@@ -140,7 +137,7 @@ class Evaluator:
         first = self.constant(left)
         if first is None:
             return np.zeros(rows.count, np.bool_)
-        one = compare_constant(op, pa.array([first], _natural(left)), value)
+        one = compare_constant(op, pa.array([first], arrow_type(left.type)), value)
         return np.full(rows.count, bool(one[0]))
 
     def _texts(
@@ -204,18 +201,18 @@ class Evaluator:
         if is_constant(condition.query):
             query = self.constant(condition.query)
             none = np.zeros(rows.count, np.bool_)
-            return none if query is None else self._holding(condition, query)[positions]
+            return none if query is None else self._text_matches(condition, query)[positions]
         # Each row has its own text to look for: one search for each text there is.
         queries = self.column(condition.query, rows).dictionary_encode()
         codes = queries.indices.fill_null(-1).to_numpy()
         found = np.zeros(rows.count, np.bool_)
         for code, query in enumerate(queries.dictionary.to_pylist()):
-            places = np.flatnonzero(codes == code)
-            found[places] = self._holding(condition, query)[positions[places]]
+            same = np.flatnonzero(codes == code)
+            found[same] = self._text_matches(condition, query)[positions[same]]
         return found
 
-    def _holding(self, condition: TextMatch, query: str) -> Mask:
-        """By position, which entities hold a text; remembered for the run."""
+    def _text_matches(self, condition: TextMatch, query: str) -> Mask:
+        """By position, which entities match a text; computed once in a run."""
         known = self._text.get((id(condition), query))
         if known is None:
             distance = None if condition.distance is None else self.constant(condition.distance)
@@ -227,53 +224,10 @@ class Evaluator:
         return known
 
 
-def text_index(view: GraphView, info: VariableInfo, name: str) -> Any:  # noqa: ANN401
+def text_index(view: GraphView, info: VariableInfo, name: str) -> TextIndex:
     """The analysed form of a text property, made once per table version."""
-    try:
-        from omnigraph.exec.search.inverted_index import TextIndex
-    except ImportError as error:
-        raise InvalidInput("text search is not available in this installation") from error
-    entities = view.loaded(info)
-    entities.column(name)
+    # PyStemmer is only loaded by those who search.
+    from omnigraph.exec.search.inverted_index import TextIndex
 
-    def make(column: pa.Array) -> tuple[object, int]:
-        index = TextIndex(column)
-        return index, index.nbytes
-
-    table = entities.table
-    return table.columns.derived(table, entities.source.stored(name), "text", make)
-
-
-def exact_values(values: Sequence[Any], type_: pa.DataType) -> list[Any]:
-    """Those constants that a value of the type can be equal to, as values of the type."""
-    if not is_number(type_):
-        return list(values)
-    if pa.types.is_integer(type_):
-        low, high = _range(type_)
-        whole = [
-            value if isinstance(value, int) else int(value)
-            for value in values
-            if isinstance(value, int) or value.is_integer()
-        ]
-        return [value for value in whole if low <= value <= high]
-    found = []
-    for value in values:
-        near = float(np.float32(value)) if pa.types.is_float32(type_) else float(value)
-        if near == value and (isinstance(value, float) or int(near) == value):
-            found.append(near)
+    found: TextIndex = view.loaded(info).derived(name, "text", TextIndex)
     return found
-
-
-def _range(type_: pa.DataType) -> tuple[int, int]:
-    bits = type_.bit_width
-    if pa.types.is_unsigned_integer(type_):
-        return 0, 2**bits - 1
-    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-
-
-def _contains(text: str, part: str) -> bool:
-    return part in text
-
-
-def _natural(expr: Expr) -> pa.DataType:
-    return arrow_type(expr.type)

@@ -1,4 +1,4 @@
-"""Distances and scores of entities, computed for those that are asked for and remembered."""
+"""Distances and scores of entities: computed when first needed, and once in a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator, text_index
 from omnigraph.exec.evaluate.sort_keys import id_ranks
 from omnigraph.exec.graph.graph_view import Entities
+from omnigraph.exec.search.nearest_neighbours import VectorColumn
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
 from omnigraph.query.logical.logical_plan import VariableInfo
+from omnigraph.schema.model.catalog import Property
 
 
 class RankingScores:
@@ -25,7 +27,7 @@ class RankingScores:
         self._evaluator = evaluator
         self._found: dict[Ranking, Floats] = {}
         self._known: dict[Ranking, AnyArray] = {}
-        self._places: dict[Ranking, AnyArray] = {}
+        self._ranks: dict[Ranking, AnyArray] = {}
         self._targets: dict[Nearest, Any] = {}
 
     def of(self, rank: Ranking, handles: Handles) -> Floats:
@@ -38,9 +40,9 @@ class RankingScores:
             return self._found[rank][handles]
         return self._nearest(rank, handles)
 
-    def places(self, rank: Rrf, handles: Handles) -> AnyArray:
-        """The places of fused entities, best first."""
-        return self._places[rank][handles]
+    def fused_ranks(self, rank: Rrf, handles: Handles) -> AnyArray:
+        """The ranks of fused entities, the best first."""
+        return self._ranks[rank][handles]
 
     def column(self, rank: Ranking, handles: Handles) -> pa.Array:
         """Scores as a result column."""
@@ -54,7 +56,7 @@ class RankingScores:
         entities = self._entities(rank)
         constant = self._evaluator.constant(rank.k)
         if constant is None or constant <= 0:
-            raise InvalidInput(f"the constant of rrf is above zero, not {constant}")
+            raise InvalidInput(f"the constant k of rrf() must be above zero, not {constant}")
         ids = id_ranks(entities, handles)
         arms = [self._arm(arm, handles, ids, limit) for arm in (rank.first, rank.second)]
         total = sum(np.where(arm > 0, 1.0 / (constant + arm), 0.0) for arm in arms)
@@ -63,9 +65,9 @@ class RankingScores:
         order = order[: np.count_nonzero((arms[0] > 0) | (arms[1] > 0))][:limit]
         scores = np.full(entities.size, np.nan)
         scores[handles[order]] = np.asarray(total)[order]
-        places = np.zeros(entities.size, np.int64)
-        places[handles[order]] = np.arange(len(order))
-        self._found[rank], self._places[rank] = scores, places
+        ranks = np.zeros(entities.size, np.int64)
+        ranks[handles[order]] = np.arange(len(order))
+        self._found[rank], self._ranks[rank] = scores, ranks
 
     def _arm(
         self, arm: Nearest | Bm25, handles: Handles, ids: AnyArray, limit: int | None
@@ -124,19 +126,9 @@ class RankingScores:
             found[matrix.top(query, count, whole, ties=True)[0]] = True
         return found[entities.positions(handles)]
 
-    def _matrix(self, entities: Entities, name: str) -> Any:  # noqa: ANN401
-        try:
-            from omnigraph.exec.search.nearest_neighbours import VectorColumn
-        except ImportError as error:
-            raise InvalidInput("vector search is not available in this installation") from error
-        entities.column(name)
-
-        def make(column: pa.Array) -> tuple[object, int]:
-            matrix = VectorColumn(column)
-            return matrix, matrix.nbytes
-
-        table = entities.table
-        return table.columns.derived(table, entities.source.stored(name), "vectors", make)
+    def _matrix(self, entities: Entities, name: str) -> VectorColumn:
+        found: VectorColumn = entities.derived(name, "vectors", VectorColumn)
+        return found
 
     def _target(self, rank: Nearest) -> Any:  # noqa: ANN401
         """The vector to measure from; text is embedded once in a run."""
@@ -155,21 +147,26 @@ class RankingScores:
         embedder = None if make is None else make(prop.type.dimension)
         if embedder is None:
             raise InvalidInput(
-                "nearest was given text, and no embedder is configured",
+                "nearest() got a text, and no embedder is configured",
                 hint="Set OMNIGRAPH_EMBEDDER=offline or openai, or pass a vector.",
             )
-        recorded = None if prop.embed is None else prop.embed.model
-        if recorded is not None and recorded != embedder.model:
-            raise InvalidInput(
-                f"{type_.name}.{prop.name} holds vectors of {recorded!r}, "
-                f"the embedder makes {embedder.model!r}",
-                hint=f"Configure an embedder for {recorded!r}.",
-                details={"type_name": type_.name, "property": prop.name, "model": recorded},
-            )
+        require_model(type_.name, prop, embedder)
         return np.asarray(embedder.embed([query])[0], np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
         return self._evaluator.view.loaded(self._evaluator.variables[ranked_variable(rank)])
+
+
+def require_model(type_name: str, prop: Property, embedder: object) -> None:
+    """Refuse an embedder of another model than the one that made a property's vectors."""
+    recorded = prop.embed.model if prop.embed else None
+    model = getattr(embedder, "model", None)
+    if recorded is not None and model is not None and recorded != model:
+        raise InvalidInput(
+            f"{type_name}.{prop.name} holds vectors of {recorded!r}, the embedder makes {model!r}",
+            hint=f"Configure an embedder for {recorded!r}.",
+            details={"type_name": type_name, "property": prop.name, "model": recorded},
+        )
 
 
 def scoped(evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> Evaluator:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.exec.columns.arrays import AnyArray, Handles
+from omnigraph.exec.columns.arrays import AnyArray, Handles, ranked
 from omnigraph.exec.graph.bindings import CHUNK, Bindings, concat
 from omnigraph.exec.graph.graph_view import EntitySet
 
@@ -33,7 +32,7 @@ def sortable(array: pa.Array) -> AnyArray:
     if pa.types.is_dictionary(type_):
         array, type_ = array.dictionary_decode(), type_.value_type
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return _text_ranks(array)
+        return ranked(array)[0]
     if pa.types.is_nested(type_):
         return _nested_ranks(array)
     if pa.types.is_date32(type_):
@@ -42,8 +41,8 @@ def sortable(array: pa.Array) -> AnyArray:
         array = array.cast(pa.int64())
     elif pa.types.is_boolean(type_):
         array = array.cast(pa.int8())
-    gone = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    values = (array if gone is None else array.fill_null(0)).to_numpy(zero_copy_only=False)
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    values = (array if nulls is None else array.fill_null(0)).to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f":
         # The bits of a float, read as an integer, are in order once negatives are turned round.
         bits = (values.astype(np.float64) + 0.0).view(np.int64)
@@ -52,19 +51,9 @@ def sortable(array: pa.Array) -> AnyArray:
         values = (values ^ np.uint64(2**63)).view(np.int64)
     else:
         values = values.astype(np.int64)
-    if gone is not None:
-        values[gone] = _LOWEST
+    if nulls is not None:
+        values[nulls] = _LOWEST
     return np.asarray(values)
-
-
-def _text_ranks(array: pa.Array) -> AnyArray:
-    encoded = array.dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    ranks = np.empty(len(order) + 1, np.int64)
-    ranks[order] = np.arange(len(order))
-    ranks[-1] = -1
-    codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
-    return np.asarray(ranks[codes])
 
 
 def _nested_ranks(array: pa.Array) -> AnyArray:
@@ -75,43 +64,24 @@ def _nested_ranks(array: pa.Array) -> AnyArray:
     return np.array([-1 if value is None else ranks[value] for value in values], np.int64)
 
 
-def _null_flags(array: pa.Array) -> AnyArray | None:
-    return array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
-
-
-def sorted_places(
+def sorted_indices(
     columns: Sequence[tuple[pa.Array, bool]],
     ties: Sequence[Callable[[AnyArray], AnyArray]],
     rows: int,
     limit: int | None = None,
 ) -> AnyArray:
-    """The places of rows in order, the best `limit` of them.
+    """The indices of rows in order, the best `limit` of them.
 
-    A tie gives, for some places, integers in tie-breaking order.
+    A tie gives, for some rows, integers in tie-breaking order.
     """
-    keys: list[AnyArray] = []
+    keys: list[AnyArray] = []  # the most important first
     for array, descending in columns:
-        flags = _null_flags(array)
-        for key in (sortable(array), flags) if flags is not None else (sortable(array),):
-            assert key is not None
-            keys.append(~key if descending else key)
-    # lexsort wants the most important key last; a null flag outranks its values.
-    ordered = _important_first(columns, keys)
-    order = np.lexsort(tuple(reversed(ordered))) if ordered else np.arange(rows)
-    return _break_ties(order, ordered, ties, limit)
-
-
-def _important_first(
-    columns: Sequence[tuple[pa.Array, bool]], keys: list[AnyArray]
-) -> list[AnyArray]:
-    ordered: list[AnyArray] = []
-    remaining = iter(keys)
-    for array, _ in columns:
-        values = next(remaining)
-        if array.null_count:
-            ordered.append(next(remaining))
-        ordered.append(values)
-    return ordered
+        codes = [sortable(array)]
+        if array.null_count:  # whether there is a value outranks the value
+            codes.insert(0, array.is_valid().to_numpy(zero_copy_only=False))
+        keys += [~key if descending else key for key in codes]
+    order = np.lexsort(tuple(reversed(keys))) if keys else np.arange(rows)
+    return _break_ties(order, keys, ties, limit)
 
 
 def _break_ties(
@@ -136,18 +106,23 @@ def _break_ties(
     alone[:-1] &= first[1:]
     tied = np.flatnonzero(~alone)
     if len(tied):
-        places = order[tied]
+        indices = order[tied]
         runs = np.cumsum(first)[tied]
-        again = np.lexsort((*(tie(places) for tie in reversed(ties)), runs))
+        again = np.lexsort((*(tie(indices) for tie in reversed(ties)), runs))
         order = order.copy()
-        order[tied] = places[again]
+        order[tied] = indices[again]
     return order[:stop]
 
 
 def id_ranks(entities: EntitySet, handles: Handles) -> AnyArray:
     """Integers in the order of the ids of entities."""
     distinct, which = np.unique(handles, return_inverse=True)
-    return _text_ranks(entities.ids(distinct))[which]
+    return np.asarray(ranked(entities.ids(distinct))[0][which])
+
+
+def ids_in_order(rows: Bindings, name: str, entities: EntitySet) -> Callable[[AnyArray], AnyArray]:
+    """A tie-breaker: for some rows, integers in the order of the ids of a variable."""
+    return lambda indices: id_ranks(entities, rows[name][indices])
 
 
 class Sorter:
@@ -160,7 +135,7 @@ class Sorter:
         self._ties = ties
         self._limit = limit
         self._parts: list[Bindings] = []
-        self._held = 0
+        self._buffered = 0
         self._worst: np.int64 | None = None
 
     def add(self, rows: Bindings) -> None:
@@ -172,10 +147,10 @@ class Sorter:
         rows = self._promising(rows)
         if rows.count:
             self._parts.append(rows)
-            self._held += rows.count
-        if self._held > max(4 * self._limit, CHUNK):
-            self._parts = [self._sorted()]
-            self._held = self._parts[0].count
+            self._buffered += rows.count
+        if self._buffered > max(4 * self._limit, CHUNK):
+            self._parts = [self.finish()]
+            self._buffered = self._parts[0].count
 
     def _promising(self, rows: Bindings) -> Bindings:
         """Without the rows that many others beat on the first key alone."""
@@ -197,16 +172,9 @@ class Sorter:
 
     def finish(self) -> Bindings:
         """The rows in order."""
-        return self._sorted()
-
-    def _sorted(self) -> Bindings:
         rows = concat(self._parts)
         if not rows.count:
             return rows
         columns = [(key.column(rows), key.descending) for key in self._keys]
-
-        def tie(name: str, entities: EntitySet) -> Callable[[AnyArray], AnyArray]:
-            return lambda places: id_ranks(entities, rows[name][places])
-
-        ties = [tie(name, entities) for name, entities in self._ties]
-        return rows.take(sorted_places(columns, ties, rows.count, self._limit))
+        ties = [ids_in_order(rows, name, entities) for name, entities in self._ties]
+        return rows.take(sorted_indices(columns, ties, rows.count, self._limit))

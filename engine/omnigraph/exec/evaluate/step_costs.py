@@ -20,12 +20,11 @@ class StepCost:
 
     rows: int = 0
     seconds: float = 0.0
-    ran: bool = False
 
 
 @dataclass
 class Trace:
-    """Costs by step. Steps are told apart by identity: a plan holds each of them once."""
+    """Costs by step. Steps are distinguished by identity: a plan holds each of them once."""
 
     costs: dict[int, StepCost] = field(default_factory=dict)
     before: dict[int, int | None] = field(default_factory=dict)
@@ -35,7 +34,6 @@ class Trace:
     ) -> Iterator[Bindings]:
         """The same chunks, counted and timed."""
         cost = self.costs.setdefault(id(step), StepCost())
-        cost.ran = True
         self.before[id(step)] = None if previous is None else id(previous)
         while True:
             begun = time.perf_counter()
@@ -49,7 +47,7 @@ class Trace:
     def of(self, step: object) -> str:
         """The cost of a step alone, in words."""
         cost = self.costs.get(id(step))
-        if cost is None or not cost.ran:
+        if cost is None:
             return "not run row by row"
         previous = self.before.get(id(step))
         earlier = self.costs[previous].seconds if previous is not None else 0.0

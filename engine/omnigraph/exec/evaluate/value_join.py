@@ -29,38 +29,38 @@ class ValueIndex:
             numbers = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
             numbers[present] = folded.indices.to_numpy()
             codes, self._values = numbers[codes], folded.dictionary
-        self.places = np.argsort(codes, kind="stable")
+        self.order = np.argsort(codes, kind="stable")
         """Where the entities are among those given, those of one value next to each other."""
         counts = np.bincount(codes)
         self._counts = counts[counts > 0]
         self._starts = np.cumsum(self._counts) - self._counts
-        self._places: Ints = np.empty(0, np.int64)
+        self._value_numbers: Ints = np.empty(0, np.int64)
 
     def find(self, entities: EntitySet, name: str, handles: Handles) -> tuple[Ints, Ints]:
-        """For each of some other entities, where the equal ones start in `places`, and how many.
+        """For each of some other entities, where the equal ones start in `order`, and how many.
 
         A null equals nothing.
         """
         codes = entities.group_codes(name, handles)
-        places = self._known(entities, name, codes)[codes]
-        found = places >= 0
+        order = self._numbers_of(entities, name, codes)[codes]
+        found = order >= 0
         starts, counts = np.zeros((2, len(codes)), np.int64)
-        starts[found] = self._starts[places[found]]
-        counts[found] = self._counts[places[found]]
+        starts[found] = self._starts[order[found]]
+        counts[found] = self._counts[order[found]]
         return starts, counts
 
-    def _known(self, entities: EntitySet, name: str, codes: AnyArray) -> Ints:
-        """The place of each of the others' values among ours, -1 where there is none."""
+    def _numbers_of(self, entities: EntitySet, name: str, codes: AnyArray) -> Ints:
+        """The number of each of the others' values among ours, -1 where there is none."""
         size = int(codes.max(initial=-1)) + 1
         if isinstance(entities, Entities):
             size = max(size, len(entities.codes(name)[1]))
-        if size > len(self._places):
-            fresh = np.arange(len(self._places), size)
+        if size > len(self._value_numbers):
+            fresh = np.arange(len(self._value_numbers), size)
             ours, theirs = comparable(self._values, entities.decoded(name, fresh))
-            places = pc.index_in(theirs, value_set=ours, skip_nulls=True).fill_null(-1)
-            found = places.to_numpy(zero_copy_only=False).astype(np.int64)
-            self._places = np.concatenate([self._places, found])
-        return self._places
+            order = pc.index_in(theirs, value_set=ours, skip_nulls=True).fill_null(-1)
+            found = order.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._value_numbers = np.concatenate([self._value_numbers, found])
+        return self._value_numbers
 
 
 def comparable(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -1,4 +1,4 @@
-"""The adjacency of one edge table version, in each form that traversal asks for."""
+"""The adjacency of one edge table version, in each form that a traversal needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EdgeDirection = Literal["forward", "reverse", "undirected"]
 class Adjacency:
     """Neighbours by dense id. Bags name edges by position; sets have each neighbour once.
 
-    Forms are derived when first asked for; the lock keeps that to once.
+    A form is derived when first needed; the lock keeps that to once.
     """
 
     def __init__(self, fragments: tuple[FragmentStats, ...], out: Csr, into: Csr) -> None:
@@ -37,31 +37,31 @@ class Adjacency:
     def nbytes(self) -> int:
         return sum(form.nbytes for form in (*self._bags.values(), *self._sets.values()))
 
-    def bag(self, way: EdgeDirection, rows: int) -> Csr:
+    def bag(self, direction: EdgeDirection, rows: int) -> Csr:
         """One entry per edge, at least `rows` rows."""
-        return self._form(self._bags, way, rows, self._both_bag)
+        return self._form(self._bags, direction, rows, self._both_bag)
 
-    def set(self, way: EdgeDirection, rows: int) -> Csr:
+    def set(self, direction: EdgeDirection, rows: int) -> Csr:
         """One entry per neighbour, at least `rows` rows."""
-        return self._form(self._sets, way, rows, lambda: self._set(way, rows))
+        return self._form(self._sets, direction, rows, lambda: self._set(direction, rows))
 
     def _form(
         self,
         forms: dict[EdgeDirection, Csr],
-        way: EdgeDirection,
+        direction: EdgeDirection,
         rows: int,
         make: Callable[[], Csr],
     ) -> Csr:
-        found = forms.get(way)
+        found = forms.get(direction)
         if found is None or found.rows < rows:
             with self._lock:
-                found = (forms.get(way) or make()).padded(rows)
-                forms[way] = found
+                found = (forms.get(direction) or make()).padded(rows)
+                forms[direction] = found
         return found
 
-    def _set(self, way: EdgeDirection, rows: int) -> Csr:
-        if way != "undirected":
-            return self.bag(way, rows).without_parallel()
+    def _set(self, direction: EdgeDirection, rows: int) -> Csr:
+        if direction != "undirected":
+            return self.bag(direction, rows).without_parallel()
         out, into = self.set("forward", rows), self.set("reverse", rows)
         return csr.union(out, into, max(out.rows, into.rows))
 
@@ -89,17 +89,17 @@ def extend_adjacency(
 ) -> Adjacency:
     """The adjacency of another version of the same table; only new fragments are sorted.
 
-    `endpoints` gives source and target of the edges of the fragment at a place. `survivors` says,
+    `endpoints` gives source and target of the edges of the fragment at an index. `survivors` says,
     for a fragment that lost edges since the base, where those that are left were in it.
     """
     moved = _moved(base, fragments, survivors)
     offsets = np.cumsum([0, *(fragment.rows for fragment in fragments)])
     total = int(offsets[-1])
     known = {fragment.key for fragment in base.fragments} | survivors.keys()
-    fresh = [place for place, fragment in enumerate(fragments) if fragment.key not in known]
+    fresh = [index for index, fragment in enumerate(fragments) if fragment.key not in known]
     dtype = index_dtype(total)
     numbers = [np.arange(offsets[i], offsets[i + 1], dtype=dtype) for i in fresh]
-    ends = [endpoints(place) for place in fresh]
+    ends = [endpoints(index) for index in fresh]
     src = np.concatenate([np.empty(0, np.int32), *(pair[0] for pair in ends)])
     dst = np.concatenate([np.empty(0, np.int32), *(pair[1] for pair in ends)])
     edges = np.concatenate([np.empty(0, dtype), *numbers])
@@ -117,7 +117,7 @@ def shared_rows(base: Adjacency, fragments: tuple[FragmentStats, ...]) -> int:
 def _moved(
     base: Adjacency, fragments: tuple[FragmentStats, ...], survivors: Mapping[str, AnyArray]
 ) -> AnyArray | None:
-    """The new position of every old edge, -1 where it is gone; none if all are as before."""
+    """The new position of every old edge, -1 where it was deleted; none if all are as before."""
     if fragments[: len(base.fragments)] == base.fragments:
         return None
     offsets = np.cumsum([0, *(fragment.rows for fragment in fragments)])
@@ -143,12 +143,12 @@ def _extended(
     edges: AnyArray,
 ) -> Csr:
     addition = csr.build(base.rows, owners, targets, columns, edges)
-    kept: Mask | None = None
+    chosen: Mask | None = None
     if moved is not None:
         assert base.edges is not None
         renumbered = moved[base.edges]
         base = Csr(base.starts, base.targets, renumbered.astype(edges.dtype))
-        kept = renumbered >= 0
-        if kept.all():
-            kept = None
-    return csr.merge(base, kept, addition)
+        chosen = renumbered >= 0
+        if chosen.all():
+            chosen = None
+    return csr.merge(base, chosen, addition)

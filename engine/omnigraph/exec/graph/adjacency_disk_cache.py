@@ -1,4 +1,4 @@
-"""Adjacency kept on local disk between processes, memory-mapped when opened again.
+"""Adjacency cached on local disk between processes, memory-mapped when opened again.
 
 Everything here can be deleted at any time: it is rebuilt from the graph. Files are written aside
 and renamed, so a reader sees a whole file or none.
@@ -8,7 +8,7 @@ and renamed, so a reader sees a whole file or none.
     <dir>/<graph>/edges-<location>/<lance version>.csr           adjacency, after a JSON header
 
 Two processes may number new ids differently. The first to write a range of numbers wins it: the
-other's numbers differ from the disk's from there on, and it keeps nothing that uses them.
+other's numbers differ from the disk's from there on, and it saves nothing that uses them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import os
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -56,7 +56,7 @@ def default_cache_dir() -> Path:
 
 
 class AdjacencyDiskCache:
-    """What one graph keeps in a directory. Failing to write is not an error: it is a cache."""
+    """The cached files of one graph. Failing to write is not an error: it is a cache."""
 
     def __init__(self, directory: Path, root: str) -> None:
         self._home = directory / _short(root)
@@ -65,54 +65,46 @@ class AdjacencyDiskCache:
 
     def dictionary(self, identity: int) -> IdDictionary:
         """The ids of a node table as far as they are on disk."""
-        chunks, lineage = [], ""
-        for path in self._segments(identity):
+        chunks: list[pa.Array] = []
+        lineage, rows = "", 0
+        while (path := self._ids(identity) / f"{rows}.arrow").exists():
             try:
                 table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
             except (OSError, pa.ArrowInvalid):
                 break
             found = (table.schema.metadata or {}).get(LINEAGE, b"").decode()
-            if lineage not in ("", found):
+            if lineage not in ("", found) or not table.num_rows:
                 break
             lineage = found
+            rows += table.num_rows
             chunks.extend(table.column(0).chunks)
         dictionary = IdDictionary(chunks)
-        dictionary.lineage, dictionary.kept = lineage, dictionary.size
+        dictionary.lineage, dictionary.on_disk = lineage, dictionary.size
         return dictionary
-
-    def _segments(self, identity: int) -> Iterator[Path]:
-        start = 0
-        while (path := self._ids(identity) / f"{start}.arrow").exists():
-            yield path
-            with contextlib.suppress(OSError, pa.ArrowInvalid):
-                rows = pa.ipc.open_file(pa.memory_map(str(path)))
-                start += sum(rows.get_batch(i).num_rows for i in range(rows.num_record_batches))
-                continue
-            return
 
     def save_dictionary(self, identity: int, dictionary: IdDictionary) -> bool:
         """Write the ids that are not on disk; whether all of them are there now."""
-        if dictionary.kept == dictionary.size:
+        if dictionary.on_disk == dictionary.size:
             return True
-        if dictionary.kept < 0:
+        if dictionary.on_disk < 0:
             return False
         lineage = dictionary.lineage or uuid.uuid4().hex
-        ids = dictionary.ids().slice(dictionary.kept).cast(pa.string())
+        ids = dictionary.ids().slice(dictionary.on_disk).cast(pa.string())
         schema = pa.schema([pa.field("id", pa.string())], metadata={LINEAGE: lineage})
-        path = self._ids(identity) / f"{dictionary.kept}.arrow"
+        path = self._ids(identity) / f"{dictionary.on_disk}.arrow"
 
         def write(file: BinaryIO) -> None:
             with pa.ipc.new_file(file, schema) as writer:
                 writer.write_table(pa.table([ids], schema=schema))
 
         if self._write(path, write, exclusive=True):
-            dictionary.lineage, dictionary.kept = lineage, dictionary.kept + len(ids)
+            dictionary.lineage, dictionary.on_disk = lineage, dictionary.on_disk + len(ids)
             return True
         other = self.dictionary(identity)
         if other.size == dictionary.size and other.ids().equals(dictionary.ids()):
-            dictionary.lineage, dictionary.kept = other.lineage, other.size
+            dictionary.lineage, dictionary.on_disk = other.lineage, other.size
             return True
-        dictionary.kept = -1
+        dictionary.on_disk = -1
         return False
 
     def dense(
@@ -151,7 +143,7 @@ class AdjacencyDiskCache:
         sources: IdDictionary,
         targets: IdDictionary,
     ) -> Adjacency | None:
-        """The kept adjacency that shares most edges with a version of an edge table."""
+        """The saved adjacency that shares most edges with a version of an edge table."""
         best: tuple[int, Path, dict[str, Any], int] | None = None
         for path in self._edges(location).glob("*.csr"):
             read = _header(path)
@@ -183,7 +175,7 @@ class AdjacencyDiskCache:
         sources: IdDictionary,
         targets: IdDictionary,
     ) -> None:
-        """Keep adjacency whose ids are all on disk."""
+        """Save adjacency whose ids are all on disk."""
         out, into = adjacency.bag("forward", 0), adjacency.bag("reverse", 0)
         arrays = [a for csr in (out, into) for a in (csr.starts, csr.targets, csr.edges)]
         items, offset = [], 0

@@ -17,11 +17,11 @@ _KEPT_COLUMNS = 8
 
 @dataclass
 class Entries:
-    """The entries of some nodes, one node after the other. `places` are none for all entries."""
+    """The entries of some nodes, one node after the other. `indices` are none for all entries."""
 
     csr: Csr
     size: int
-    places: AnyArray | None
+    indices: AnyArray | None
     owners: AnyArray
     counts: AnyArray
     targets: AnyArray
@@ -32,11 +32,11 @@ class Entries:
     def edges(self) -> AnyArray:
         """The edge of every entry."""
         assert self.csr.edges is not None
-        return self.csr.edges if self.places is None else self.csr.edges[self.places]
+        return self.csr.edges if self.indices is None else self.csr.edges[self.indices]
 
     def along(self, name: str, values: AnyArray) -> AnyArray:
         """A property of the edge of every entry, given by position."""
-        if self.places is not None and 8 * len(self.places) < len(self.csr.targets):
+        if self.indices is not None and 8 * len(self.indices) < len(self.csr.targets):
             return values[self.edges]
         # Edges lie scattered over the column: fetch them once, then read in order.
         known = self.csr.along.get(name)
@@ -46,23 +46,23 @@ class Entries:
             if len(self.csr.along) >= _KEPT_COLUMNS:
                 self.csr.along.clear()
             self.csr.along[name] = known
-        return known if self.places is None else known[self.places]
+        return known if self.indices is None else known[self.indices]
 
-    def only(self, kept: Mask) -> Entries:
+    def only(self, chosen: Mask) -> Entries:
         """Without the entries for which the mask is false."""
-        if np.count_nonzero(kept) > MOST * len(kept):
+        if np.count_nonzero(chosen) > MOST * len(chosen):
             return Entries(
-                self.csr, self.size, self.places, self.owners, self.counts, self.targets, kept
+                self.csr, self.size, self.indices, self.owners, self.counts, self.targets, chosen
             )
-        before = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum(kept, out=before[1:])
+        before = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum(chosen, out=before[1:])
         ends = np.cumsum(self.counts)
         counts = before[ends] - before[ends - self.counts]
-        places = np.flatnonzero(kept)
-        targets = self.targets[places]
-        if self.places is not None:
-            places = self.places[places]
-        return Entries(self.csr, self.size, places, self.owners, counts, targets)
+        indices = np.flatnonzero(chosen)
+        targets = self.targets[indices]
+        if self.indices is not None:
+            indices = self.indices[indices]
+        return Entries(self.csr, self.size, indices, self.owners, counts, targets)
 
     def sums(self, values: AnyArray | None) -> AnyArray:
         """Values of entries (1 when none are given) added up per node, by handle."""
@@ -95,7 +95,7 @@ class Entries:
 
     def _placed(self, sums: AnyArray, filled: Mask | None) -> AnyArray:
         owners = self.owners if filled is None else self.owners[filled]
-        if len(owners) == self.size and self.places is None:
+        if len(owners) == self.size and self.indices is None:
             return sums
         found = np.zeros(self.size, sums.dtype)
         found[owners] = sums
@@ -107,5 +107,5 @@ def all_entries(csr: Csr, size: int, handles: Handles | None) -> Entries:
     if handles is None:
         rows = min(csr.rows, size)
         return Entries(csr, size, None, np.arange(rows), csr.degrees[:rows], csr.targets)
-    places, counts = csr.entries(handles)
-    return Entries(csr, size, places, handles, counts, csr.targets[places])
+    indices, counts = csr.entries(handles)
+    return Entries(csr, size, indices, handles, counts, csr.targets[indices])

@@ -25,10 +25,10 @@ class Bindings:
     def __getitem__(self, name: str) -> Handles:
         return self.columns[name]
 
-    def take(self, places: AnyArray) -> Bindings:
-        """The rows at places, or those where a mask is true."""
-        columns = {name: column[places] for name, column in self.columns.items()}
-        count = int(np.count_nonzero(places)) if places.dtype == np.bool_ else len(places)
+    def take(self, indices: AnyArray) -> Bindings:
+        """The rows at indices, or those where a mask is true."""
+        columns = {name: column[indices] for name, column in self.columns.items()}
+        count = int(np.count_nonzero(indices)) if indices.dtype == np.bool_ else len(indices)
         return Bindings(columns, count)
 
     def slice(self, start: int, stop: int) -> Bindings:

@@ -147,18 +147,18 @@ def build(rows: int, owners: AnyArray, targets: AnyArray, columns: int, edges: A
     return Csr(_starts(rows, owners), sorted_targets, sorted_edges)
 
 
-def merge(base: Csr, kept: Mask | None, addition: Csr) -> Csr:
+def merge(base: Csr, mask: Mask | None, addition: Csr) -> Csr:
     """The entries of a bag that are kept, and those of another with as many rows."""
-    if kept is not None:
-        before = np.zeros(len(kept) + 1, base.starts.dtype)
-        np.cumsum(kept, out=before[1:])
+    if mask is not None:
+        before = np.zeros(len(mask) + 1, base.starts.dtype)
+        np.cumsum(mask, out=before[1:])
         assert base.edges is not None
-        base = Csr(before[base.starts], base.targets[kept], base.edges[kept])
+        base = Csr(before[base.starts], base.targets[mask], base.edges[mask])
     if not len(addition.targets):
         return base
     assert base.edges is not None and addition.edges is not None
     rows = np.flatnonzero(addition.degrees)
-    places = np.concatenate(
+    indices = np.concatenate(
         [
             base.starts[row]
             + np.searchsorted(
@@ -174,8 +174,8 @@ def merge(base: Csr, kept: Mask | None, addition: Csr) -> Csr:
     starts = base.starts.astype(dtype) + addition.starts.astype(dtype)
     return Csr(
         starts,
-        np.insert(base.targets, places, addition.targets),
-        np.insert(base.edges, places, addition.edges),
+        np.insert(base.targets, indices, addition.targets),
+        np.insert(base.edges, indices, addition.edges),
     )
 
 

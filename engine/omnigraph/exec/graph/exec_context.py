@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -37,10 +37,11 @@ from omnigraph.storage.tables.fragment_stats import FragmentStats
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30
 COMPILED_QUERIES = 1024
-KEEP_FROM = 20_000
+SAVE_FROM = 20_000
 """Adjacency of fewer edges is not worth a file."""
 
 Mode = Literal["auto", "indexed", "csr"]
+T = TypeVar("T")
 
 
 EmbedderOf = Callable[[int], Embedder | None]
@@ -54,21 +55,21 @@ class Counters:
     built: int = 0
     extended: int = 0
     opened: int = 0
-    probes: int = 0
+    lookups: int = 0
 
 
 @dataclass
 class ExecContext:
     """Caches of one open graph, each within its byte budget.
 
-    `cache_dir` is where adjacency is kept between processes; none keeps it in memory only.
+    `cache_dir` is where adjacency is saved between processes; without one it is in memory only.
     """
 
     root: str = ""
     cache_dir: Path | None = None
     column_bytes: int = COLUMN_BYTES
     adjacency_bytes: int = ADJACENCY_BYTES
-    keep_from: int = KEEP_FROM
+    save_from: int = SAVE_FROM
     embedder: EmbedderOf | None = None
     mode: Mode | None = None
     counters: Counters = field(default_factory=Counters)
@@ -77,18 +78,18 @@ class ExecContext:
         self._live = LiveRows()
         self.columns = ColumnCache(self.column_bytes, self._live)
         self._tables: BoundedCache[Hashable, LoadedTable] = BoundedCache(256)
-        self._spaces: BoundedCache[Hashable, NodeNumbering] = BoundedCache(self.column_bytes)
+        self._numberings: BoundedCache[Hashable, NodeNumbering] = BoundedCache(self.column_bytes)
         self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
         self._last: BoundedCache[Hashable, tuple[FragmentStats, Handles]] = BoundedCache(
             self.column_bytes
         )
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
-        self._probed: BoundedCache[Hashable, int] = BoundedCache(1024)
+        self._indexed: BoundedCache[Hashable, int] = BoundedCache(1024)
         self._newest: dict[Hashable, TableVersion] = {}
         self._dictionaries: dict[int, IdDictionary] = {}
         self._compiled: BoundedCache[Hashable, CompiledQuery] = BoundedCache(COMPILED_QUERIES)
         self._plans: BoundedCache[Hashable, tuple[object, Any]] = BoundedCache(COMPILED_QUERIES)
-        self._kept = (
+        self._disk = (
             None if self.cache_dir is None else AdjacencyDiskCache(self.cache_dir, self.root)
         )
         self._lock = threading.Lock()
@@ -96,7 +97,7 @@ class ExecContext:
 
     @classmethod
     def of(cls, root: str, **options: Any) -> ExecContext:  # noqa: ANN401
-        """The context of a graph, with adjacency kept in the platform's cache directory."""
+        """The context of a graph, with adjacency saved in the platform's cache directory."""
         return cls(root=root, cache_dir=default_cache_dir(), **options)
 
     # ------------------------------------------------------------------ plans
@@ -117,18 +118,19 @@ class ExecContext:
             self._compiled.put(key, found)
         return found
 
-    def planned(self, owner: object, state: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def planned(self, owner: object, state: Hashable, make: Callable[[], T]) -> T:
         """Something derived once from an object that outlives a run, for one state of the graph."""
         key = (id(owner), state)
         found = self._plans.get(key)
         if found is None or found[0] is not owner:
             found = (owner, make())
             self._plans.put(key, found)
-        return found[1]
+        made: T = found[1]
+        return made
 
     @property
     def traversal_mode(self) -> Mode:
-        """`indexed` or `csr` where somebody insists, else `auto`."""
+        """`indexed` or `csr` where that is configured, else `auto`."""
         mode = self.mode or os.environ.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"
         match mode:
             case "auto" | "indexed" | "csr":
@@ -140,7 +142,7 @@ class ExecContext:
     # ------------------------------------------------------------------ tables and nodes
 
     def table(self, source: TableSource) -> LoadedTable:
-        """A table version by position; its columns are read when asked for."""
+        """A table version by position; its columns are read when needed."""
         key = source.version
         found = self._tables.get(key)
         if found is None:
@@ -153,51 +155,51 @@ class ExecContext:
         with self._lock:
             found = self._dictionaries.get(identity)
             if found is None:
-                found = IdDictionary() if self._kept is None else self._kept.dictionary(identity)
+                found = IdDictionary() if self._disk is None else self._disk.dictionary(identity)
                 self._dictionaries[identity] = found
             return found
 
-    def space(self, source: TableSource) -> NodeNumbering:
+    def numbering(self, source: TableSource) -> NodeNumbering:
         """The nodes of a table version."""
-        found = self._spaces.get(source.version)
+        found = self._numberings.get(source.version)
         if found is None:
-            with self._only_one(("space", source.version)):
-                found = self._spaces.get(source.version)
+            with self._only_one(("numbering", source.version)):
+                found = self._numberings.get(source.version)
                 if found is None:
-                    found = self._space(source)
-                    self._spaces.put(source.version, found, 4 * found.size + 64)
+                    found = self._number_nodes(source)
+                    self._numberings.put(source.version, found, 4 * found.size + 64)
         return found
 
-    def _space(self, source: TableSource) -> NodeNumbering:
+    def _number_nodes(self, source: TableSource) -> NodeNumbering:
         table = self.table(source)
         dictionary = self.dictionary(source.identity)
         missing = [
-            place
-            for place, fragment in enumerate(table.fragments)
+            index
+            for index, fragment in enumerate(table.fragments)
             if self._dense.get((source.identity, fragment.key)) is None
-            and not self._opened(source, dictionary, place, fragment)
+            and not self._opened(source, dictionary, index, fragment)
         ]
         if missing:
-            rows = [table.fragments[place].rows for place in missing]
+            rows = [table.fragments[index].rows for index in missing]
             (parts,) = source.read_fragments(["id"], missing, rows)
-            for place, ids in zip(missing, parts, strict=True):
-                self._number(source.identity, table.fragments[place], dictionary.add(ids))
+            for index, ids in zip(missing, parts, strict=True):
+                self._number(source.identity, table.fragments[index], dictionary.add(ids))
         parts = [self._dense.get((source.identity, f.key)) for f in table.fragments]
         if any(part is None for part in parts):
             parts = [dictionary.add(table.column("id"))]
         return NodeNumbering(dictionary, table, parts)
 
     def _opened(
-        self, source: TableSource, dictionary: IdDictionary, place: int, fragment: FragmentStats
+        self, source: TableSource, dictionary: IdDictionary, index: int, fragment: FragmentStats
     ) -> bool:
         """Whether the numbers of a fragment's rows could be had without reading their ids."""
         found = None
         older = self._last.get((source.identity, fragment.files))
         if older is not None:
-            places = self._live.within(source, place, fragment, older[0])
-            found = None if places is None else older[1][places]
-        if found is None and self._kept is not None:
-            found = self._kept.dense(source.identity, dictionary, fragment)
+            indices = self._live.within(source, index, fragment, older[0])
+            found = None if indices is None else older[1][indices]
+        if found is None and self._disk is not None:
+            found = self._disk.dense(source.identity, dictionary, fragment)
         if found is None:
             return False
         self._number(source.identity, fragment, found)
@@ -209,21 +211,21 @@ class ExecContext:
 
     # ------------------------------------------------------------------ edges
 
-    def probed_reads(self, version: TableVersion) -> int:
+    def indexed_reads(self, version: TableVersion) -> int:
         """How many reads went through the indexes of a table version."""
-        return self._probed.get(version) or 0
+        return self._indexed.get(version) or 0
 
-    def count_probed_read(self, version: TableVersion) -> None:
-        self._probed.put(version, self.probed_reads(version) + 1)
+    def count_indexed_read(self, version: TableVersion) -> None:
+        self._indexed.put(version, self.indexed_reads(version) + 1)
 
     def in_memory(self, source: TableSource) -> bool:
         """Whether the nodes of a table, or the adjacency of an edge table, need no loading."""
-        caches: tuple[BoundedCache[Hashable, Any], ...] = (self._spaces, self._adjacency)
+        caches: tuple[BoundedCache[Hashable, Any], ...] = (self._numberings, self._adjacency)
         return any(cache.get(source.version) is not None for cache in caches)
 
     def spares_ids(self, source: TableSource) -> bool:
         """Whether the ids of a node table are many and have not been read."""
-        unread = self._spaces.get(source.version) is None
+        unread = self._numberings.get(source.version) is None
         return unread and self.columns.spares(self.table(source), "id")
 
     def adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
@@ -240,7 +242,7 @@ class ExecContext:
         return found
 
     def _make_adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
-        sources, targets = self.space(src), self.space(dst)
+        sources, targets = self.numbering(src), self.numbering(dst)
         fragments = self.table(edge).fragments
         base = self._base(edge, fragments, sources.dictionary, targets.dictionary)
         if base is not None and base.fragments == fragments:
@@ -249,18 +251,18 @@ class ExecContext:
         if base is not None:
             self.counters.extended += 1
 
-            def one(place: int) -> tuple[Handles, Handles]:
-                return self._endpoints(edge, (place,), sources, targets)
+            def one(index: int) -> tuple[Handles, Handles]:
+                return self._endpoints(edge, (index,), sources, targets)
 
-            kept = self._survivors(edge, base, fragments)
-            made = extend_adjacency(base, fragments, kept, one, sources.size, targets.size)
+            survivors = self._survivors(edge, base, fragments)
+            made = extend_adjacency(base, fragments, survivors, one, sources.size, targets.size)
         else:
             self.counters.built += 1
             every = tuple(range(len(fragments)))
             from_, to = self._endpoints(edge, every, sources, targets)
             made = build_adjacency(fragments, from_, to, sources.size, targets.size)
-        if self._kept is not None and made.edges >= self.keep_from:
-            self._keep(made, edge, src, dst)
+        if self._disk is not None and made.edges >= self.save_from:
+            self._save(made, edge, src, dst)
         return made
 
     def _base(
@@ -273,8 +275,8 @@ class ExecContext:
         """Adjacency of another version that is worth extending: most of it can stay."""
         newest = self._newest.get((edge.version.location, edge.identity))
         base = None if newest is None else self._adjacency.get(newest)
-        if base is None and self._kept is not None:
-            base = self._kept.adjacency(edge.version.location, fragments, sources, targets)
+        if base is None and self._disk is not None:
+            base = self._disk.adjacency(edge.version.location, fragments, sources, targets)
         if base is None or 2 * shared_rows(base, fragments) < max(base.edges, 1):
             return None
         return base
@@ -286,41 +288,41 @@ class ExecContext:
         older = {fragment.files: fragment for fragment in base.fragments}
         same = {fragment.key for fragment in base.fragments}
         found = {}
-        for place, fragment in enumerate(fragments):
+        for index, fragment in enumerate(fragments):
             if fragment.key not in same and fragment.files in older:
-                places = self._live.within(edge, place, fragment, older[fragment.files])
-                if places is not None:
-                    found[fragment.key] = places
+                indices = self._live.within(edge, index, fragment, older[fragment.files])
+                if indices is not None:
+                    found[fragment.key] = indices
         return found
 
-    def _keep(self, made: Adjacency, edge: TableSource, src: TableSource, dst: TableSource) -> None:
-        assert self._kept is not None
+    def _save(self, made: Adjacency, edge: TableSource, src: TableSource, dst: TableSource) -> None:
+        assert self._disk is not None
         ends = {source.identity: source for source in (src, dst)}
         with self._only_one("keep"):
             for identity, source in ends.items():
                 dictionary = self.dictionary(identity)
-                if not self._kept.save_dictionary(identity, dictionary):
+                if not self._disk.save_dictionary(identity, dictionary):
                     return
                 for fragment in self.table(source).fragments:
                     dense = self._dense.get((identity, fragment.key))
                     if dense is not None:
-                        self._kept.save_dense(identity, dictionary, fragment, dense)
+                        self._disk.save_dense(identity, dictionary, fragment, dense)
             version = edge.version
             sources, targets = self.dictionary(src.identity), self.dictionary(dst.identity)
-            self._kept.save_adjacency(version.location, version.lance, made, sources, targets)
+            self._disk.save_adjacency(version.location, version.lance, made, sources, targets)
 
     def _endpoints(
         self,
         edge: TableSource,
-        places: tuple[int, ...],
+        indices: tuple[int, ...],
         sources: NodeNumbering,
         targets: NodeNumbering,
     ) -> tuple[Handles, Handles]:
         fragments = self.table(edge).fragments
-        rows = [fragments[place].rows for place in places]
+        rows = [fragments[index].rows for index in indices]
         if not sum(rows):
             return np.empty(0, np.int32), np.empty(0, np.int32)
-        src, dst = edge.read_fragments(["src", "dst"], places, rows)
+        src, dst = edge.read_fragments(["src", "dst"], indices, rows)
         found = (
             np.concatenate([sources.dictionary.find(part) for part in src]),
             np.concatenate([targets.dictionary.find(part) for part in dst]),
@@ -335,7 +337,7 @@ class ExecContext:
 
     @contextmanager
     def _only_one(self, key: Hashable) -> Iterator[None]:
-        """Nobody else builds the same thing meanwhile."""
+        """No other thread builds the same thing meanwhile."""
         with self._lock:
             lock = self._building[key]
         with lock:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from omnigraph.storage.refs.snapshot import Snapshot
 
 
 class Neighbours(Protocol):
-    """Adjacency as matching uses it. `rows` is above every node, or none if nobody knows."""
+    """Adjacency as matching uses it. `rows` is above every node, or none if not known."""
 
     @property
     def rows(self) -> int | None: ...
@@ -142,7 +142,7 @@ class Entities(EntitySet):
 
     def column(self, name: str) -> pa.Array:
         """A stored property of all entities, in position order."""
-        return self._stored(self.source.stored(name))
+        return self.table.column(self.source.stored(name))
 
     def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
         """A property as small numbers by position, and what they stand for."""
@@ -155,13 +155,13 @@ class Entities(EntitySet):
         numbers: AnyArray = whole.to_numpy(zero_copy_only=False)
         return numbers
 
-    def gone(self, name: str) -> Mask | None:
+    def nulls(self, name: str) -> Mask | None:
         """Where a property is null, by position; none if nowhere."""
         column = self.column(name)
         if not column.null_count:
             return None
-        gone: Mask = column.is_null().to_numpy(zero_copy_only=False)
-        return gone
+        nulls: Mask = column.is_null().to_numpy(zero_copy_only=False)
+        return nulls
 
     def group_codes(self, name: str, handles: Handles) -> AnyArray:
         found: AnyArray = self.codes(name)[0][self.positions(handles)]
@@ -174,52 +174,53 @@ class Entities(EntitySet):
         """The rank of each value of a property, by position, -1 for null; and values by rank."""
         return self.table.ranks(self.source.stored(name))
 
-    def load(self, names: Iterable[str]) -> None:
-        """Read properties in one pass, unless they are in memory."""
-        stored = [self.source.stored(name) for name in names]
-        self.table.columns.load(self.table, stored)
+    def derived(self, name: str, kind: str, make: Callable[[pa.Array], Any]) -> Any:  # noqa: ANN401
+        """Something with `nbytes` that is made from a property once per table version."""
 
-    def _stored(self, name: str) -> pa.Array:
-        return self.table.column(name)
+        def weighed(column: pa.Array) -> tuple[Any, int]:
+            found = make(column)
+            return found, found.nbytes
+
+        return self.table.columns.derived(self.table, self.source.stored(name), kind, weighed)
 
     def _at(self, name: str, handles: Handles) -> pa.Array:
         if handles is self._all:
-            return self._stored(name)
+            return self.table.column(name)
         return self.table.at(name, self.positions(handles))
 
 
 class Nodes(Entities):
-    def __init__(self, source: TypeSource, space: NodeNumbering) -> None:
-        super().__init__(source, space.table)
-        self.space = space
+    def __init__(self, source: TypeSource, numbering: NodeNumbering) -> None:
+        super().__init__(source, numbering.table)
+        self.numbering = numbering
 
     @property
     def size(self) -> int:
-        return self.space.size
+        return self.numbering.size
 
     def _every(self) -> Handles:
-        return self.space.all()
+        return self.numbering.all()
 
     def positions(self, handles: Handles) -> Handles:
-        return self.space.positions(handles)
+        return self.numbering.positions(handles)
 
     def _placed(self, positions: AnyArray) -> Handles:
-        return self.space.at(positions)
+        return self.numbering.at(positions)
 
     def by_handle(self, mask: Mask) -> Mask:
-        return self.space.by_dense(mask, False)
+        return self.numbering.by_dense(mask, False)
 
     def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
-        return self.space.by_dense(values, absent)
+        return self.numbering.by_dense(values, absent)
 
     def ids(self, handles: Handles) -> pa.Array:
-        return self.space.dictionary.take(handles)
+        return self.numbering.dictionary.take(handles)
 
     def find(self, ids: Iterable[str]) -> Handles:
         wanted = list(dict.fromkeys(ids))
-        if not self.space.dictionary.mapped and len(wanted) <= PROBE_LIMIT:
-            return self.space.at(self.table.locate(wanted))
-        return self.space.present(self.space.dictionary.find_each(wanted))
+        if not self.numbering.dictionary.mapped and len(wanted) <= PROBE_LIMIT:
+            return self.numbering.at(self.table.locate(wanted))
+        return self.numbering.present(self.numbering.dictionary.find_each(wanted))
 
 
 class PositionedNodes(Entities):
@@ -229,12 +230,12 @@ class PositionedNodes(Entities):
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > PROBE_LIMIT:
             known = pa.array(wanted, pa.string())
-            return np.flatnonzero(truth(pc.is_in(self._stored("id"), value_set=known)))
+            return np.flatnonzero(truth(pc.is_in(self.table.column("id"), value_set=known)))
         return self.table.locate(wanted)
 
 
 class GraphView:
-    """The types of one snapshot, opened when first asked for. Lives for one run."""
+    """The types of one snapshot, opened when first needed. Lives for one run."""
 
     numbered = True
     """Whether nodes have their dense ids, which edges lead from and to."""
@@ -250,8 +251,8 @@ class GraphView:
         key = (kind, type_name)
         found = self._sources.get(key)
         if found is None:
-            made: TypeSource = self.context.planned(self.snapshot, key, lambda: self._source(*key))
-            found = self._sources[key] = made
+            found = self.context.planned(self.snapshot, key, lambda: self._source(*key))
+            self._sources[key] = found
         return found
 
     def _source(self, kind: str, type_name: str) -> TypeSource:
@@ -271,7 +272,7 @@ class GraphView:
         if found is None:
             source = self.source("node", type_name)
             if self.numbered or not self.context.spares_ids(source.table):
-                found = Nodes(source, self.context.space(source.table))
+                found = Nodes(source, self.context.numbering(source.table))
             else:
                 found = PositionedNodes(source, self.context.table(source.table))
             self._entities["node", type_name] = found
@@ -291,7 +292,7 @@ class GraphView:
         assert isinstance(found, Entities)
         return found
 
-    def neighbours(self, type_name: str, way: EdgeDirection, *, bag: bool) -> Neighbours:
+    def neighbours(self, type_name: str, direction: EdgeDirection, *, bag: bool) -> Neighbours:
         """Adjacency of an edge type, by the dense ids of its endpoint types."""
         adjacency = self._adjacency.get(type_name)
         edge = self.snapshot.catalog.edges[type_name]
@@ -300,5 +301,5 @@ class GraphView:
             src, dst = self.source("node", edge.src), self.source("node", edge.dst)
             adjacency = self.context.adjacency(source.table, src.table, dst.table)
             self._adjacency[type_name] = adjacency
-        rows = self.nodes(edge.dst if way == "reverse" else edge.src).size
-        return adjacency.bag(way, rows) if bag else adjacency.set(way, rows)
+        rows = self.nodes(edge.dst if direction == "reverse" else edge.src).size
+        return adjacency.bag(direction, rows) if bag else adjacency.set(direction, rows)

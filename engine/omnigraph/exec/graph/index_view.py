@@ -1,7 +1,7 @@
 """Reading a cold graph through its indexes: rows and neighbours are looked up as they are needed.
 
 Gives the same results as adjacency in memory. Worth it when a query touches little of a large
-graph that nobody has read yet: a look-up takes about a millisecond, loading depends on the size.
+graph that is not in memory: a look-up takes about a millisecond, loading depends on the size.
 Handles are numbers given out as entities are met, and mean something in one run only.
 """
 
@@ -36,8 +36,8 @@ class IndexedView(GraphView):
         super().__init__(snapshot, context)
         self._limit = limit
         self._read = 0
-        self._probed: dict[tuple[str, str], IndexedEntities] = {}
-        self._found: dict[tuple[str, EdgeDirection, bool], ProbedNeighbours] = {}
+        self._indexed: dict[tuple[str, str], IndexedEntities] = {}
+        self._found: dict[tuple[str, EdgeDirection, bool], IndexedNeighbours] = {}
 
     def nodes(self, type_name: str) -> IndexedEntities:
         return self._of("node", type_name)
@@ -45,11 +45,11 @@ class IndexedView(GraphView):
     def edges(self, type_name: str) -> IndexedEntities:
         return self._of("edge", type_name)
 
-    def neighbours(self, type_name: str, way: EdgeDirection, *, bag: bool) -> Neighbours:
-        key = (type_name, way, bag)
+    def neighbours(self, type_name: str, direction: EdgeDirection, *, bag: bool) -> Neighbours:
+        key = (type_name, direction, bag)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = ProbedNeighbours(self, type_name, way, bag)
+            found = self._found[key] = IndexedNeighbours(self, type_name, direction, bag)
         return found
 
     def look_up(
@@ -69,7 +69,7 @@ class IndexedView(GraphView):
         self, source: TypeSource, condition: str | None, columns: Sequence[str]
     ) -> Iterable[dict[str, Any]]:
         """Rows that satisfy a condition of the table."""
-        self.context.counters.probes += 1
+        self.context.counters.lookups += 1
         table = source.table.read_where(columns, condition)
         self._read += table.num_rows
         if self._limit is not None and self._read > self._limit:
@@ -78,10 +78,10 @@ class IndexedView(GraphView):
         return found
 
     def _of(self, kind: str, type_name: str) -> IndexedEntities:
-        found = self._probed.get((kind, type_name))
+        found = self._indexed.get((kind, type_name))
         if found is None:
             source = self.source(kind, type_name)
-            found = self._probed[kind, type_name] = IndexedEntities(self, source)
+            found = self._indexed[kind, type_name] = IndexedEntities(self, source)
         return found
 
 
@@ -158,14 +158,16 @@ class IndexedEntities(EntitySet):
         return found
 
 
-class ProbedNeighbours:
-    """Neighbours of the nodes asked about so far, each node's in ascending order."""
+class IndexedNeighbours:
+    """Neighbours of the nodes looked up so far, each node's in ascending order."""
 
-    def __init__(self, view: IndexedView, type_name: str, way: EdgeDirection, bag: bool) -> None:
+    def __init__(
+        self, view: IndexedView, type_name: str, direction: EdgeDirection, bag: bool
+    ) -> None:
         edge = view.snapshot.catalog.edges[type_name]
         self._view = view
         self._type: EdgeType = edge
-        self._way = way
+        self._direction = direction
         self._bag = bag
         self._source = view.source("edge", type_name)
         self._edge_set = view.edges(type_name)
@@ -207,9 +209,9 @@ class ProbedNeighbours:
         if not fresh:
             return
         found: dict[int, list[tuple[int, int]]] = {handle: [] for handle in fresh}
-        if self._way != "reverse":
+        if self._direction != "reverse":
             self._follow(found, "src", "dst", self._type.src, self._type.dst)
-        if self._way != "forward":
+        if self._direction != "forward":
             self._follow(found, "dst", "src", self._type.dst, self._type.src)
         self._remember(found)
 
@@ -219,7 +221,7 @@ class ProbedNeighbours:
         origins, targets = self._view.nodes(own), self._view.nodes(other)
         texts = origins.ids(np.array(list(found), np.int64)).to_pylist()
         columns = ["id", "src", "dst"] if self._bag else ["src", "dst"]
-        loops_done = self._way == "undirected" and near == "dst"
+        loops_done = self._direction == "undirected" and near == "dst"
         for row in self._view.look_up(self._source, near, texts, columns):
             if loops_done and row["src"] == row["dst"]:
                 continue

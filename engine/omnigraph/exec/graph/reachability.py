@@ -26,6 +26,11 @@ REACH_SCHEMA = pa.schema(
     ]
 )
 SEEDS_AT_ONCE = 4096
+_DIRECTIONS: dict[ReachDirection, EdgeDirection] = {
+    "out": "forward",
+    "in": "reverse",
+    "both": "undirected",
+}
 
 
 def reach(
@@ -44,15 +49,15 @@ def reach(
     """
     edge = view.snapshot.catalog.edge(edge_name)
     start = view.snapshot.catalog.node(node_name).name
-    way = _way(edge, start, direction, high)
+    followed = _followed(edge, start, direction, high)
     if not 0 <= low <= high:
-        raise InvalidInput(f"{low} to {high} steps are no range", hint="Give 0 <= min <= max.")
+        raise InvalidInput(f"{low} to {high} is not a range of steps", hint="Give 0 <= min <= max.")
     origin = view.nodes(start)
     handles = origin.all() if seeds is None else origin.find(seeds)
-    end = view.nodes(edge.dst if way == "forward" else edge.src)
-    neighbours = view.neighbours(edge.name, way, bag=False)
-    for place in range(0, len(handles), SEEDS_AT_ONCE):
-        sources = handles[place : place + SEEDS_AT_ONCE]
+    end = view.nodes(edge.dst if followed == "forward" else edge.src)
+    neighbours = view.neighbours(edge.name, followed, bag=False)
+    for index in range(0, len(handles), SEEDS_AT_ONCE):
+        sources = handles[index : index + SEEDS_AT_ONCE]
         owner: AnyArray = np.arange(len(sources), dtype=np.int64)
         node: AnyArray = sources
         seen = Pairs()
@@ -78,17 +83,14 @@ def reach(
             owner, node = owner[once], node[once]
 
 
-def _way(edge: EdgeType, start: str, direction: ReachDirection | None, high: int) -> EdgeDirection:
-    """How edges are followed: as asked for, else from the side that the type is on."""
+def _followed(
+    edge: EdgeType, start: str, direction: ReachDirection | None, high: int
+) -> EdgeDirection:
+    """How edges are followed: as requested, else from the end that the type is at."""
     if edge.src == edge.dst == start:
-        match direction or "out":
-            case "out":
-                return "forward"
-            case "in":
-                return "reverse"
-            case "both":
-                return "undirected"
-        raise InvalidInput(f"there is no direction {direction!r}", hint="Use out, in or both.")
+        if direction is not None and direction not in _DIRECTIONS:
+            raise InvalidInput(f"{direction!r} is not a direction", hint="Use out, in or both.")
+        return _DIRECTIONS[direction or "out"]
     if start not in (edge.src, edge.dst):
         raise InvalidInput(
             f"{edge.name} leads from {edge.src} to {edge.dst}, not from or to {start}",

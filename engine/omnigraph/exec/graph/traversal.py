@@ -32,7 +32,7 @@ DEEP = 16
 
 @dataclass(frozen=True)
 class Reached:
-    """What the sources from `start` to `stop` reach: pairs (place of the source, node)."""
+    """What the sources from `start` to `stop` reach: pairs (index of the source, node)."""
 
     start: int
     stop: int
@@ -43,7 +43,7 @@ class Reached:
 def reachable(
     csr: Neighbours, sources: Handles, low: int, high: int, *, from_target: bool
 ) -> Iterator[Reached]:
-    """Pairs (place of the source, node) whose distance lies in [low, high], some sources at a time.
+    """Pairs (index of the source, node) whose distance lies in [low, high], some sources at a time.
 
     A node with a loop is also produced one hop after it was reached (section 3): the node at the
     end of the path, which is the source when edges are followed backwards (`from_target`).
@@ -110,25 +110,25 @@ class _Marks:
         self._last = np.empty(sources * size, np.int32)
 
     def first(self, owner: AnyArray, node: AnyArray) -> AnyArray:
-        """Places of pairs that were not seen before, one each; they are now."""
+        """Indices of pairs that were not seen before, one each; they are now."""
         keys = owner * self._size + node
         new = np.flatnonzero(~self._seen[keys])
         keys = keys[new]
         self._seen[keys] = True
-        # Of equal keys the last one written stays: that one is kept.
+        # Of equal keys the last one written stays.
         numbers = np.arange(len(keys), dtype=np.int32)
         self._last[keys] = numbers
         return np.asarray(new[self._last[keys] == numbers])
 
 
 class Pairs:
-    """The same where nobody knows how many nodes there are."""
+    """The same where the number of nodes is not known."""
 
     def __init__(self) -> None:
         self._seen: Ints = np.empty(0, np.int64)
 
     def first(self, owner: AnyArray, node: AnyArray) -> AnyArray:
-        keys, places = np.unique(owner << 32 | node, return_index=True)
+        keys, indices = np.unique(owner << 32 | node, return_index=True)
         new = ~np.isin(keys, self._seen, assume_unique=True)
         self._seen = np.concatenate([self._seen, keys[new]])
-        return np.asarray(places[new])
+        return np.asarray(indices[new])

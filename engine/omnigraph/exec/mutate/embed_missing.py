@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from omnigraph.errors import InvalidInput
+from omnigraph.exec.evaluate.ranking_scores import require_model
 from omnigraph.exec.mutate.statement_values import StatementValues
 from omnigraph.query.logical.logical_plan import InsertNode, MutationPlan
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import NodeType, Property
 
-_Wanted = tuple[int, NodeType, Property, str]
+_MissingVector = tuple[int, NodeType, Property, str]
 Vector = list[float]
 VectorsByRow = Mapping[int, Mapping[str, Vector]]
 """Per statement number: property to vector."""
@@ -29,7 +30,7 @@ EmbedderFor = Callable[[int], TextEmbedder | None]
 
 
 def no_embedder(dimension: int) -> TextEmbedder | None:
-    """What there is where nothing is configured."""
+    """No embedder for any dimension."""
     return None
 
 
@@ -37,7 +38,7 @@ def embed_missing(
     catalog: Catalog, plan: MutationPlan, values: StatementValues, embedder_for: EmbedderFor
 ) -> VectorsByRow:
     """All vectors the plan lacks, from one call of the embedder for each dimension."""
-    wanted: dict[int, list[_Wanted]] = {}
+    missing_by_dimension: dict[int, list[_MissingVector]] = {}
     for number, statement in enumerate(plan.statements):
         if isinstance(statement, InsertNode):
             node = catalog.node(statement.type_name)
@@ -47,19 +48,23 @@ def embed_missing(
                 text = given.get(prop.embed.source) if prop.embed else None
                 dimension = prop.type.dimension or 0
                 if text is not None and embedder_for(dimension) is not None:
-                    wanted.setdefault(dimension, []).append((number, node, prop, text))
+                    missing_by_dimension.setdefault(dimension, []).append(
+                        (number, node, prop, text)
+                    )
                 elif not prop.nullable:
                     raise _missing(node, prop, text)
     vectors: dict[int, dict[str, Vector]] = {}
-    for dimension, places in wanted.items():
+    for dimension, missing in missing_by_dimension.items():
         embedder = embedder_for(dimension)
         assert embedder is not None
-        for _, node, prop, _ in places:
-            _check_model(node, prop, embedder)
-        embedded = list(embedder.embed([text for *_, text in places]))
-        if len(embedded) != len(places):
-            raise InvalidInput(f"the embedder gave {len(embedded)} vectors for {len(places)} texts")
-        for (number, node, prop, _), vector in zip(places, embedded, strict=True):
+        for _, node, prop, _ in missing:
+            require_model(node.name, prop, embedder)
+        embedded = list(embedder.embed([text for *_, text in missing]))
+        if len(embedded) != len(missing):
+            raise InvalidInput(
+                f"the embedder returned {len(embedded)} vectors for {len(missing)} texts"
+            )
+        for (number, node, prop, _), vector in zip(missing, embedded, strict=True):
             vectors.setdefault(number, {})[prop.name] = _usable(node, prop, vector)
     return vectors
 
@@ -74,19 +79,8 @@ def _missing(node: NodeType, prop: Property, text: str | None) -> InvalidInput:
     )
 
 
-def _check_model(node: NodeType, prop: Property, embedder: TextEmbedder) -> None:
-    recorded = prop.embed.model if prop.embed else None
-    model = getattr(embedder, "model", None)
-    if recorded is not None and model is not None and recorded != model:
-        raise InvalidInput(
-            f"{node.name}.{prop.name} holds vectors of {recorded!r}, the embedder makes {model!r}",
-            hint=f"Configure an embedder for {recorded!r}.",
-            details={"type_name": node.name, "property": prop.name, "model": recorded},
-        )
-
-
 def _usable(node: NodeType, prop: Property, vector: Iterable[float]) -> Vector:
-    """The vector at length one; refused when it has none, or another dimension."""
+    """The vector scaled to length one; refused if that is impossible, or the dimension differs."""
     numbers = [float(x) for x in vector]
     length = math.hypot(*numbers)
     problem = None
@@ -96,7 +90,7 @@ def _usable(node: NodeType, prop: Property, vector: Iterable[float]) -> Vector:
         problem = "a vector that is not finite" if length else "the zero vector"
     if problem:
         raise InvalidInput(
-            f"the embedder gave {problem} for {node.name}.{prop.name}",
+            f"the embedder returned {problem} for {node.name}.{prop.name}",
             hint="Check which model the embedder uses.",
             details={"type_name": node.name, "property": prop.name},
         )

@@ -39,6 +39,7 @@ from omnigraph.query.logical.logical_plan import (
 )
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
+from omnigraph.storage.core.lance_filter import NO_ROW
 from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import branch_name
@@ -222,16 +223,16 @@ def _update(txn: WriteTxn, statement: UpdateNodes, values: StatementValues) -> i
         for a in statement.assignments
     }
     condition = where_condition(node, statement.where, values)
-    if condition is None:
+    if condition == NO_ROW:
         return 0
     matched = 0
     for batch in txn.scan(node, None, condition):
         if not batch.num_rows:
             continue
         matched += batch.num_rows
-        places = pa.array(np.zeros(batch.num_rows, np.int64))
+        first_row = pa.array(np.zeros(batch.num_rows, np.int64))
         columns = [
-            new[name].take(places) if name in new else batch.column(name)
+            new[name].take(first_row) if name in new else batch.column(name)
             for name in batch.schema.names
         ]
         rows = pa.Table.from_arrays(columns, schema=batch.schema)
@@ -243,21 +244,21 @@ def _update(txn: WriteTxn, statement: UpdateNodes, values: StatementValues) -> i
 
 
 def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affected:
-    """Find what every statement matches, then take it all out.
+    """Find what every statement matches, then delete it all.
 
-    Deletes do not change what other deletes match, so all of them can look at the same image; a
+    Deletes do not change what other deletes match, so all of them can look at the same state; a
     row that several statements match is found several times and counted once.
     """
-    found: dict[str, list[pa.Array]] = {}
+    ids_by_table: dict[str, list[pa.Array]] = {}
     for statement in plan.statements:
         assert isinstance(statement, DeleteNodes | DeleteEdges), "rule D2"
         type_ = _type(txn, statement)
         condition = where_condition(type_, statement.where, values)
-        if condition is None:
+        if condition == NO_ROW:
             continue
         ids = txn.scan(type_, ["id"], condition).read_all().column("id")
-        found.setdefault(type_.table_key, []).extend(ids.chunks)
-    for key, chunks in found.items():
+        ids_by_table.setdefault(type_.table_key, []).extend(ids.chunks)
+    for key, chunks in ids_by_table.items():
         ids = pa.chunked_array(chunks, pa.string()).unique()
         if len(ids):
             txn.remove(txn.catalog.type_for(key), ids)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.exec.columns.type_source import TypeSource
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.plan.match_plan import (
     AntiJoinStep,
@@ -15,23 +14,22 @@ from omnigraph.exec.plan.match_plan import (
     MatchPlan,
     ScanStep,
 )
-from omnigraph.query.logical.expression_walk import equated, key_values, searches
+from omnigraph.query.logical.expression_walk import equated, key_lookup, searches
 from omnigraph.query.logical.expressions import Condition
 from omnigraph.query.logical.logical_plan import Pattern, ReadPlan
-from omnigraph.schema.model.catalog import NodeType
 from omnigraph.storage.tables.fragment_scan import TableSource
 
-PROBE_ROWS = 3_000
+LOOKUP_ROWS = 3_000
 """A read that is expected to touch more rows than this loads them instead."""
-GIVE_UP = 10.0
-"""A read that looks up this many times as many rows starts again the other way."""
+LOOKUP_OVERRUN = 10.0
+"""A read that looks up this many times as many rows starts again, and loads them."""
 LARGE = 100_000
 """Smaller tables are loaded at once: that takes about as long as a few look-ups."""
 PATIENCE = 8
 """After this many reads by look-up, loading a table has been worth it."""
 
-HASTE = 2
-"""The same where there is no index yet, and a look-up reads the whole table."""
+UNINDEXED_PATIENCE = 2
+"""The same where there is no index yet, and each look-up reads the whole table."""
 
 
 @dataclass(frozen=True)
@@ -39,36 +37,38 @@ class AccessPath:
     """How a read runs, and why. `limit` is how many rows it may look up before it is given up."""
 
     strategy: Literal["csr", "indexed"]
-    why: str
+    reason: str
     limit: int | None = None
 
 
 def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> AccessPath:
-    """The cheaper way for one read, unless somebody insists on one."""
+    """The cheaper strategy for one read, unless one is configured."""
     context = view.context
     mode = context.traversal_mode
     if context.planned(plan, "searches", lambda: _searches(plan)):
         return AccessPath("csr", "search reads whole columns")
     if mode != "auto":
         return AccessPath(mode, f"the traversal mode is {mode}")
-    tables = probed_tables(view, match)
+    tables = lookup_tables(view, match)
     if all(context.in_memory(table) for table in tables):
         return AccessPath("csr", "what it needs is in memory")
     largest = max((rows for rows in _table_rows(view, match)), default=0)
     if largest < LARGE:
         return AccessPath("csr", "the tables are small")
-    if not _keyed(view, match) or match.touched > PROBE_ROWS:
+    if not _keyed(view, match) or match.touched > LOOKUP_ROWS:
         return AccessPath("csr", f"about {match.touched:,.0f} rows are touched")
     for table in tables:
-        patience = PATIENCE if all(map(table.has_index, table.keys)) else HASTE
-        if context.probed_reads(table.version) >= patience:
+        patience = PATIENCE if all(map(table.has_index, table.keys)) else UNINDEXED_PATIENCE
+        if context.indexed_reads(table.version) >= patience:
             return AccessPath("csr", f"looked up {patience} times already")
     return AccessPath(
-        "indexed", f"about {match.touched:,.0f} rows of a cold graph", int(GIVE_UP * PROBE_ROWS)
+        "indexed",
+        f"about {match.touched:,.0f} rows of a cold graph",
+        int(LOOKUP_OVERRUN * LOOKUP_ROWS),
     )
 
 
-def probed_tables(view: GraphView, match: MatchPlan) -> list[TableSource]:
+def lookup_tables(view: GraphView, match: MatchPlan) -> list[TableSource]:
     """The tables that look-ups go to: edges, or nodes where nothing is traversed."""
     edges = set(_edge_types(match))
     if edges:
@@ -109,21 +109,17 @@ def _table_rows(view: GraphView, match: MatchPlan) -> Iterator[int]:
 
 
 def _keyed(view: GraphView, match: MatchPlan) -> bool:
-    """Whether every place the match starts from is found by an index, inner ones included."""
+    """Whether every scan of a match is a look-up by an index, those of anti-joins included."""
     for step in match.steps:
         if isinstance(step, AntiJoinStep) and not _keyed(view, step.plan):
             return False
         if isinstance(step, ScanStep):
             type_ = view.snapshot.catalog.node(match.variables[step.variable].type_name)
             tests = match.tests.get(step.variable, ())
-            table = view.source("node", type_.name)
-            if not any(_indexed(table, type_, condition) for condition in tests):
+            source = view.source("node", type_.name)
+            names = (equated(condition) for condition in tests)
+            if key_lookup(tests, type_) is None and not any(
+                name is not None and source.table.has_index(source.stored(name)) for name in names
+            ):
                 return False
     return True
-
-
-def _indexed(source: TypeSource, type_: NodeType, condition: Condition) -> bool:
-    name = equated(condition)
-    if key_values(condition, type_) is not None:
-        return True
-    return name is not None and source.table.has_index(source.stored(name))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from omnigraph.exec.graph.adjacency import EdgeDirection
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.graph.traversal import DEEP
-from omnigraph.query.logical.expression_walk import equated, key_values, variables_of
+from omnigraph.query.logical.expression_walk import equated, key_lookup, variables_of
 from omnigraph.query.logical.expressions import (
     Compare,
     Condition,
@@ -41,27 +41,21 @@ class ScanStep:
 
 
 @dataclass(frozen=True)
-class ExpandStep:
+class _EdgeStep:
+    expand: Expand
+    origin: str
+    variable: str
+    direction: EdgeDirection
+    estimate: float
+    keep: frozenset[str] = frozenset()
+
+
+class ExpandStep(_EdgeStep):
     """Bind a variable by following an edge from one that is bound."""
 
-    expand: Expand
-    origin: str
-    variable: str
-    way: EdgeDirection
-    estimate: float
-    keep: frozenset[str] = frozenset()
 
-
-@dataclass(frozen=True)
-class ExpandIntoStep:
+class ExpandIntoStep(_EdgeStep):
     """Keep rows whose two bound variables are joined; with an edge variable, one row per edge."""
-
-    expand: Expand
-    origin: str
-    variable: str
-    way: EdgeDirection
-    estimate: float
-    keep: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -116,13 +110,13 @@ class _Planner:
         self.checks: list[Condition] = []
         for scan in pattern.scans:
             for condition in scan.predicates:
-                self._place(condition, given)
+                self._assign(condition, given)
         for condition in pattern.filters:
-            self._place(condition, given)
+            self._assign(condition, given)
         self.negations = list(pattern.negations)
         self.expands = list(pattern.expands)
 
-    def _place(self, condition: Condition, given: frozenset[str]) -> None:
+    def _assign(self, condition: Condition, given: frozenset[str]) -> None:
         used = variables_of(condition)
         if len(used) == 1 and not used & given:
             (name,) = used
@@ -131,30 +125,30 @@ class _Planner:
             self.checks.append(condition)
 
     def plan(self, needed: frozenset[str]) -> MatchPlan:
-        waiting = {scan.variable for scan in self.pattern.scans} - self.bound
-        self._settle()
-        while waiting or self.expands:
-            hop = self._best_hop()
+        unbound = {scan.variable for scan in self.pattern.scans} - self.bound
+        self._append_filters()
+        while unbound or self.expands:
+            hop = self._best_expand()
             if hop is not None:
-                self._take(hop)
-                waiting -= self.bound
+                self._append_expand(hop)
+                unbound -= self.bound
             else:
-                waiting.discard(self._start(waiting))
-            self._settle()
+                unbound.discard(self._append_scan(unbound))
+            self._append_filters()
         sizes = [s.estimate for s in self.steps if isinstance(s, ScanStep | ExpandStep)]
         inner = sum(s.plan.touched for s in self.steps if isinstance(s, AntiJoinStep))
-        steps = self._kept(needed)
+        steps = self._with_live_variables(needed)
         touched = sum(sizes) + inner * max([1.0, *sizes])
         return MatchPlan(self.variables, steps, self.tests, max([1.0, *sizes]), touched)
 
-    def _start(self, waiting: set[str]) -> str:
+    def _append_scan(self, unbound: set[str]) -> str:
         """Bind a variable that no edge leads to: by an equal value if there is one to go by."""
         by_value = {}
         for condition in self.checks:
             equal = _equal(condition, self.bound)
-            if equal is not None and equal[0].variable in waiting:
+            if equal is not None and equal[0].variable in unbound:
                 by_value[equal[0].variable] = (condition, equal)
-        name = min(by_value or waiting, key=lambda name: (self._estimate(name), name))
+        name = min(by_value or unbound, key=lambda name: (self._estimate(name), name))
         estimate = max(self._estimate(name), 0.001)
         if name in by_value:
             done, equal = by_value[name]
@@ -167,7 +161,7 @@ class _Planner:
         self.bound.add(name)
         return name
 
-    def _settle(self) -> None:
+    def _append_filters(self) -> None:
         """Everything that only removes rows comes as soon as its variables are bound."""
         while True:
             ready = tuple(c for c in self.checks if variables_of(c) <= self.bound)
@@ -175,24 +169,24 @@ class _Planner:
                 self.checks = [c for c in self.checks if c not in ready]
                 self.steps.append(FilterStep(ready))
                 self.rows *= 0.3
-            closing = self._closing()
+            closing = self._expand_into()
             if closing is not None:
-                self._take(closing)
+                self._append_expand(closing)
                 continue
             break
         for negation in list(self.negations):
             if set(negation.correlated) <= self.bound:
                 self.negations.remove(negation)
-                self.steps.append(self._negate(negation))
+                self.steps.append(self._anti_join(negation))
 
-    def _negate(self, negation: AntiJoin) -> AntiJoinStep:
+    def _anti_join(self, negation: AntiJoin) -> AntiJoinStep:
         outer = {name: self.variables[name] for name in negation.correlated}
         pattern = replace(negation.pattern, variables={**outer, **negation.pattern.variables})
         given = frozenset(negation.correlated)
         inner = plan_match(self.view, pattern, frozenset({ROW}), given)
         return AntiJoinStep(negation.correlated, inner)
 
-    def _closing(self) -> ExpandIntoStep | None:
+    def _expand_into(self) -> ExpandIntoStep | None:
         for expand in self.expands:
             if {expand.left, expand.right} <= self.bound:
                 self.rows = max(self.rows * 0.1, 0.001)
@@ -201,28 +195,30 @@ class _Planner:
                 )
         return None
 
-    def _best_hop(self) -> ExpandStep | None:
-        hops = [hop for expand in self.expands for hop in self._hops(expand)]
+    def _best_expand(self) -> ExpandStep | None:
+        hops = [hop for expand in self.expands for hop in self._possible_expands(expand)]
         if not hops:
             return None
         return min(hops, key=lambda hop: hop.estimate)
 
-    def _hops(self, expand: Expand) -> Iterator[ExpandStep]:
+    def _possible_expands(self, expand: Expand) -> Iterator[ExpandStep]:
         left, right = expand.left in self.bound, expand.right in self.bound
         if left and not right:
-            yield self._hop(expand, expand.left, expand.right, expand.direction)
+            yield self._expand(expand, expand.left, expand.right, expand.direction)
         elif right and not left:
-            yield self._hop(expand, expand.right, expand.left, BACK[expand.direction])
+            yield self._expand(expand, expand.right, expand.left, BACK[expand.direction])
 
-    def _hop(self, expand: Expand, origin: str, variable: str, way: EdgeDirection) -> ExpandStep:
+    def _expand(
+        self, expand: Expand, origin: str, variable: str, direction: EdgeDirection
+    ) -> ExpandStep:
         edges = self.view.count("edge", expand.edge_type)
-        fan = edges / max(self._rows_of(origin), 1) * (2 if way == "undirected" else 1)
+        fan = edges / max(self._rows_of(origin), 1) * (2 if direction == "undirected" else 1)
         hops = min(max(expand.max_hops, 1), DEEP)
         reached = min(fan**hops, self._rows_of(variable) or 1)
         share = self._estimate(variable) / max(self._rows_of(variable), 1)
-        return ExpandStep(expand, origin, variable, way, self.rows * reached * share)
+        return ExpandStep(expand, origin, variable, direction, self.rows * reached * share)
 
-    def _take(self, step: ExpandStep | ExpandIntoStep) -> None:
+    def _append_expand(self, step: ExpandStep | ExpandIntoStep) -> None:
         self.steps.append(step)
         self.expands.remove(step.expand)
         self.rows = max(step.estimate, 0.001)
@@ -241,9 +237,11 @@ class _Planner:
     def _estimate(self, name: str) -> float:
         rows = float(self._rows_of(name))
         type_ = self.view.snapshot.catalog.node(self.variables[name].type_name)
-        for condition in self.tests.get(name, ()):
-            if key_values(condition, type_) is not None:
-                return 1.0 if isinstance(condition, Compare) else 100.0
+        tests = self.tests.get(name, ())
+        keyed = key_lookup(tests, type_)
+        if keyed is not None:
+            return 1.0 if isinstance(keyed[0], Compare) else 100.0
+        for condition in tests:
             prop = equated(condition)
             if prop is not None and any(u.members == (prop,) for u in type_.uniques):
                 return 1.0
@@ -251,24 +249,24 @@ class _Planner:
             rows *= 0.1 * _share(condition) if indexed else _share(condition)
         return rows
 
-    def _kept(self, needed: frozenset[str]) -> tuple[MatchStep, ...]:
+    def _with_live_variables(self, needed: frozenset[str]) -> tuple[MatchStep, ...]:
         """Each step keeps only what a later one, or the result, still needs."""
-        alive = set(needed)
-        kept: list[MatchStep] = []
+        live = set(needed)
+        steps: list[MatchStep] = []
         for step in reversed(self.steps):
-            kept.append(replace(step, keep=frozenset(alive)))
+            steps.append(replace(step, keep=frozenset(live)))
             match step:
                 case ExpandStep():
-                    alive.add(step.origin)
+                    live.add(step.origin)
                 case ExpandIntoStep():
-                    alive |= {step.origin, step.variable}
+                    live |= {step.origin, step.variable}
                 case FilterStep():
-                    alive = alive.union(*(variables_of(c) for c in step.conditions))
+                    live = live.union(*(variables_of(c) for c in step.conditions))
                 case AntiJoinStep():
-                    alive |= set(step.correlated)
+                    live |= set(step.correlated)
                 case ScanStep():
-                    alive |= {step.equal[1].variable} if step.equal is not None else set()
-        return tuple(reversed(kept))
+                    live |= {step.equal[1].variable} if step.equal is not None else set()
+        return tuple(reversed(steps))
 
 
 def _equal(condition: Condition, bound: set[str]) -> tuple[PropertyRef, PropertyRef] | None:

@@ -1,4 +1,4 @@
-"""Patterns that are trees: node variables joined by single hops, with no way round."""
+"""Patterns that are trees: node variables joined by single hops, without a cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Link:
 
     expand: Expand
     other: str
-    way: EdgeDirection
+    direction: EdgeDirection
     edges: int
 
 
@@ -95,7 +95,7 @@ def _summable(plan: ReadPlan) -> bool:
 
 
 def _connected(links: dict[str, tuple[Link, ...]]) -> bool:
-    """With one link fewer than variables, connected means that there is no way round."""
+    """With one link fewer than variables, connected means that there is no cycle."""
     if not links:
         return False
     seen: set[str] = set()

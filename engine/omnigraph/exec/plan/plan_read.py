@@ -24,29 +24,25 @@ def follows_edges(pattern: Pattern) -> bool:
 
 def match_plan(view: GraphView, plan: ReadPlan) -> MatchPlan:
     """How the pattern is matched; made once for a state of the graph."""
-
-    def make() -> MatchPlan:
-        return plan_match(view, plan.pattern, needed_variables(plan))
-
-    found: MatchPlan = view.context.planned(plan, view.snapshot.commit, make)
-    return found
+    return view.context.planned(
+        plan,
+        view.snapshot.commit,
+        lambda: plan_match(view, plan.pattern, needed_variables(plan)),
+    )
 
 
 def pattern_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The pattern as a tree, where matches need not be made one by one."""
-    found: PatternTree | None = view.context.planned(
-        plan.columns, view.snapshot.commit, lambda: tree_of(view, plan)
-    )
-    return found
+    return view.context.planned(plan.columns, view.snapshot.commit, lambda: tree_of(view, plan))
 
 
-def sums_along(view: GraphView, plan: ReadPlan) -> PatternTree | None:
+def factorized_tree(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     """The same, if there are so many matches that making none of them pays."""
     match = match_plan(view, plan)
     many = MANY_ROWS
     start = match.steps[0] if len(match.steps) == 2 else None
     if isinstance(start, ScanStep) and match.tests.get(start.variable):
-        many *= ONE_HOP  # from few nodes: there is nothing to sum up along the way
+        many *= ONE_HOP  # from few nodes there is nothing to sum up
     return pattern_tree(view, plan) if match.rows > many else None
 
 

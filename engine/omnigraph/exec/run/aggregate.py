@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.exec.columns.arrays import AnyArray
+from omnigraph.exec.columns.arrays import AnyArray, ranked
+from omnigraph.exec.evaluate.comparison import is_number
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, PropertyRef
@@ -46,7 +47,7 @@ class Grouper:
             column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
         ]
         self._partials: list[Partial] = []
-        self._held = 0
+        self._buffered = 0
 
     def add(self, rows: Bindings) -> None:
         """Take in some rows of the match."""
@@ -57,10 +58,10 @@ class Grouper:
 
     def add_partial(self, partial: Partial) -> None:
         self._partials.append(partial)
-        self._held += len(partial)
-        if self._held > MERGE_AT and len(self._partials) > 1:
+        self._buffered += len(partial)
+        if self._buffered > MERGE_AT and len(self._partials) > 1:
             self._partials = [self._merged()]
-            self._held = len(self._partials[0])
+            self._buffered = len(self._partials[0])
 
     def finish(self) -> list[pa.Array]:
         """The columns of the result, one row per group."""
@@ -182,14 +183,6 @@ def state_of(
             return counts, _best(function, values, groups, counts)
 
 
-def best_of(
-    function: str, values: pa.Array, groups: AnyArray | None, count: int
-) -> tuple[AnyArray, Any]:
-    """The state of `min` or `max` over values that are not null."""
-    counts = _counts(groups, len(values), count)
-    return counts, _best(function, values, groups, counts)
-
-
 def _sums(values: pa.Array, groups: AnyArray | None, count: int) -> AnyArray:
     numbers = values.to_numpy(zero_copy_only=False)
     if groups is None:
@@ -204,25 +197,19 @@ def _best(function: str, values: pa.Array, groups: AnyArray | None, counts: AnyA
         return pa.array([found.as_py()], values.type)
     if not len(values):
         return pa.nulls(len(counts), values.type)
-    text = not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type))
     sorted_values: pa.Array | None = None
-    if text:
-        encoded = values.dictionary_encode()
-        order = pc.sort_indices(encoded.dictionary)
-        ranks = np.empty(len(order), np.int64)
-        ranks[order.to_numpy()] = np.arange(len(order))
-        numbers = ranks[encoded.indices.to_numpy(zero_copy_only=False)]
-        sorted_values = encoded.dictionary.take(order)
-    else:
+    if is_number(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
+    else:
+        numbers, sorted_values = ranked(values)
     by_group = np.argsort(groups, kind="stable")
     filled = counts > 0
     starts = (np.cumsum(counts) - counts)[filled]
     reduce = np.minimum if function == "min" else np.maximum
     best = reduce.reduceat(numbers[by_group], starts)
-    places = np.cumsum(filled) - 1
+    indices = np.cumsum(filled) - 1
     found = pa.array(best) if sorted_values is None else sorted_values.take(pa.array(best))
-    return found.take(pa.array(places, mask=~filled)).cast(values.type)
+    return found.take(pa.array(indices, mask=~filled)).cast(values.type)
 
 
 def _merged_state(
@@ -241,9 +228,9 @@ def _merged_state(
         case _:
             values = pa.concat_arrays([state[1] for state in states])
             valid = values.is_valid().to_numpy(zero_copy_only=False)
-            kept = None if groups is None else groups[valid]
-            present = _counts(kept, int(valid.sum()), count)
-            return total, _best(agg.function, values.drop_null(), kept, present)
+            present_groups = None if groups is None else groups[valid]
+            present = _counts(present_groups, int(valid.sum()), count)
+            return total, _best(agg.function, values.drop_null(), present_groups, present)
 
 
 def _exact_bincount(groups: AnyArray, counts: AnyArray, size: int) -> AnyArray:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.common.array_types import Mask
 from omnigraph.exec.columns.arrays import Handles
-from omnigraph.exec.evaluate.evaluator import Evaluator, exact_values
+from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.graph_view import Entities, EntitySet
 from omnigraph.exec.plan.filter_pushdown import pushed
-from omnigraph.query.logical.expression_walk import key_values
+from omnigraph.query.logical.expression_walk import key_lookup
 from omnigraph.query.logical.expressions import Compare, Condition
 from omnigraph.query.logical.logical_plan import VariableInfo
-from omnigraph.schema.model.arrow_schema import arrow_type
-from omnigraph.schema.model.catalog import NodeType, Property
-from omnigraph.schema.model.entity_ids import derive_ids
+from omnigraph.schema.model.catalog import NodeType
+from omnigraph.schema.model.entity_ids import ids_of_keys
 
 
 class Candidates:
@@ -85,27 +82,11 @@ class Candidates:
         """Nodes found through their key, and `rest` without the condition that gave it."""
         type_ = nodes.source.type
         assert isinstance(type_, NodeType)
-        for condition in rest:
-            expr = key_values(condition, type_)
-            if expr is None:
-                continue
-            rest.remove(condition)
-            value = self.evaluator.constant(expr)
-            values = [value] if isinstance(condition, Compare) else value
-            return nodes.find(key_ids(type_, [v for v in values or () if v is not None]))
-        return None
-
-
-def key_ids(type_: NodeType, values: Sequence[Any]) -> Sequence[str]:
-    """The ids of nodes whose one key member equals one of the values."""
-    assert type_.key is not None
-    member: Property = type_.property(type_.key.members[0])
-    if member.type.is_text:
-        return values
-    stored = exact_values(values, arrow_type(member.type))
-    if member.type.is_integer:
-        return [str(value) for value in stored]
-    found: list[str] = derive_ids(
-        type_, {member.name: pa.array(stored, arrow_type(member.type))}
-    ).to_pylist()
-    return found
+        found = key_lookup(rest, type_)
+        if found is None:
+            return None
+        condition, expr = found
+        rest.remove(condition)
+        value = self.evaluator.constant(expr)
+        values = [value] if isinstance(condition, Compare) else value or ()
+        return nodes.find(ids_of_keys(type_, [v for v in values if v is not None]))

@@ -1,4 +1,4 @@
-"""A read explained: the way it takes, its steps, and on request what each of them cost."""
+"""A read explained: its access path, its steps, and on request what each of them cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from omnigraph.exec.plan.match_plan import (
 )
 from omnigraph.exec.run import run_read
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.logical.expression_walk import key_values
+from omnigraph.query.logical.expression_walk import key_lookup
 from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
@@ -72,10 +72,12 @@ def explain(
     route = choose_access_path(view, plan, steps)
     pushes = dict(_pushes(view, route, steps))
     trace = Trace() if analyze else None
-    footer: list[str] = []
-    if trace is not None:
-        footer = [_analyzed(view, route, plan, coerce_params(query, params), trace)]
-    head = f"read {query.name}: {route.strategy} ({route.why})"
+    footer = (
+        ()
+        if trace is None
+        else (_analyzed(view, route, plan, coerce_params(query, params), trace),)
+    )
+    head = f"read {query.name}: {route.strategy} ({route.reason})"
     body = _match(view, steps, pushes, trace, 1)
     return "\n".join([head, *_result(view, route, plan), *body, *footer])
 
@@ -99,7 +101,7 @@ def _pushes(
 
 def _keyed(view: GraphView, plan: MatchPlan, step: ScanStep) -> bool:
     type_ = view.snapshot.catalog.node(plan.variables[step.variable].type_name)
-    return any(key_values(test, type_) is not None for test in plan.tests.get(step.variable, ()))
+    return key_lookup(plan.tests.get(step.variable, ()), type_) is not None
 
 
 def _analyzed(
@@ -108,13 +110,13 @@ def _analyzed(
     source = view if route.strategy == "csr" else IndexedView(view.snapshot, view.context, None)
     evaluator = Evaluator(source, values, datetime.now(UTC))
     evaluator.trace = trace
-    probes = view.context.counters.probes
+    before = view.context.counters.lookups
     begun = time.perf_counter()
     rows = sum(
         batch.num_rows for batch in run_read.batches_of(evaluator, plan, result_schema(plan))
     )
     took = (time.perf_counter() - begun) * 1e3
-    looked_up = view.context.counters.probes - probes
+    looked_up = view.context.counters.lookups - before
     lookups = f", {looked_up} look-ups" if looked_up else ""
     return f"{rows_shown(rows)} in {took:.2f} ms{lookups}"
 
@@ -132,7 +134,7 @@ def _result(view: GraphView, route: AccessPath, plan: ReadPlan) -> Iterator[str]
     if plan.group_by is not None:
         keys = ", ".join(plan.columns[i].name for i in plan.group_by) or "nothing"
         how = "a row per match"
-        if plan_read.sums_along(view, plan) and route.strategy == "csr":
+        if plan_read.factorized_tree(view, plan) and route.strategy == "csr":
             how = "summed along the pattern, without a row per match"
         yield f"  group by {keys}: {how}"
     yield "  match"
@@ -179,7 +181,7 @@ def _path(step: ExpandStep | ExpandIntoStep) -> str:
     expand = step.expand
     bounds = "" if expand.is_single_hop else f"{{{expand.min_hops},{expand.max_hops}}}"
     name = f"${expand.edge}:" if expand.edge else ""
-    arrow = ARROWS[step.way].format(f"[{name}{expand.edge_type}{bounds}]")
+    arrow = ARROWS[step.direction].format(f"[{name}{expand.edge_type}{bounds}]")
     return f"${step.origin} {arrow} ${step.variable}"
 
 

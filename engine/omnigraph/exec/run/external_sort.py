@@ -7,14 +7,15 @@ ids that break ties, so that nothing is left to how it compares.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from omnigraph.common.arrow_arrays import chunks
+from omnigraph.common.stream_dataset import StreamDataset
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, sortable
 from omnigraph.exec.graph.bindings import Bindings
@@ -39,13 +40,13 @@ def in_order(
     if limit is not None and limit <= SORTED_IN_MEMORY:
         return _in_memory(parts, keys, ties, limit)
     first: list[Bindings] = []
-    held = 0
+    buffered = 0
     for part in parts:
         first.append(part)
-        held += part.count
-        if held > SORTED_IN_MEMORY:
+        buffered += part.count
+        if buffered > SORTED_IN_MEMORY:
             break
-    if held <= SORTED_IN_MEMORY or _has_lists(first, keys):
+    if buffered <= SORTED_IN_MEMORY or _has_lists(first, keys):
         return _in_memory(chain(first, parts), keys, ties, limit)
     return first_rows(_by_datafusion(chain(first, parts), keys, ties), limit)
 
@@ -79,12 +80,29 @@ def _has_lists(parts: Sequence[Bindings], keys: Sequence[SortKey]) -> bool:
 # --------------------------------------------------------------------------- DataFusion
 
 
+@dataclass
+class _Scanner:
+    """Batches that are made while DataFusion reads them, once; nothing is read ahead."""
+
+    projected_schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    failure: OmniGraphError | None = None
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.batches
+        except OmniGraphError as error:
+            self.failure = error
+            raise
+
+
 def _by_datafusion(
     parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie]
 ) -> Iterator[Bindings]:
     batches = _batches(parts, keys, ties)
     head = next(batches)
-    source = _Stream(head.schema, chain([head], batches))
+    scanner = _Scanner(head.schema, chain([head], batches))
+    source = StreamDataset(head.schema, lambda *_: scanner)
     names = [name for name in head.schema.names if name.startswith("$")]
     try:
         stream = _sorted(source, keys, ties).select(*(f'"{name}"' for name in names))
@@ -96,10 +114,10 @@ def _by_datafusion(
         raise
     except Exception as error:
         # DataFusion raises nothing more telling.
-        raise source.failure or _failed(error) from error
+        raise scanner.failure or _failed(error) from error
 
 
-def _sorted(source: _Stream, keys: Sequence[SortKey], ties: Sequence[Tie]) -> DataFrame:
+def _sorted(source: StreamDataset, keys: Sequence[SortKey], ties: Sequence[Tie]) -> DataFrame:
     # Loading it takes a quarter of a second, which only a large sort is worth.
     from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, col
 
@@ -113,10 +131,10 @@ def _sorted(source: _Stream, keys: Sequence[SortKey], ties: Sequence[Tie]) -> Da
     }
     context = SessionContext(SessionConfig(settings), runtime)
     order = [
-        col(f"key{place}").sort(ascending=not key.descending, nulls_first=not key.descending)
-        for place, key in enumerate(keys)
+        col(f"key{number}").sort(ascending=not key.descending, nulls_first=not key.descending)
+        for number, key in enumerate(keys)
     ]
-    order += [col(f"tie{place}").sort(ascending=True) for place in range(len(ties))]
+    order += [col(f"tie{number}").sort(ascending=True) for number in range(len(ties))]
     return context.read_table(source).sort(*order)
 
 
@@ -143,10 +161,10 @@ def _small_batches(
 
 def _batch(rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:
     columns: dict[str, pa.Array] = {
-        f"key{place}": _comparable(key.column(rows)) for place, key in enumerate(keys)
+        f"key{number}": _comparable(key.column(rows)) for number, key in enumerate(keys)
     }
-    for place, (name, entities) in enumerate(ties):
-        columns[f"tie{place}"] = _comparable(entities.ids(rows[name]))
+    for number, (name, entities) in enumerate(ties):
+        columns[f"tie{number}"] = _comparable(entities.ids(rows[name]))
     for name, handles in rows.columns.items():
         columns[f"${name}"] = pa.array(handles.astype(np.int64, copy=False))
     return pa.RecordBatch.from_pydict(columns)
@@ -158,35 +176,8 @@ def _comparable(array: pa.Array) -> pa.Array:
         array = array.dictionary_decode()
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.string())
-    gone = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    return pa.array(sortable(array), mask=gone)
-
-
-class _Stream(pads.Dataset):  # type: ignore[misc]
-    """Batches that are made while DataFusion reads them, once, as the data set it takes."""
-
-    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        self.projected_schema = schema
-        self.failure: OmniGraphError | None = None
-        self._batches = batches
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.projected_schema
-
-    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
-        yield self
-
-    def scanner(self, *_: Any, columns: Sequence[str], **__: Any) -> _Stream:  # noqa: ANN401
-        assert list(columns) == self.schema.names
-        return self
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self._batches
-        except OmniGraphError as error:
-            self.failure = error
-            raise
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(sortable(array), mask=nulls)
 
 
 def _failed(error: Exception) -> StorageError:

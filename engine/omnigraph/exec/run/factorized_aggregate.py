@@ -25,7 +25,7 @@ from omnigraph.exec.graph.csr import Csr
 from omnigraph.exec.graph.graph_view import Entities
 from omnigraph.exec.plan.match_plan import AntiJoinStep, MatchPlan, ScanStep
 from omnigraph.exec.plan.pattern_tree import Link, PatternTree
-from omnigraph.exec.run.aggregate import Grouper, Partial, best_of, grouped
+from omnigraph.exec.run.aggregate import Grouper, Partial, grouped, state_of
 from omnigraph.exec.run.candidate_set import Candidates
 from omnigraph.exec.run.matcher import Matcher
 from omnigraph.query.logical.expressions import Aggregate, NodeRef, PropertyRef
@@ -58,7 +58,7 @@ class FactorizedAggregate:
             name: Candidates(evaluator, name, info, tree.tests.get(name, ()))
             for name, info in match.variables.items()
         }
-        self.inner = [
+        self.anti_joins = [
             (step.correlated[0], Matcher(scoped(evaluator, step.plan.variables), step.plan))
             for step in match.steps
             if isinstance(step, AntiJoinStep)
@@ -67,16 +67,16 @@ class FactorizedAggregate:
         self.aggregates = [
             column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
         ]
-        self.at: dict[str, list[int]] = defaultdict(list)
+        self.aggregates_at: dict[str, list[int]] = defaultdict(list)
         for number, agg in enumerate(self.aggregates):
             if isinstance(agg.argument, PropertyRef):
-                self.at[agg.argument.variable].append(number)
+                self.aggregates_at[agg.argument.variable].append(number)
         self.active: dict[str, Handles | None] = {}
 
     def columns(self) -> list[pa.Array]:
         """The columns of the result, one row per group."""
-        root = self.tree.root(self.first, self._selective(), self._free)
-        self._activate(root)
+        root = self.tree.root(self.first, self._selective(), self._only_counts)
+        self._narrow(root)
         tally = self._tally(root, None)
         entities = self._entities(root)
         handles = self.active[root]
@@ -93,7 +93,7 @@ class FactorizedAggregate:
     def _selective(self) -> bool:
         return bool(self.tree.tests.get(self.first))
 
-    def _activate(self, root: str) -> None:
+    def _narrow(self, root: str) -> None:
         """Narrow every variable to nodes that the most selective one can reach."""
         self.active = dict.fromkeys(self.tree.links)
         start = self.first
@@ -110,7 +110,7 @@ class FactorizedAggregate:
             if known is None:
                 continue
             for link in self.tree.links[name]:
-                if link.other == before or (link.other != root and self._free(link)):
+                if link.other == before or (link.other != root and self._only_counts(link)):
                     continue
                 csr = self._csr(link, bag=False)
                 size = self._entities(link.other).size
@@ -124,21 +124,21 @@ class FactorizedAggregate:
 
     def _passed(self, name: str, handles: Handles) -> Handles:
         """Those that no negated block removes."""
-        for variable, inner in self.inner:
+        for variable, inner in self.anti_joins:
             if variable == name and len(handles):
                 handles = handles[~inner.exists(Bindings({name: handles}, len(handles)))]
         return handles
 
-    def _free(self, link: Link) -> bool:
-        """Whether the far end only counts: nothing is asked of it, and nothing lies beyond."""
+    def _only_counts(self, link: Link) -> bool:
+        """Whether the far end only counts: it has no conditions, aggregates or other links."""
         edge = link.expand.edge
         return (
             len(self.tree.links[link.other]) == 1
             and not self.tree.tests.get(link.other)
-            and not self.at[link.other]
+            and not self.aggregates_at[link.other]
             and link.other != self.tree.group
-            and all(variable != link.other for variable, _ in self.inner)
-            and (edge is None or (not self.tree.tests.get(edge) and not self.at[edge]))
+            and all(variable != link.other for variable, _ in self.anti_joins)
+            and (edge is None or (not self.tree.tests.get(edge) and not self.aggregates_at[edge]))
         )
 
     # ------------------------------------------------------------------ tallies
@@ -146,29 +146,30 @@ class FactorizedAggregate:
     def _tally(self, name: str, before: str | None) -> Tally:
         entities = self._entities(name)
         handles = self.active[name]
-        rows = self._own(name, entities, handles)
+        rows = self._participating(name, entities, handles)
         found = Tally(rows)
-        own = self.at[name]
         for link in self.tree.links[name]:
             if link.other != before:
                 found = _joined(found, self._message(link, name, rows), self._best)
-        for number in own:
+        for number in self.aggregates_at[name]:
             found.values[number] = self._value(number, entities, found.rows)
         return found
 
-    def _own(self, name: str, entities: Entities, handles: Handles | None) -> AnyArray | None:
+    def _participating(
+        self, name: str, entities: Entities, handles: Handles | None
+    ) -> AnyArray | None:
         """1 for nodes that take part, 0 for others; none when all do."""
         if handles is not None:
             rows = np.zeros(entities.size, np.int64)
             rows[handles] = 1
             return rows
         candidates = self.candidates[name]
-        inner = [matcher for variable, matcher in self.inner if variable == name]
-        if not candidates.tests and not inner:
+        anti_joins = [matcher for variable, matcher in self.anti_joins if variable == name]
+        if not candidates.tests and not anti_joins:
             return None
         every = entities.all()
         mask = candidates.mask() if candidates.tests else None
-        if inner:
+        if anti_joins:
             passed = np.zeros(entities.size, np.bool_)
             passed[self._passed(name, every if mask is None else every[mask[every]])] = True
             mask = passed
@@ -183,17 +184,17 @@ class FactorizedAggregate:
         if agg.function in ("min", "max"):
             ranks = entities.by_handle_filled(entities.ranks(agg.argument.property)[0], -1)
             return None, _only(ranks, rows)
-        gone = entities.gone(agg.argument.property)
+        nulls = entities.nulls(agg.argument.property)
         counted = rows
-        if gone is not None:
-            valid = entities.by_handle(~gone).astype(np.int64)
+        if nulls is not None:
+            valid = entities.by_handle(~nulls).astype(np.int64)
             counted = valid if rows is None else rows * valid
         if agg.function == "count":
-            return None if gone is None else counted, None
+            return None if nulls is None else counted, None
         # Sums are floats, and products with large whole numbers must not wrap around.
         stored = entities.numbers(agg.argument.property).astype(np.float64, copy=False)
         numbers = entities.by_handle_filled(stored, 0)
-        if gone is None:
+        if nulls is None:
             return None, numbers if rows is None else numbers * rows
         return counted, numbers * counted
 
@@ -207,7 +208,7 @@ class FactorizedAggregate:
         """
         size = self._entities(name).size
         csr = self._csr(link, bag=link.expand.edge is not None)
-        if self._free(link):
+        if self._only_counts(link):
             return Tally(_padded(csr.degrees, size))
         below = self._tally(link.other, name)
         entries = self._entries(link, csr, self.active[name], own, below)
@@ -225,7 +226,7 @@ class FactorizedAggregate:
                     None if counted is None else entries.sums(counted[entries.targets]),
                     None if value is None else entries.sums(value[entries.targets]),
                 )
-        for number in self.at[link.expand.edge] if link.expand.edge is not None else ():
+        for number in self.aggregates_at[link.expand.edge] if link.expand.edge is not None else ():
             message.values[number] = self._edge_value(number, csr, weight, entries)
         return message
 
@@ -239,15 +240,15 @@ class FactorizedAggregate:
     ) -> Entries:
         """The adjacency entries that matter: both ends take part, the edge passes its tests."""
         entries = all_entries(csr, self._size(link), handles)
-        kept: Mask | None = None
+        chosen: Mask | None = None
         edge = link.expand.edge
         if edge is not None and self.candidates[edge].tests:
-            kept = self.candidates[edge].test(entries.edges)
+            chosen = self.candidates[edge].test(entries.edges)
         if below.rows is not None:
-            kept = _both(kept, (below.rows > 0)[entries.targets])
+            chosen = _both(chosen, (below.rows > 0)[entries.targets])
         if own is not None and handles is None:
-            kept = _both(kept, (own[: csr.rows] > 0)[csr.owners])
-        return entries if kept is None else entries.only(kept)
+            chosen = _both(chosen, (own[: csr.rows] > 0)[csr.owners])
+        return entries if chosen is None else entries.only(chosen)
 
     def _size(self, link: Link) -> int:
         expand = link.expand
@@ -264,10 +265,10 @@ class FactorizedAggregate:
         if self._best(number):
             ranks = edges.ranks(name)[0][entries.edges]
             return None, entries.best(ranks, agg.function)
-        gone = edges.gone(name)
+        nulls = edges.nulls(name)
         counted: AnyArray | None = None
-        if gone is not None:
-            valid = ~gone[entries.edges]
+        if nulls is not None:
+            valid = ~nulls[entries.edges]
             weight = valid.astype(np.int64) if weight is None else weight * valid
             counted = entries.sums(weight)
         if agg.function == "count":
@@ -276,7 +277,7 @@ class FactorizedAggregate:
         return counted, entries.sums(flat if weight is None else flat * weight)
 
     def _csr(self, link: Link, *, bag: bool) -> Csr:
-        found = self.view.neighbours(link.expand.edge_type, link.way, bag=bag)
+        found = self.view.neighbours(link.expand.edge_type, link.direction, bag=bag)
         assert isinstance(found, Csr)
         return found
 
@@ -290,8 +291,8 @@ class FactorizedAggregate:
     ) -> Partial | None:
         rows = None if tally.rows is None else tally.rows[handles]
         if rows is not None and (self.tree.group is not None or not rows.any()):
-            kept = rows > 0
-            handles, rows = handles[kept], rows[kept]
+            chosen = rows > 0
+            handles, rows = handles[chosen], rows[chosen]
         if not len(handles):
             return None
         codes = grouper.codes(Bindings({root: handles}, len(handles)))
@@ -319,9 +320,9 @@ class FactorizedAggregate:
     ) -> tuple[AnyArray, Any]:
         assert isinstance(agg.argument, PropertyRef)
         _, ordered = self._entities(agg.argument.variable).ranks(agg.argument.property)
-        kept = ranks >= 0
-        values = ordered.take(pa.array(ranks[kept]))
-        return best_of(agg.function, values, None if groups is None else groups[kept], count)
+        chosen = ranks >= 0
+        values = ordered.take(pa.array(ranks[chosen]))
+        return state_of(agg.function, values, None if groups is None else groups[chosen], count)
 
 
 def _both(first: Mask | None, second: Mask) -> Mask:

@@ -74,20 +74,20 @@ class Matcher:
                 continue
             match step:
                 case ScanStep():
-                    yield from self._start(step, rows)
+                    yield from self._scan(step, rows)
                 case ExpandStep():
-                    yield from self._hop(step, rows)
+                    yield from self._expand(step, rows)
                 case ExpandIntoStep():
-                    yield from self._close(step, rows)
+                    yield from self._expand_into(step, rows)
                 case FilterStep():
-                    held = self.evaluator.test_all(step.conditions, rows)
-                    yield rows.take(held).keep(step.keep)
+                    passed = self.evaluator.test_all(step.conditions, rows)
+                    yield rows.take(passed).keep(step.keep)
                 case AntiJoinStep():
-                    yield rows.take(~self._matched(step, rows)).keep(step.keep)
+                    yield rows.take(~self._has_inner_match(step, rows)).keep(step.keep)
 
-    def _start(self, step: ScanStep, rows: Bindings) -> Iterator[Bindings]:
+    def _scan(self, step: ScanStep, rows: Bindings) -> Iterator[Bindings]:
         if step.equal is not None:
-            yield from self._start_equal(step, step.equal, rows)
+            yield from self._join_by_value(step, step.equal, rows)
             return
         found = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
@@ -103,7 +103,7 @@ class Matcher:
                     crossed = crossed.add(**{step.variable: np.tile(some, part.count)})
                 yield crossed
 
-    def _start_equal(
+    def _join_by_value(
         self, step: ScanStep, equal: tuple[PropertyRef, PropertyRef], rows: Bindings
     ) -> Iterator[Bindings]:
         own, other = equal
@@ -111,15 +111,15 @@ class Matcher:
         if first:
             self._joined[own] = self.candidates[step.variable].handles()
         handles, given = self._joined[own], rows[other.variable]
-        kept, index = rows.keep(step.keep), self._by_value.get(own)
+        needed, index = rows.keep(step.keep), self._by_value.get(own)
         if first and len(given) < len(handles):
             # The first few rows are looked for by the many; if more come, it pays to turn round.
             found = ValueIndex(self._entities(other), other.property, given)
             starts, counts = found.find(self._entities(own), own.property, handles)
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
-                part = kept.take(found.places[index_ranges(starts[start:stop], some)])
-                yield self._started(step, part, np.repeat(handles[start:stop], some))
+                part = needed.take(found.order[index_ranges(starts[start:stop], some)])
+                yield self._bound(step, part, np.repeat(handles[start:stop], some))
             return
         if index is None:
             index = ValueIndex(self._entities(own), own.property, handles)
@@ -127,45 +127,45 @@ class Matcher:
         starts, counts = index.find(self._entities(other), other.property, given)
         for start, stop in split_by_sum(counts, CHUNK):
             some = counts[start:stop]
-            entries = index.places[index_ranges(starts[start:stop], some)]
-            part = kept.slice(start, stop).take(repeated(some))
-            yield self._started(step, part, handles[entries])
+            entries = index.order[index_ranges(starts[start:stop], some)]
+            part = needed.slice(start, stop).take(repeated(some))
+            yield self._bound(step, part, handles[entries])
 
-    def _started(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
+    def _bound(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
         columns = {step.variable: handles} if step.variable in step.keep else {}
         return Bindings({**part.columns, **columns}, len(handles))
 
     def _entities(self, ref: PropertyRef) -> EntitySet:
         return self.view.entities(self.evaluator.variables[ref.variable])
 
-    def _hop(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
+    def _expand(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         if expand.min_hops > expand.max_hops:
             return
         if expand.max_hops > 1:
-            yield from self._search(step, rows)
+            yield from self._expand_repeatedly(step, rows)
             return
-        csr = self.view.neighbours(expand.edge_type, step.way, bag=expand.edge is not None)
-        kept = rows.keep(step.keep)
+        csr = self.view.neighbours(expand.edge_type, step.direction, bag=expand.edge is not None)
+        needed = rows.keep(step.keep)
         origins = rows[step.origin]
         for start, stop in split_by_sum(csr.degree(origins), CHUNK):
-            yield from self._one_hop(
+            yield from self._expand_once(
                 step,
                 csr,
                 origins[start:stop],
-                kept.slice(start, stop) if stop - start < rows.count else kept,
+                needed.slice(start, stop) if stop - start < rows.count else needed,
             )
 
-    def _one_hop(
-        self, step: ExpandStep, csr: Neighbours, origins: Handles, kept: Bindings
+    def _expand_once(
+        self, step: ExpandStep, csr: Neighbours, origins: Handles, needed: Bindings
     ) -> Iterator[Bindings]:
         edge = step.expand.edge
         new: dict[str, Handles] = {}
         found = self.candidates[step.variable]
         if not found.tests and not {step.variable, edge} & step.keep:
-            # Nobody asks where the edges lead, only how many there are.
+            # Only the number of edges matters, not where they lead.
             counts = csr.degree(origins)
-            columns = kept.take(repeated(counts)).columns if kept.columns else {}
+            columns = needed.take(repeated(counts)).columns if needed.columns else {}
             yield Bindings(columns, int(counts.sum()))
             return
         if edge is not None and edge in step.keep:
@@ -175,7 +175,7 @@ class Matcher:
             new[edge] = csr.edges[entries]
         else:
             targets, counts = csr.expand(origins)
-        owners = repeated(counts) if kept.columns else None
+        owners = repeated(counts) if needed.columns else None
         if found.tests:
             passed = found.test(targets)
             targets = targets[passed]
@@ -183,20 +183,20 @@ class Matcher:
             owners = None if owners is None else owners[passed]
         if step.variable in step.keep:
             new[step.variable] = targets
-        columns = {} if owners is None else kept.take(owners).columns
+        columns = {} if owners is None else needed.take(owners).columns
         if len(targets):
             yield Bindings({**columns, **new}, len(targets))
 
-    def _search(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
-        kept = rows.keep(step.keep)
+    def _expand_repeatedly(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
+        needed = rows.keep(step.keep)
         sources, which = np.unique(rows[step.origin], return_inverse=True)
         order = np.argsort(which, kind="stable")
         ordered = which[order]
         for reached in self._reached(step.expand, step.origin, sources):
             some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
-            yield from self._search_rows(step, kept.take(some), which[some], reached)
+            yield from self._reached_rows(step, needed.take(some), which[some], reached)
 
-    def _search_rows(
+    def _reached_rows(
         self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
     ) -> Iterator[Bindings]:
         owners, nodes = reached.owners - reached.start, reached.nodes
@@ -220,29 +220,29 @@ class Matcher:
 
     def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
         back = origin != expand.left
-        way = expand.direction
-        if way != "undirected" and back:
-            way = "reverse"
-        csr = self.view.neighbours(expand.edge_type, way, bag=False)
+        direction = expand.direction
+        if direction != "undirected" and back:
+            direction = "reverse"
+        csr = self.view.neighbours(expand.edge_type, direction, bag=False)
         return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
 
-    def _close(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
+    def _expand_into(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
         left, right = rows[step.origin], rows[step.variable]
-        kept = rows.keep(step.keep)
+        needed = rows.keep(step.keep)
         if expand.min_hops > expand.max_hops:
             return
         if expand.max_hops > 1:
-            yield kept.take(self._within(expand, left, right))
+            yield needed.take(self._within(expand, left, right))
             return
-        way = step.way
+        direction = step.direction
         if not _ascending(left) and _ascending(right):
             # Looking up in the order of the adjacency is several times faster.
-            way, left, right = BACK[way], right, left
-        csr = self.view.neighbours(expand.edge_type, way, bag=expand.edge is not None)
+            direction, left, right = BACK[direction], right, left
+        csr = self.view.neighbours(expand.edge_type, direction, bag=expand.edge is not None)
         starts, stops = csr.between(left, right)
         if expand.edge is None:
-            yield kept.take(stops > starts)
+            yield needed.take(stops > starts)
             return
         assert csr.edges is not None
         counts = stops - starts
@@ -251,23 +251,23 @@ class Matcher:
             entries = index_ranges(starts[start:stop], some)
             if not len(entries):
                 continue
-            columns = kept.slice(start, stop).take(repeated(some)).columns
+            columns = needed.slice(start, stop).take(repeated(some)).columns
             if expand.edge in step.keep:
                 columns = {**columns, expand.edge: csr.edges[entries]}
             yield Bindings(columns, len(entries))
 
     def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
         sources, which = np.unique(left, return_inverse=True)
-        held = np.zeros(len(left), np.bool_)
+        passed = np.zeros(len(left), np.bool_)
         order = np.argsort(which, kind="stable")
         ordered = which[order]
         for reached in self._reached(expand, expand.left, sources):
             some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
             pairs = reached.owners << 32 | reached.nodes
-            held[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
-        return held
+            passed[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
+        return passed
 
-    def _matched(self, step: AntiJoinStep, rows: Bindings) -> Mask:
+    def _has_inner_match(self, step: AntiJoinStep, rows: Bindings) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
             inner = self._inner[id(step)] = Matcher(

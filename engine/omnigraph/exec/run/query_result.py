@@ -17,7 +17,7 @@ from omnigraph.errors import InvalidInput
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The rows of a read. Nothing runs until they are asked for; asking again runs it again."""
+    """The rows of a read. Nothing runs until they are read; reading again runs it again."""
 
     schema: pa.Schema
     commit: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +9,7 @@ from omnigraph.common.array_types import Floats
 from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.ranking_scores import RankingScores
-from omnigraph.exec.evaluate.sort_keys import SortKey, id_ranks, sorted_places
+from omnigraph.exec.evaluate.sort_keys import SortKey, ids_in_order, sorted_indices
 from omnigraph.exec.graph.bindings import Bindings, concat
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
 from omnigraph.query.logical.logical_plan import ReadPlan
@@ -58,16 +56,16 @@ class Ranker:
         return self._ordered(rows)
 
     def _promising(self, rows: Bindings, costs: Floats) -> Bindings:
-        kept = ~np.isnan(costs)
+        chosen = ~np.isnan(costs)
         limit = self._plan.limit
         if limit is not None:
-            found = costs[kept]
+            found = costs[chosen]
             if len(found) >= limit:
                 worst = float(np.partition(found, limit - 1)[limit - 1])
                 self._worst = worst if self._worst is None else min(worst, self._worst)
             if self._worst is not None:
-                kept &= costs <= self._worst
-        return rows if kept.all() else rows.take(kept)
+                chosen &= costs <= self._worst
+        return rows if chosen.all() else rows.take(chosen)
 
     def _costs(self, handles: Handles) -> Floats:
         """What to rank by, ascending; NaN drops a row."""
@@ -83,21 +81,21 @@ class Ranker:
         entity = rows[self._variable]
         if isinstance(self._rank, Rrf):
             # Ties of a fused score keep the order of the arms, which `fuse` has settled.
-            first: pa.Array = pa.array(self._scores.places(self._rank, entity))
+            first: pa.Array = pa.array(self._scores.fused_ranks(self._rank, entity))
         else:
             first = pa.array(self._costs(entity))
         columns = [(first, False), *((key.column(rows), key.descending) for key in self._keys)]
         names = [self._variable, *(n for n in self._plan.tie_break if n != self._variable)]
-        ties = [self._tie(rows, name) for name in names]
-        places = sorted_places(columns, ties, rows.count)
-        return rows.take(_adjacent(entity[places], places)[: self._plan.limit])
+        variables = self._plan.pattern.variables
+        ties = [
+            ids_in_order(rows, name, self._evaluator.view.entities(variables[name]))
+            for name in names
+        ]
+        indices = sorted_indices(columns, ties, rows.count)
+        return rows.take(_adjacent(entity[indices], indices)[: self._plan.limit])
 
-    def _tie(self, rows: Bindings, name: str) -> Any:  # noqa: ANN401
-        entities = self._evaluator.view.entities(self._plan.pattern.variables[name])
-        return lambda places: id_ranks(entities, rows[name][places])
 
-
-def _adjacent(entities: AnyArray, places: AnyArray) -> AnyArray:
-    """Places with all rows of an entity where its first one is, otherwise in the same order."""
+def _adjacent(entities: AnyArray, indices: AnyArray) -> AnyArray:
+    """Indices with all rows of an entity where its first one is, otherwise in the same order."""
     _, first, which = np.unique(entities, return_index=True, return_inverse=True)
-    return places[np.argsort(first[which], kind="stable")]
+    return indices[np.argsort(first[which], kind="stable")]

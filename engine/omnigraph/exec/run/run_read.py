@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import RankingScores, scoped
-from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_places
+from omnigraph.exec.evaluate.ranking_scores import scoped
+from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_indices
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import GraphView
 from omnigraph.exec.graph.index_view import IndexedView, LookupBudgetExceeded
-from omnigraph.exec.plan.access_path import choose_access_path, probed_tables
-from omnigraph.exec.plan.plan_read import follows_edges, match_plan, sums_along
+from omnigraph.exec.plan.access_path import choose_access_path, lookup_tables
+from omnigraph.exec.plan.plan_read import factorized_tree, follows_edges, match_plan
 from omnigraph.exec.run.aggregate import Grouper
 from omnigraph.exec.run.external_sort import first_rows, in_order
 from omnigraph.exec.run.factorized_aggregate import FactorizedAggregate
@@ -25,7 +26,6 @@ from omnigraph.exec.run.matcher import Matcher
 from omnigraph.exec.run.query_result import QueryResult
 from omnigraph.exec.run.ranking import Ranker
 from omnigraph.query.compile import CompiledQuery
-from omnigraph.query.logical.expressions import Expr
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.query.params import coerce_params
@@ -40,7 +40,7 @@ def run_read(
     *,
     context: ExecContext,
 ) -> QueryResult:
-    """The rows of a read at a snapshot. Parameters are checked at once, rows come when asked for.
+    """The rows of a read at a snapshot. Parameters are checked at once, rows are made when read.
 
     `params` are JSON values by name, as section 2 takes them.
     """
@@ -48,7 +48,7 @@ def run_read(
     if not isinstance(plan, ReadPlan):
         raise InvalidInput(
             f"{query.name} changes the graph and cannot run as a read",
-            hint="Send it to the mutation entry point.",
+            hint="Run it as a mutation.",
         )
     values = coerce_params(query, params)
     schema: pa.Schema = context.planned(plan, "schema", lambda: result_schema(plan))
@@ -69,16 +69,16 @@ def _routed(
     route = choose_access_path(view, plan, steps)
     if route.strategy == "csr":
         return batches_of(Evaluator(view, values, now), plan, schema)
-    probed = IndexedView(view.snapshot, view.context, route.limit)
-    found = batches_of(Evaluator(probed, values, now), plan, schema)
+    indexed = IndexedView(view.snapshot, view.context, route.limit)
+    found = batches_of(Evaluator(indexed, values, now), plan, schema)
     if route.limit is None:
         return found
     try:
         whole = list(found)
     except LookupBudgetExceeded:
         return batches_of(Evaluator(view, values, now), plan, schema)
-    for table in probed_tables(view, steps):
-        view.context.count_probed_read(table.version)
+    for table in lookup_tables(view, steps):
+        view.context.count_indexed_read(table.version)
     return iter(whole)
 
 
@@ -98,9 +98,9 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
     keys = []
     for key in plan.order:
         expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
-        keys.append(SortKey(_column_of(evaluator, expr), key.descending))
+        keys.append(SortKey(partial(evaluator.column, expr), key.descending))
     if plan.rank is not None:
-        assert isinstance(evaluator.scores, RankingScores)
+        assert evaluator.scores is not None
         ranker = Ranker(evaluator, plan, keys, evaluator.scores)
         for part in rows:
             ranker.add(part)
@@ -109,10 +109,6 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
         (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
     ]
     return in_order(rows, keys, ties, plan.limit)
-
-
-def _column_of(evaluator: Evaluator, expr: Expr) -> Any:  # noqa: ANN401
-    return lambda rows: evaluator.column(expr, rows)
 
 
 def _projected(
@@ -146,7 +142,7 @@ def _aggregated(
 
 
 def _groups(evaluator: Evaluator, plan: ReadPlan) -> list[pa.Array]:
-    steps, tree = match_plan(evaluator.view, plan), sums_along(evaluator.view, plan)
+    steps, tree = match_plan(evaluator.view, plan), factorized_tree(evaluator.view, plan)
     if tree is not None and not isinstance(evaluator.view, IndexedView):
         return FactorizedAggregate(evaluator, plan, tree, steps).columns()
     grouper = Grouper(evaluator, plan)
@@ -164,5 +160,5 @@ def _ordered_groups(plan: ReadPlan, columns: list[pa.Array], rows: int) -> list[
         keys.append((columns[key.by], key.descending))
     # Group keys make the order total; they are not the subject of a limit on their own.
     keys += [(columns[i], False) for i in plan.group_by if plan.order]
-    places = sorted_places(keys, (), rows, plan.limit)
-    return [column.take(pa.array(places)) for column in columns]
+    indices = sorted_indices(keys, (), rows, plan.limit)
+    return [column.take(pa.array(indices)) for column in columns]

@@ -37,7 +37,7 @@ class Vocabulary:
         return sum(array.nbytes for array in arrays)
 
     def within(self, term: str, distance: int) -> Ints:
-        """The places of the terms at most `distance` insertions, deletions or changes away."""
+        """The indices of the terms at most `distance` insertions, deletions or changes away."""
         points = _code_points(term)
         candidates = self._candidates(points, distance)
         near = [
@@ -54,24 +54,24 @@ class Vocabulary:
             & (np.bitwise_count(~self._characters & mine) <= distance)
         )
 
-    def _distances(self, points: Points, places: Ints) -> Ints:
-        """Levenshtein's table for all places at once, one row per character of the query.
+    def _distances(self, points: Points, indices: Ints) -> Ints:
+        """Levenshtein's table for all terms at once, one row per character of the query.
 
         Within a row a value may come from its left neighbour plus one; taking the column's number
         off turns that into a running minimum.
         """
-        lengths = self._lengths[places]
+        lengths = self._lengths[indices]
         columns = np.arange(lengths.max(initial=0) + 1, dtype=np.int32)
-        inside = self._starts[places][:, None] + np.minimum(columns[:-1], lengths[:, None] - 1)
+        inside = self._starts[indices][:, None] + np.minimum(columns[:-1], lengths[:, None] - 1)
         letters = self._points[inside]
-        row = np.broadcast_to(columns, (len(places), len(columns)))
+        row = np.broadcast_to(columns, (len(indices), len(columns)))
         for i, point in enumerate(points.tolist()):
             below = row + 1
             below[:, 0] = i + 1
             np.minimum(below[:, 1:], row[:, :-1] + (letters != point), out=below[:, 1:])
             below -= columns
             row = np.minimum.accumulate(below, axis=1) + columns
-        return row[np.arange(len(places)), lengths].astype(np.int64)
+        return row[np.arange(len(indices)), lengths].astype(np.int64)
 
 
 def _code_points(text: str) -> Points:

@@ -1,4 +1,4 @@
-"""An inverted index over one column of text, and what the language asks of it.
+"""An inverted index over one column of text, and the searches of the language.
 
 Built once per column and never changed. Positions are row numbers of the column.
 """
@@ -55,7 +55,7 @@ class TextIndex:
 
     def matches(self, query: str, kind: SearchKind, distance: int | None = None) -> Mask:
         """For each position, whether its text holds a term of the query, or one near to it."""
-        codes = self._near(query, distance) if kind == "fuzzy" else self._held(query)
+        codes = self._near(query, distance) if kind == "fuzzy" else self._term_codes(query)
         found = np.zeros(self._size, np.bool_)
         if len(codes) > FEW:
             chosen = np.zeros(len(self._terms), np.bool_)
@@ -68,28 +68,28 @@ class TextIndex:
 
     def bm25(self, query: str) -> tuple[Ints, TextScores]:
         """The ascending positions that hold a term of the query, and how well they match it."""
-        parts = [self._scores(code) for code in self._held(query)]
+        parts = [self._scores(code) for code in self._term_codes(query)]
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.float64)
         if len(parts) == 1:
             return parts[0][0].astype(np.int64), parts[0][1]
         if sum(len(positions) for positions, _ in parts) * SPARSE < self._size:
-            positions, places = np.unique(
+            positions, which = np.unique(
                 np.concatenate([positions for positions, _ in parts]), return_inverse=True
             )
             total = np.zeros(len(positions))
-            np.add.at(total, places, np.concatenate([scores for _, scores in parts]))
+            np.add.at(total, which, np.concatenate([scores for _, scores in parts]))
             return positions.astype(np.int64), total
         total = np.zeros(self._size)
         for positions, scores in parts:
             total[positions] += scores
         # Every part is above zero, so what is not was touched by none.
-        held = np.flatnonzero(total)
-        return held, total[held]
+        touched = np.flatnonzero(total)
+        return touched, total[touched]
 
     # ------------------------------------------------------------------ terms
 
-    def _held(self, query: str) -> list[int]:
+    def _term_codes(self, query: str) -> list[int]:
         """The codes of the query's terms; in one order, so that sums do not depend on its own."""
         terms = sorted(set(analyse_query(query)))
         return [self._terms[term] for term in terms if term in self._terms]
@@ -101,7 +101,7 @@ class TextIndex:
                 f"the distance of fuzzy is 0 or more, not {allowed}", hint="Leave it out for 2."
             )
         if allowed == 0:
-            return self._held(query)
+            return self._term_codes(query)
         near = [self._vocabulary.within(term, allowed) for term in set(analyse_query(query))]
         return sorted(set().union(*(codes.tolist() for codes in near)))
 
@@ -110,8 +110,8 @@ class TextIndex:
         return Vocabulary(tuple(self._terms))
 
     def _scores(self, code: int) -> tuple[npt.NDArray[np.int32], TextScores]:
-        held = slice(self._starts[code], self._starts[code + 1])
-        positions, counts = self._positions[held], self._counts[held]
+        postings = slice(self._starts[code], self._starts[code + 1])
+        positions, counts = self._positions[postings], self._counts[postings]
         rarity = np.log(1 + (self._documents - len(positions) + 0.5) / (len(positions) + 0.5))
         return positions, rarity * (K1 + 1) * counts / (counts + self._norms[positions])
 

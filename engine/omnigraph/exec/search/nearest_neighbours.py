@@ -62,7 +62,9 @@ class VectorColumn:
             found = _joined(_measure(block, target) for block in _split(self.matrix))
             found[self._absent] = np.nan
             return found
-        found = _joined(_measure(self.matrix[places], target) for places in self._steps(positions))
+        found = _joined(
+            _measure(self.matrix[indices], target) for indices in self._steps(positions)
+        )
         found[self._absent[positions]] = np.nan
         return found
 
@@ -90,23 +92,23 @@ class VectorColumn:
         present = ~np.isnan(found)
         candidates, found = candidates[present], found[present]
         order = np.lexsort((candidates, found))
-        kept = min(k, len(order))
-        if ties and kept:
-            kept = int(np.searchsorted(found[order], found[order[kept - 1]], "right"))
-        return candidates[order[:kept]], found[order[:kept]]
+        count = min(k, len(order))
+        if ties and count:
+            count = int(np.searchsorted(found[order], found[order[count - 1]], "right"))
+        return candidates[order[:count]], found[order[:count]]
 
     def _candidates(self, target: Floats, k: int, positions: Ints | None) -> Ints:
         """Positions that hold every one of the k nearest, and few others."""
         count = len(self) if positions is None else len(positions)
         chosen = slice(None) if positions is None else positions
         if k == 0 or count <= 2 * k:
-            places = np.arange(count if k else 0)
+            indices = np.arange(count if k else 0)
         else:
-            places = self._near(target, k, positions, chosen)
-        return places if positions is None else positions[places]
+            indices = self._near(target, k, positions, chosen)
+        return indices if positions is None else positions[indices]
 
     def _near(self, target: Floats, k: int, positions: Ints | None, chosen: slice | Ints) -> Ints:
-        """Places in what was chosen that the fast pass cannot rule out.
+        """Indices into what was chosen that the fast pass cannot rule out.
 
         Works in three arrays, because fresh memory costs more here than arithmetic.
         """
@@ -157,34 +159,11 @@ class VectorColumn:
         return target
 
 
-def distances(
-    column: pa.Array | pa.ChunkedArray | VectorColumn,
-    query: npt.ArrayLike,
-    positions: Ints | None = None,
-) -> Floats:
-    """Exact L2 distances in double precision; NaN where the vector is null."""
-    return _vectors(column).distances(query, positions)
-
-
-def top(
-    column: pa.Array | pa.ChunkedArray | VectorColumn,
-    query: npt.ArrayLike,
-    k: int,
-    positions: Ints | None = None,
-) -> tuple[Ints, Floats]:
-    """The positions and distances of the k nearest vectors, nulls left out, ties by position."""
-    return _vectors(column).top(query, k, positions)
-
-
-def _vectors(column: pa.Array | pa.ChunkedArray | VectorColumn) -> VectorColumn:
-    return column if isinstance(column, VectorColumn) else VectorColumn(column)
-
-
 def _matrix(array: pa.FixedSizeListArray) -> Singles:
     size = array.type.list_size
     values = array.values.slice(array.offset * size, len(array) * size)
     if values.null_count:
-        # What a null's place in memory holds is nobody's promise.
+        # What memory holds under a null is undefined.
         values = values.fill_null(np.nan)
     matrix: Singles = values.to_numpy(zero_copy_only=True).reshape(len(array), size)
     return matrix

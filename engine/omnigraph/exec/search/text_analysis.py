@@ -43,8 +43,8 @@ _LOWER_ASCII = bytes(ord(chr(b).lower()) if b < 128 else b for b in range(256))
 class Tokens:
     """The terms of every text, in order: those of text i are `codes[offsets[i] : offsets[i+1]]`.
 
-    A code is a place in `terms`. `words` are the distinct words as they were written (but for the
-    case of ASCII letters) and `word_codes` the code of each one's term, -1 for a dropped word.
+    A code is an index into `terms`. `words` are the distinct words as they were written (but for
+    the case of ASCII letters) and `word_codes` the code of each one's term, -1 for a dropped word.
     """
 
     offsets: Ints
@@ -97,11 +97,11 @@ def _lower(word: str) -> str:
 
 
 def _vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
-    """The distinct terms, and for each word the place of its term, -1 for none."""
+    """The distinct terms, and for each word the index of its term, -1 for none."""
     terms = _terms(words)
-    places = {term: code for code, term in enumerate(dict.fromkeys(("", *terms)), -1)}
-    codes = np.fromiter(map(places.__getitem__, terms), np.int32, len(terms))
-    return tuple(places)[1:], codes
+    indices = {term: code for code, term in enumerate(dict.fromkeys(("", *terms)), -1)}
+    codes = np.fromiter(map(indices.__getitem__, terms), np.int32, len(terms))
+    return tuple(indices)[1:], codes
 
 
 # --------------------------------------------------------------------------- text to words

@@ -5,6 +5,7 @@ This is the face of the plan; it imports the syntax tree's operators and `omnigr
 
 from omnigraph.query.logical.expression_walk import variables_of
 from omnigraph.query.logical.expressions import (
+    MIRRORED,
     Aggregate,
     Bm25,
     Compare,
@@ -45,6 +46,7 @@ __all__ = [
     "Expand",
     "Expr",
     "Literal",
+    "MIRRORED",
     "Membership",
     "Nearest",
     "NodeRef",

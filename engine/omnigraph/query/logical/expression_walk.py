@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from omnigraph.query.logical.expressions import (
     Aggregate,
     Bm25,
@@ -60,28 +62,34 @@ def searches(expr: Condition | Expr) -> bool:
             return False
 
 
-def key_values(condition: Condition, type_: NodeType) -> Expr | None:
-    """The constant that a one-member key must equal, or the list it must be in."""
+def key_lookup(
+    conditions: Iterable[Condition], type_: NodeType
+) -> tuple[Compare | Membership, Expr] | None:
+    """The first condition that fixes the key of a type, and the constant, or list, it fixes it to.
+
+    Only a key of one member is fixed by one condition.
+    """
     if type_.key is None or len(type_.key.members) != 1:
         return None
     (member,) = type_.key.members
-    match condition:
-        case Compare(operator="=", left=PropertyRef(property=name), right=Literal() | Param()):
-            return condition.right if name == member else None
-        case Compare(operator="=", left=Literal() | Param(), right=PropertyRef(property=name)):
-            return condition.left if name == member else None
-        case Membership(list=Literal() | Param(), item=PropertyRef(property=name)):
-            return condition.list if name == member else None
-        case _:
-            return None
+    for condition in conditions:
+        match condition:
+            case Compare() if equated(condition) == member:
+                on_left = isinstance(condition.left, PropertyRef)
+                return condition, condition.right if on_left else condition.left
+            case Membership(list=Literal() | Param(), item=PropertyRef(property=name)):
+                if name == member:
+                    return condition, condition.list
+    return None
 
 
 def equated(condition: Condition) -> str | None:
     """The property that a condition says equals a constant."""
     match condition:
-        case Compare(operator="=", left=PropertyRef(property=name), right=Literal() | Param()):
-            return name
-        case Compare(operator="=", left=Literal() | Param(), right=PropertyRef(property=name)):
+        case (
+            Compare(operator="=", left=PropertyRef(property=name), right=Literal() | Param())
+            | Compare(operator="=", left=Literal() | Param(), right=PropertyRef(property=name))
+        ):
             return name
         case _:
             return None

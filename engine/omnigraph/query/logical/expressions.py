@@ -20,6 +20,16 @@ DATETIME = scalar_type(Scalar.DATETIME)
 
 EntityKind = OneOf["node", "edge"]
 
+MIRRORED: dict[Comparison, Comparison] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+"""What each operator is when its operands change places."""
+
 DEFAULT_FUZZY_DISTANCE = 2
 DEFAULT_RRF_K = 60
 

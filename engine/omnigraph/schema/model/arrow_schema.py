@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,6 +50,33 @@ def table_schema(type_: NodeType | EdgeType) -> pa.Schema:
     fixed = ("id", "src", "dst") if isinstance(type_, EdgeType) else ("id",)
     columns = [pa.field(name, pa.utf8(), nullable=False) for name in fixed]
     return pa.schema([*columns, *(arrow_field(prop) for prop in type_.properties)])
+
+
+def integer_range(type_: pa.DataType) -> tuple[int, int]:
+    """The smallest and the largest number that an integer type holds."""
+    bits = type_.bit_width
+    if pa.types.is_unsigned_integer(type_):
+        return 0, 2**bits - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+def nearest_float(value: Any, type_: pa.DataType) -> float:  # noqa: ANN401
+    """The number of a float type that is closest to a number; the largest, to those beyond it."""
+    width = np.float32 if pa.types.is_float32(type_) else np.float64
+    largest = float(np.finfo(width).max)
+    if largest < abs(value) < math.inf:
+        return largest if value > 0 else -largest
+    return float(width(float(value)))
+
+
+def exact_values(values: Sequence[Any], type_: pa.DataType) -> list[Any]:
+    """Those constants that a value of the type can be equal to, as values of the type."""
+    if pa.types.is_integer(type_):
+        low, high = integer_range(type_)
+        return [int(value) for value in values if low <= value <= high and int(value) == value]
+    if pa.types.is_floating(type_):
+        return [near for value in values if (near := nearest_float(value, type_)) == value]
+    return list(values)
 
 
 def default_scalar(prop: Property) -> pa.Scalar:

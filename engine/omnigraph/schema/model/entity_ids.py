@@ -7,15 +7,15 @@ formatted one by one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InvalidInput
-from omnigraph.schema.model.arrow_schema import arrow_type
+from omnigraph.schema.model.arrow_schema import arrow_type, exact_values
 from omnigraph.schema.model.catalog import NodeType
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 
@@ -54,6 +54,20 @@ def derive_ids(node_type: NodeType, columns: Mapping[str, ArrowColumn]) -> pa.St
         for text, member in zip(texts, members, strict=True)
     ]
     return _json_array(quoted)
+
+
+def ids_of_keys(node_type: NodeType, values: Sequence[Any]) -> Sequence[str]:
+    """The ids of the nodes whose key, of one member, equals one of the values."""
+    assert node_type.key is not None
+    (name,) = node_type.key.members
+    type_ = node_type.property(name).type
+    if type_.is_text:
+        return values
+    stored = exact_values(values, arrow_type(type_))
+    if type_.is_integer:
+        return [str(value) for value in stored]
+    texts: list[str] = key_text(pa.array(stored, arrow_type(type_)), type_).to_pylist()
+    return texts
 
 
 def tuple_text(texts: list[pa.StringArray]) -> pa.StringArray:

@@ -29,6 +29,7 @@ from lance.fragment import write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.core.compaction_policy import FANOUT, choose_fold
+from omnigraph.storage.core.lance_filter import text_literal
 from omnigraph.storage.core.layout import MANIFEST, is_local
 from omnigraph.storage.core.model import Head
 from omnigraph.storage.core.object_store import RawStore
@@ -245,7 +246,7 @@ class Manifest:
         """Addresses of a branch's version rows, which go with it: a later branch of the name
         starts numbering again."""
         kinds = "object_type IN ('table_version', 'table_tombstone')"
-        condition = f"table_branch = '{_quote(branch)}' AND {kinds}"
+        condition = f"table_branch = {text_literal(branch)} AND {kinds}"
         rows = read_rows(view.dataset, condition, None, ["object_id"])
         addresses: list[int] = rows.column("_rowaddr").to_pylist()
         return addresses
@@ -255,7 +256,7 @@ class Manifest:
         located = view.named.get(object_id)
         if located:
             return located.row
-        rows = self._scan(view.dataset, f"object_id = '{_quote(object_id)}'")
+        rows = self._scan(view.dataset, f"object_id = {text_literal(object_id)}")
         return rows[0][0] if rows else None
 
     # ------------------------------------------------------------------ writing
@@ -411,7 +412,3 @@ def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:
 
 def _address_condition(addresses: Iterable[int]) -> str:
     return f"_rowaddr IN ({', '.join(map(str, np.sort(np.fromiter(addresses, np.uint64))))})"
-
-
-def _quote(text: str) -> str:
-    return text.replace("'", "''")

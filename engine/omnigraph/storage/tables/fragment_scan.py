@@ -69,8 +69,13 @@ class TableSource:
         wholes = (one_array(column.chunks, column.type) for column in table.columns)
         return [[whole.slice(*at) for at in zip(starts, rows, strict=False)] for whole in wholes]
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as the version stores them."""
+        return self.tables.schema(self.version)
+
     def stored_type(self, column: str) -> pa.DataType:
-        return self.tables.schema(self.version).field(column).type
+        return self.schema.field(column).type
 
     def has_index(self, column: str) -> bool:
         """Whether rows can be found by a column without reading all of them."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import lance
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
+from omnigraph.common.stream_dataset import StreamDataset
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import TableStore
 
@@ -63,7 +63,7 @@ class ReadableTable:
         dataset = self.tables.handle(self.version).dataset
         if part is None and not _has_blobs(dataset.schema):
             return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
-        return _PartialDataset(dataset, part or slice(None), addresses)
+        return _parts_of(dataset, part or slice(None), addresses)
 
     @property
     def scannable(self) -> bool:
@@ -127,59 +127,25 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
     )
 
 
-class _PartialDataset(pads.Dataset):  # type: ignore[misc]
+def _parts_of(dataset: LanceDataset, part: slice, addresses: bool) -> StreamDataset:
     """Some fragments of a table, with Blobs as bytes; neither of which the provider can do."""
+    shown = _plain_schema(dataset.schema)
+    if addresses:
+        shown = shown.append(pa.field(ADDRESS, pa.uint64()))
 
-    def __init__(self, dataset: LanceDataset, part: slice, addresses: bool) -> None:
-        self._dataset = dataset
-        self._part = part
-        self._addresses = addresses
-        shown = _plain_schema(dataset.schema)
-        self._shown = shown.append(pa.field(ADDRESS, pa.uint64())) if addresses else shown
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._shown
-
-    def get_fragments(self, filter: Any = None) -> Iterator[_Part]:  # noqa: ANN401, A002
-        for fragment in self._dataset.get_fragments()[self._part]:
-            yield _Part(self, fragment)
-
-    def scanner(self, **options: Any) -> Any:  # noqa: ANN401
-        return self.scan(self._dataset.get_fragments()[self._part], **options)
-
-    def scan(
-        self,
-        fragments: list[LanceFragment],
-        columns: Sequence[str] | None = None,
-        filter: Any = None,  # noqa: ANN401, A002
-        batch_size: int | None = None,
-    ) -> Any:  # noqa: ANN401
-        wanted = list(self._shown.names if columns is None else columns)
-        if isinstance(filter, pa.Scalar):  # DataFusion gives a constant as a plain value
-            filter = pc.scalar(filter)  # noqa: A001
-        if filter is not None and _has_blobs(self._dataset.schema):
-            return self._filtered(fragments, wanted, filter)
-        return self._dataset.scanner(
-            columns=[name for name in wanted if name != ADDRESS],
-            with_row_address=ADDRESS in wanted,
+    def scan(fragments: Sequence[LanceFragment], columns: list[str], filter: Any) -> Any:  # noqa: ANN401, A002
+        if filter is not None and _has_blobs(dataset.schema):
+            # Lance cannot take a filter over where a table has Blobs.
+            plain = [f.name for f in shown if f.name in columns or not _is_bytes(f.type)]
+            reader = scan(fragments, plain, None).to_reader()
+            return pads.Scanner.from_batches(reader, columns=columns, filter=filter)
+        return dataset.scanner(
+            columns=[name for name in columns if name != ADDRESS],
+            with_row_address=ADDRESS in columns,
             filter=filter,
             fragments=fragments,
             batch_size=BATCH_ROWS,
             blob_handling="all_binary",
         )
 
-    def _filtered(self, fragments: list[LanceFragment], wanted: list[str], filter: Any) -> Any:  # noqa: ANN401, A002
-        """Rows that pass a filter, which Lance cannot take over where a table has Blobs."""
-        plain = [f.name for f in self._shown if f.name in wanted or not _is_bytes(f.type)]
-        reader = self.scan(fragments, plain).to_reader()
-        return pads.Scanner.from_batches(reader, columns=wanted, filter=filter)
-
-
-@dataclass(frozen=True)
-class _Part:
-    owner: _PartialDataset
-    fragment: LanceFragment
-
-    def scanner(self, schema: pa.Schema, **options: Any) -> Any:  # noqa: ANN401
-        return self.owner.scan([self.fragment], **options)
+    return StreamDataset(shown, scan, dataset.get_fragments()[part])

@@ -1,4 +1,4 @@
-"""Whatever way a read takes, it gives the rows of an evaluator that tries everything."""
+"""Whatever access path a read takes, it gives the rows of an oracle that tries everything."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from engine.exec.naive import Naive
-from engine.exec.queries import RandomRead, random_graph
 from omnigraph.errors import QueryTypeError
 from omnigraph.exec.columns import id_dictionary
 from omnigraph.exec.graph.exec_context import ExecContext, Mode
@@ -17,6 +15,9 @@ from omnigraph.exec.plan import plan_read
 from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import compile_query
 from omnigraph.query.logical.logical_plan import ReadPlan
+from oracle.naive import evaluate
+from oracle.plain import plain_snapshot
+from oracle.towns import RandomRead, random_graph
 
 READS = 40
 
@@ -32,7 +33,7 @@ def test_random_reads_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     snapshot = random_graph(tmp_path, seed).snapshot()
-    naive = Naive.of(snapshot)
+    plain = plain_snapshot(snapshot)
     modes: tuple[Mode, ...] = ("csr", "indexed")
     contexts = [ExecContext(mode=mode) for mode in modes]
     for number in range(READS):
@@ -42,7 +43,7 @@ def test_random_reads_agree(
         except QueryTypeError:
             continue
         assert isinstance(query.ir, ReadPlan)
-        expected = bag(naive.rows(query.ir))
+        expected = bag(evaluate(query.ir, plain, {}))
         for context in contexts:
             for many in (0, 10**9):
                 monkeypatch.setattr(plan_read, "MANY_ROWS", many)

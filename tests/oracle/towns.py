@@ -1,4 +1,4 @@
-"""Random graphs and random reads over them, small enough for the naive evaluator."""
+"""Random graphs written in several commits, and random reads over them, for the oracle."""
 
 from __future__ import annotations
 
