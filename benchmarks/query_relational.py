@@ -143,7 +143,7 @@ def _runner(graph: Path, work: str, engine: str) -> Callable[[], int]:
     context = SessionContext()
     for name, key in TABLES.items():
         pointer = opened._store.head("main").tables[key]
-        dataset = opened._store.tables.open(TableVersion(pointer.location, pointer.lance))
+        dataset = opened._store.tables.handle(TableVersion(pointer.location, pointer.lance)).dataset
         if engine == "datafusion on Lance":
             context.register_table(name, lance.FFILanceTableProvider(dataset))
         elif name in sql:

@@ -63,6 +63,10 @@ ARROW_HOMES = {
     "query": {ENGINE / "query/logical/result_schema.py"},
 }
 THROUGH_STORAGE = {ENGINE / "loading/load.py", ENGINE / "loading/export_snapshot.py"}
+LANCE_HOMES = (ENGINE / "storage/tables", ENGINE / "storage/manifest")
+LANCE_CALLS = {"handle", "scanner", "get_fragments", "get_fragment", "describe_indices"}
+"""`TableStore.handle` and what is called on the dataset that it gives."""
+LANCE_TYPES = {"LanceDataset", "LanceFragment", "FragmentMetadata", "OpenTable"}
 FLIGHT_STATUSES = FLIGHT / "protocol/flight_status.py"
 PASSES = SQL / "rewrite"
 
@@ -166,6 +170,45 @@ def test_compilers_meet_arrow_in_one_place(package: str) -> None:
         and any(within(name, "pyarrow") for name in imports(path))
     ]
     assert wrong == []
+
+
+def outside_lance() -> list[Path]:
+    """The modules of the engine that may not see a Lance object."""
+    for home in LANCE_HOMES:
+        assert any(within(name, "lance") for path in sources(home) for name in imports(path))
+    return [p for p in sources(ENGINE) if not any(p.is_relative_to(home) for home in LANCE_HOMES)]
+
+
+def test_lance_is_imported_by_tables_and_the_manifest_alone() -> None:
+    wrong = [
+        (module_name(path), name)
+        for path in outside_lance()
+        for name in imports(path)
+        if within(name, "lance")
+    ]
+    assert wrong == []
+
+
+def test_no_lance_object_leaves_the_tables() -> None:
+    wrong = [
+        (module_name(path), node.lineno, ast.unparse(node))
+        for path in outside_lance()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Call) and called_name(node) in LANCE_CALLS)
+        or (isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in LANCE_TYPES)
+    ]
+    assert wrong == []
+    used = {
+        called_name(node)
+        for path in sources(ENGINE / "storage/tables")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+    }
+    assert used >= LANCE_CALLS  # else they have other names by now
+
+
+def called_name(call: ast.Call) -> str | None:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else None
 
 
 def test_readers_and_writers_of_files_know_no_storage() -> None:

@@ -1,5 +1,6 @@
 """Tables as other packages read and write them: plain tables, readable tables, definitions."""
 
+from omnigraph.common.arrow_alignment import align
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.plain.conform_rows import cast_column, conformed
 from omnigraph.storage.plain.plain_table import PlainTable, TableDeclaration, storable
@@ -13,6 +14,7 @@ __all__ = [
     "PlainTable",
     "ReadableTable",
     "TableDeclaration",
+    "align",
     "cast_column",
     "conformed",
     "define",

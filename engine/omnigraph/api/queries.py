@@ -29,6 +29,7 @@ from omnigraph.exec.run.run_read import run_read
 from omnigraph.query import CompiledQuery, LintReport, choose_query, lint
 from omnigraph.query.syntax.tree import MutationTree
 from omnigraph.storage.core.model import MAIN
+from omnigraph.storage.core.read_errors import translating, typed_batches
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.refs.moments import resolve
@@ -85,9 +86,10 @@ class QueryMethods:
 
         Without seeds, from every node of the type. `direction` is out, in or both.
         """
-        view = GraphView(self._snapshot(at), self._context)
+        snapshot = self._snapshot(at)
+        view = GraphView(snapshot, self._context)
         reached = reach(view, edge, node, seeds, min_steps, max_steps, direction)
-        return pa.RecordBatchReader.from_batches(REACH_SCHEMA, reached)
+        return typed_batches(reached, REACH_SCHEMA, snapshot.explained)
 
     def explain(
         self,
@@ -101,7 +103,8 @@ class QueryMethods:
     ) -> str:
         """How a read is run, as a tree; with `analyze` it runs and shows times and row counts."""
         snapshot, query = self._read_query(text, name, at, file)
-        return explain(snapshot, query, params, context=self._context, analyze=analyze)
+        with translating(snapshot.explained):
+            return explain(snapshot, query, params, context=self._context, analyze=analyze)
 
     def mutate(
         self,

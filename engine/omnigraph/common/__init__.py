@@ -1,4 +1,4 @@
-"""What every package shares and none owns: durations, JSON, lexing, spilled rows, bounded caches.
+"""What every package shares and none owns: Arrow, JSON, lexing, ULIDs, spilled rows, caches.
 
 Knows no noun of a graph. Imports nothing of ours but `omnigraph.errors`.
 """

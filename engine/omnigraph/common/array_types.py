@@ -1,4 +1,4 @@
-"""Types of the numpy arrays that parts of the engine pass around."""
+"""Types of the numpy arrays that modules pass around."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns at addresses where Lance may read them.
+"""Columns at addresses where Lance, DataFusion and Arrow may read them.
 
 Arrow that came over the wire may begin anywhere; Lance aborts when values do not begin at a
 multiple of their own size.
@@ -6,35 +6,30 @@ multiple of their own size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import pyarrow as pa
 
 WIDE, USUAL = 16, 8
 
-
-def aligned(rows: pa.Table | pa.RecordBatchReader) -> pa.Table | pa.RecordBatchReader:
-    """The same rows; only columns in a wrong place are copied."""
-    if isinstance(rows, pa.Table):
-        columns = [
-            pa.chunked_array([_placed(chunk) for chunk in column.chunks], column.type)
-            for column in rows.columns
-        ]
-        return pa.Table.from_arrays(columns, schema=rows.schema)
-    return pa.RecordBatchReader.from_batches(rows.schema, _batches(rows))
+Aligned = TypeVar("Aligned", pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
-def _batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        columns = [_placed(column) for column in batch.columns]
-        yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+def align(rows: Aligned) -> Aligned:
+    """The same rows; only columns that begin at a wrong address are copied."""
+    if isinstance(rows, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(rows.schema, map(align, rows))
+    columns = [_aligned(column) for column in rows.columns]
+    return type(rows).from_arrays(columns, schema=rows.schema)
 
 
-def _placed(column: pa.Array) -> pa.Array:
+def _aligned(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_aligned(chunk) for chunk in column.chunks], column.type)
     unit = WIDE if _is_wide(column.type) else USUAL
     if all(buffer is None or buffer.address % unit == 0 for buffer in column.buffers()):
         return column
-    # Arrow copies when it puts arrays together, and only then.
+    # Arrow copies when it concatenates arrays, and only then.
     return pa.concat_arrays([column, column.slice(0, 0)])
 
 

@@ -1,8 +1,9 @@
-"""Arrow arrays and batches put together and taken apart."""
+"""Arrow arrays and batches: concatenating, chunking, taking rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ SCAN_ROWS = 1 << 20
 
 
 def chunks(batches: Iterable[pa.RecordBatch], rows: int = SCAN_ROWS) -> Iterator[pa.Table]:
-    """Batches put together into tables of about that many rows."""
+    """Batches concatenated to tables of about that many rows."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -28,11 +29,12 @@ def chunks(batches: Iterable[pa.RecordBatch], rows: int = SCAN_ROWS) -> Iterator
         yield pa.Table.from_batches(waiting)
 
 
-def text_array(parts: Iterable[pa.ChunkedArray]) -> pa.Array:
-    """Text columns one after the other, as one array."""
-    return pa.chunked_array(
-        [c for part in parts for c in part.chunks], pa.string()
-    ).combine_chunks()
+def concat_texts(columns: Iterable[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Text columns one after the other; nothing is copied."""
+    parts = (
+        column.chunks if isinstance(column, pa.ChunkedArray) else [column] for column in columns
+    )
+    return pa.chunked_array(chain.from_iterable(parts), pa.string())
 
 
 def take(array: pa.Array, positions: Positions) -> pa.Array:

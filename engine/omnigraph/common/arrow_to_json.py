@@ -5,6 +5,7 @@ Dates and instants are integers, Blobs base64, as loading reads them back (loadi
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from typing import Any
 
@@ -23,17 +24,8 @@ _SPECIAL = np.zeros(256, bool)
 _SPECIAL[:0x20] = True
 _SPECIAL[[ord('"'), ord("\\")]] = True
 
-_ESCAPES = [
-    ("\\", "\\\\"),  # first: the others add backslashes
-    ('"', '\\"'),
-    *(
-        (
-            chr(code),
-            {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}.get(code, f"\\u{code:04x}"),
-        )
-        for code in range(0x20)
-    ),
-]
+_ESCAPES = [(c, json.dumps(c)[1:-1]) for c in ("\\", '"', *map(chr, range(0x20)))]
+"""The backslash first: the others add backslashes."""
 
 
 def json_texts(column: pa.Array) -> pa.Array:

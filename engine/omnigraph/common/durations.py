@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: `90s`, `30m`, `24h`, `7d`, `2w`."""
+"""Durations as people write them: `90s`, `30m`, `24h`, `7d`, `2w`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DURATION = re.compile(rf"([0-9]{{1,9}})\s*([{''.join(_UNITS)}])\Z")
 
 
 def parse_duration(text: str | timedelta) -> timedelta:
-    """The length of time that a text names; one that is given as such is checked only."""
+    """The duration that a text names; a `timedelta` is only checked."""
     if isinstance(text, timedelta):
         length = text
     else:
@@ -30,6 +30,6 @@ def parse_duration(text: str | timedelta) -> timedelta:
 
 def _refused(text: object) -> InvalidInput:
     return InvalidInput(
-        f"{str(text)!r} is not a length of time",
+        f"{str(text)!r} is not a duration",
         hint="Write a number and a unit: 90s, 30m, 24h, 7d or 2w.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from datetime import UTC, date, datetime
 from typing import Any
@@ -19,7 +20,7 @@ def json_value(value: Any) -> Any:  # noqa: ANN401, PLR0911
         case int():
             return value if abs(value) <= _SAFE_INTEGER else str(value)
         case float():
-            return value if math.isfinite(value) else _not_finite(value)
+            return value if math.isfinite(value) else json.dumps(value)  # NaN, -Infinity
         case datetime():
             return _instant(value)
         case date():
@@ -32,14 +33,7 @@ def json_value(value: Any) -> Any:  # noqa: ANN401, PLR0911
             return str(value)
 
 
-def _not_finite(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
 def _instant(value: datetime) -> str:
     utc = value.astimezone(UTC) if value.tzinfo else value
-    micros = utc.microsecond
-    precision = (
-        "seconds" if not micros else "milliseconds" if micros % 1000 == 0 else "microseconds"
-    )
+    precision = "auto" if utc.microsecond % 1000 or not utc.microsecond else "milliseconds"
     return utc.replace(tzinfo=None).isoformat(timespec=precision) + "Z"

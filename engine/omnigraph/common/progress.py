@@ -1,4 +1,4 @@
-"""How long work says how far it is."""
+"""How long-running work reports its progress."""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import lance
-
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import AlreadyExists, Corruption, StorageError
 from omnigraph.schema import Catalog, compile_schema
@@ -45,7 +43,7 @@ from omnigraph.storage.manifest.row_codec import (
     version_row,
 )
 from omnigraph.storage.manifest.upgrade_to_format_3 import build_heads
-from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.tables.tables import TableStore, new_session
 
 INDEX_CACHE_BYTES = 256 << 20
 METADATA_CACHE_BYTES = 256 << 20
@@ -230,7 +228,7 @@ def _parse_schema(row: ManifestRow) -> tuple[SchemaRecord, Catalog]:
 
 
 def _doors(root: str, options: Mapping[str, str]) -> tuple[Manifest, TableStore]:
-    session = lance.Session(
+    session = new_session(
         index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES
     )
     return Manifest(root, options, session), TableStore(root, options, session)

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from omnigraph.errors import InvalidInput, ResourceLimit
+from omnigraph.tables import align
 from omnigraph_flight.access.session_settings import Settings
 from omnigraph_flight.handlers.running_calls import cancelled
 from omnigraph_flight.handlers.service import Request, Service
-from omnigraph_flight.protocol.batch_stream import aligned
 from omnigraph_flight.protocol.decode_command import FlightSqlCommand, decode_command, optional
 from omnigraph_flight.protocol.flight_sql_messages import encoded
 from omnigraph_flight.protocol.flight_status import Unsupported
@@ -153,7 +153,7 @@ def _incoming(
             service.metrics.bytes_received.inc(chunk.data.nbytes)
             if most and size > most:
                 raise ResourceLimit(f"the size of {what} in bytes", most, size)
-            yield aligned(chunk.data)
+            yield align(chunk.data)
         _require_whole(request)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())

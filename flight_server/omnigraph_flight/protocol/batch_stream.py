@@ -1,4 +1,4 @@
-"""Batches on their way: in, where they are aligned; out, cut to what clients accept."""
+"""Batches on their way out, cut to what clients accept."""
 
 from __future__ import annotations
 
@@ -8,21 +8,6 @@ import pyarrow as pa
 
 from omnigraph.errors import ResourceLimit
 from omnigraph_flight.protocol.flight_status import to_flight
-
-_ALIGNMENT = 16
-"""What the widest values need; the engine ends the write when a buffer begins elsewhere."""
-
-
-def aligned(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same batch with buffers that begin where values can: the network puts them anywhere."""
-    buffers = (b for column in batch.columns for b in column.buffers() if b is not None)
-    if all(buffer.address % _ALIGNMENT == 0 for buffer in buffers):
-        return batch
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    with pa.ipc.open_stream(sink.getvalue()) as reader:
-        return reader.read_next_batch()
 
 
 def split_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:

@@ -68,7 +68,7 @@ def test_a_thousand_changes_in_a_million_rows_read_less_than_a_twentieth(root: s
 
     fresh = omnigraph.open(root)
     before, after = image(fresh, start), image(fresh, "main")
-    handles = [fresh._store.tables.open(side.version) for side in (before, after)]
+    handles = [fresh._store.tables.handle(side.version).dataset for side in (before, after)]
     for handle in handles:
         handle.io_stats_incremental()
     (changes,) = table_changes(fresh._store.tables, before, after)

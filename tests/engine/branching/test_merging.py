@@ -575,7 +575,7 @@ def test_a_branch_that_goes_meanwhile(graph: Graph, monkeypatch: pytest.MonkeyPa
 def test_a_collection_in_between(graph: Graph, monkeypatch: pytest.MonkeyPatch, big: bool) -> None:
     if big:
         monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1)
-        monkeypatch.setattr(spilled_rows, "HELD_BYTES", 1)
+        monkeypatch.setattr(spilled_rows, "MEMORY_BYTES", 1)
     put(graph, "wip", "Dot")
     put(graph, "wip", "Fin")
     put(graph, "main", "Eel")
@@ -641,7 +641,7 @@ def test_a_base_whose_data_was_given_up_is_said_so(
 
 def test_large_merges_go_through_files(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_buffer, "SPILL_BYTES", 1 << 16)
-    monkeypatch.setattr(spilled_rows, "HELD_BYTES", 1 << 16)
+    monkeypatch.setattr(spilled_rows, "MEMORY_BYTES", 1 << 16)
     for branch, first in (("wip", 0), ("main", 10_000)):
         names = [f"{branch}{n:05}" for n in range(first, first + 10_000)]
         with graph.transaction(branch) as txn:

@@ -57,7 +57,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 def bytes_read(graph: Graph, body: str, context: ExecContext) -> int:
     table = people(graph)
-    dataset = table.tables.open(table.version)
+    dataset = table.tables.handle(table.version).dataset
     dataset.io_stats_incremental()
     values(read(graph, body, context=context))
     return int(dataset.io_stats_incremental().read_bytes)

@@ -95,11 +95,11 @@ def test_lance_reads_a_table_without_the_rows(tmp_path: Path, gone: int) -> None
     first, second = places[:gone], places[gone : gone + MARKED_BY_LANCE + 1]
     before = tables.read(version, columns=["n"], addresses=True)
     for lost in (first, second):
-        version = tables.next(version, gone=lost)
+        version = tables.next(version, deleted=lost)
     left = tables.read(version, columns=["n"])
     kept = ~np.isin(before.column("_rowaddr").to_numpy(), np.concatenate([first, second]))
     assert np.array_equal(left.column("n").to_numpy(), before.column("n").to_numpy()[kept])
-    assert tables.open(version).count_rows() == all_rows(tables, version).rows == int(kept.sum())
+    assert tables.count_rows(version) == all_rows(tables, version).rows == int(kept.sum())
     old, new = differing_rows(tables, TableVersion(pointer.location, pointer.lance), version)
     assert np.array_equal(old.addresses, np.union1d(first, second))
     assert new.rows == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.maintenance import optimize
 from omnigraph.storage.maintenance.collect import CollectReport
 from omnigraph.storage.tables import indexes
+from omnigraph.storage.tables.tables import TableStore
 from oracle.plain import plain_graph
 from oracle.random_graphs import RandomGraph, graphs
 from oracle.random_queries import queries, rankings
@@ -46,8 +47,8 @@ def notes() -> Iterator[Graph]:
 def index_segments(graph: Graph, table_key: str) -> dict[str, int]:
     """The indexes of a table, and of how many segments each is made."""
     pointer = graph._store.head("main").tables[table_key]
-    dataset = graph._store.tables.open(TableVersion(pointer.location, pointer.lance))
-    return {name: len(parts) for name, parts in indexes.covered_by(dataset).items()}
+    segments = graph._store.tables.index_segments(TableVersion(pointer.location, pointer.lance))
+    return {name: len(parts) for name, parts in segments.items()}
 
 
 # --------------------------------------------------------------------------- answers stay
@@ -271,17 +272,19 @@ def test_staging_that_lost_its_files_to_a_collection_starts_again(
 ) -> None:
     graph = social_graph(root, people=["Ann"])
     add_person(graph, "Bob")
-    compacted = optimize.compacted
+    compact = TableStore.compact
     collected: list[CollectReport] = []
 
-    def collected_behind(tables: Any, version: TableVersion, worn: list[int]) -> TableVersion:  # noqa: ANN401
-        staged = compacted(tables, version, worn)
-        if worn and not collected:
+    def collected_behind(
+        tables: TableStore, version: TableVersion, worn: Sequence[int]
+    ) -> TableVersion:
+        staged = compact(tables, version, worn)
+        if not collected:
             collected.append(omnigraph.open(root).collect())
             graph._store.tables._handles._entries.clear()
         return staged
 
-    monkeypatch.setattr(optimize, "compacted", collected_behind)
+    monkeypatch.setattr(TableStore, "compact", collected_behind)
     assert graph.optimize().commit is not None
     assert collected[0].files > 0
     assert people(graph) == ["Ann", "Bob"]

@@ -444,10 +444,10 @@ def test_small_appends_do_not_pile_up_fragments(root: str) -> None:
         with graph.transaction() as txn:
             txn.append("shop.numbers", [{"n": n}])
     table = graph.tables()[0]
-    assert len(table._tables.open(table.address).get_fragments()) <= 16
+    assert len(table._tables.fragments(table.address)) <= 16
     graph.optimize()
     table = graph.tables()[0]
-    assert len(table._tables.open(table.address).get_fragments()) == 1
+    assert len(table._tables.fragments(table.address)) == 1
     assert numbers(graph) == list(range(74))
 
 

@@ -28,7 +28,7 @@ def people(numbers: range, age: int = 1) -> pa.Table:
 
 def indexes_of(graph: omnigraph.Graph, table_key: str = "node:Person") -> list[str]:
     pointer = graph._store.head("main").tables[table_key]
-    dataset = graph._store.tables.open(TableVersion(pointer.location, pointer.lance))
+    dataset = graph._store.tables.handle(TableVersion(pointer.location, pointer.lance)).dataset
     return sorted(f"{i.name}: {i.num_rows_indexed}" for i in dataset.describe_indices())
 
 

@@ -71,8 +71,8 @@ def _same(tables: TableStore, old: _State, new: _State) -> bool:
 
 def _same_rows(tables: TableStore, before: TableVersion, after: TableVersion) -> bool:
     """Whether the rows that the versions do not share are equal, one after the other."""
-    schema = tables.open(before).schema
-    if not schema.equals(tables.open(after).schema):
+    schema = tables.schema(before)
+    if not schema.equals(tables.schema(after)):
         return False
     old, new = differing_rows(tables, before, after)
     if old.rows != new.rows:

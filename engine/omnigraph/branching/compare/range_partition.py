@@ -1,20 +1,20 @@
 """Rows of two sources brought together by ranges of ids, in memory bounded by one range.
 
-Many rows are written once to a temporary folder, each into the file of its range. Ranges come in
-the order of ids, so that what is sorted within each is sorted overall.
+Many rows are written once to the disk of this machine, each into the file of its range. Ranges
+come in the order of ids, so that what is sorted within each is sorted overall.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from omnigraph.common.spilled_rows import SpillingRows, TempFile
 
 RANGE_ROWS = 1 << 20
 RANGE_BYTES = 256 << 20
@@ -44,12 +44,10 @@ def by_ranges(
         yield _gathered(schema, left.read(schema)), _gathered(schema, right.read(schema))
         return
     bounds = _bounds((left, right), rows, ranges)
-    with TemporaryDirectory(prefix="omnigraph-") as name:
-        folder = Path(name)
-        _spill(schema, left, bounds, folder, "left")
-        _spill(schema, right, bounds, folder, "right")
-        for place in range(len(bounds) + 1):
-            yield _spilled(folder, "left", place), _spilled(folder, "right", place)
+    sides = [_spill(schema, source, bounds) for source in (left, right)]
+    for _ in range(len(bounds) + 1):
+        one, other = (side.popleft().table() for side in sides)
+        yield one, other
 
 
 def _gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -73,30 +71,17 @@ def _bounds(sources: Iterable[RangeInput], rows: int, ranges: int) -> list[str]:
     return sorted(set(cuts), key=str.encode)
 
 
-def _spill(
-    schema: pa.Schema, source: RangeInput, bounds: list[str], folder: Path, side: str
-) -> None:
-    with ExitStack() as files:
-        writers = [
-            files.enter_context(pa.ipc.new_stream(_path(folder, side, place), schema))
-            for place in range(len(bounds) + 1)
-        ]
-        for batch in source.read(schema):
-            ids = batch.column("id")
-            places = np.zeros(batch.num_rows, np.int64)
-            for bound in bounds:
-                places += pc.greater_equal(ids, bound).to_numpy(zero_copy_only=False)
-            for place in np.unique(places).tolist():
-                writers[place].write_batch(batch.filter(pa.array(places == place)))
-
-
-def _spilled(folder: Path, side: str, place: int) -> pa.Table:
-    path = _path(folder, side, place)
-    with pa.ipc.open_stream(path.read_bytes()) as reader:
-        rows = reader.read_all()
-    path.unlink()
-    return rows
-
-
-def _path(folder: Path, side: str, place: int) -> Path:
-    return folder / f"{side}-{place}.arrows"
+def _spill(schema: pa.Schema, source: RangeInput, bounds: list[str]) -> deque[SpillingRows]:
+    """The rows of a source, those of each range in a file of their own."""
+    ranges = deque(SpillingRows(schema, TempFile(schema), 0) for _ in range(len(bounds) + 1))
+    for batch in source.read(schema):
+        ids = batch.column("id")
+        range_of_row = np.zeros(batch.num_rows, np.int64)
+        for bound in bounds:
+            range_of_row += pc.greater_equal(ids, bound).to_numpy(zero_copy_only=False)
+        for number in np.unique(range_of_row).tolist():
+            chosen = batch.filter(pa.array(range_of_row == number))
+            ranges[number].append(pa.Table.from_batches([chosen]))
+    for rows in ranges:
+        rows.finish()
+    return ranges

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.branching.compare.table_diff import Changes, TableState, table_changes
-from omnigraph.errors import StorageError
+from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.read_errors import translating
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
@@ -83,19 +84,20 @@ def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
     """The entities of a type that differ, in parts of ascending ids."""
     if not pair.moved:
         return
-    sides = [side for side in (pair.before, pair.after) if side is not None]
-    try:
+
+    def explain(error: StorageError) -> OmniGraphError:
+        moments = [side.moment for side in (pair.before, pair.after) if side is not None]
+        given_up = (moment for moment in moments if given_up_since(store, moment))
+        moment = next(given_up, None) if error.code == "corruption" else None
+        return error if moment is None else reclaimed(moment.commit)
+
+    with translating(explain):
         yield from table_changes(
             store.tables,
             pair.before.image if pair.before else None,
             pair.after.image if pair.after else None,
             pair.today,
         )
-    except StorageError as error:
-        for side in sides:
-            if error.code == "corruption" and given_up_since(store, side.moment):
-                raise reclaimed(side.moment.commit) from error
-        raise
 
 
 def _sides(store: GraphStore, moment: Moment) -> dict[int, TypeAtMoment]:

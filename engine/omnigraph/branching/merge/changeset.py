@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.common.spilled_rows import SpilledRows
+from omnigraph.common.spilled_rows import SpillingRows
 from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.tables.tables import TableStore
@@ -66,7 +66,7 @@ class Changeset:
     """The rows that arrive in the target's table, and those that leave it."""
 
     type: GraphType
-    buffer: SpilledRows
+    buffer: SpillingRows
     unread: UnreadRows | None = None
     arrived: int = 0
     """Rows that arrive and replace none that was read."""
@@ -89,18 +89,21 @@ class Changeset:
     def insert(self, rows: pa.Table) -> None:
         """Entities that the target does not have, or has in a row that is not read."""
         self.arrived += rows.num_rows
-        self.buffer.append(rows)
+        self._append(rows)
 
     def update(self, before: pa.Table, after: pa.Table, at: Addresses | None = None) -> None:
         """Entities that get new values, what they are in the target, and where in the base."""
         self.updated += after.num_rows
-        self.buffer.append(after)
+        self._append(after)
         self._touch(before, at)
 
     def remove(self, rows: pa.Table, at: Addresses | None = None) -> None:
         """Entities that go, as they are in the target, and where in the base."""
         self._removed = pa.concat_arrays([self._removed, rows.column("id").combine_chunks()])
         self._touch(rows, at)
+
+    def _append(self, rows: pa.Table) -> None:
+        self.buffer.append(rows.select(self.buffer.schema.names).cast(self.buffer.schema))
 
     def _touch(self, rows: pa.Table, at: Addresses | None) -> None:
         ids = rows.column("id").combine_chunks()

@@ -20,7 +20,7 @@ from omnigraph.branching.merge.conflicts import Conflicts, EntityConflict, OnCon
 from omnigraph.branching.merge.project_rows import ProjectedChanges, lifted_changes, rows_with_ids
 from omnigraph.branching.merge.three_way import ThreeWayType
 from omnigraph.common.array_types import Mask
-from omnigraph.common.spilled_rows import SpilledRows
+from omnigraph.common.spilled_rows import spilled_to_disk
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.tables.tables import TableStore
@@ -45,7 +45,7 @@ class ConflictPolicy:
 def changes_of_source(tables: TableStore, sides: ThreeWayType) -> Changeset:
     """Everything that the source changed, for a table that is taken as a whole."""
     assert sides.merged is not None and sides.source is not None
-    taken = Changeset(sides.merged, SpilledRows(_checked_columns(sides.merged)))
+    taken = Changeset(sides.merged, spilled_to_disk(_checked_columns(sides.merged)))
     before = sides.base.image if sides.base else None
     for changes in lifted_changes(tables, before, sides.source.image, sides.merged):
         taken.insert(changes.inserted)
@@ -116,7 +116,7 @@ class _Merge:
         self.tables = tables
         self.decisions = decisions
         self.conflicts = conflicts
-        self.taken = Changeset(self.type, SpilledRows(table_schema(self.type)))
+        self.taken = Changeset(self.type, spilled_to_disk(table_schema(self.type)))
         self.inserted, self.updated, self.deleted = self._changes_of_target(sides, met)
 
     def _changes_of_target(

@@ -25,10 +25,11 @@ from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.cardinality import cardinality_violations
 from omnigraph.storage.constraints.endpoints import endpoint_violations, reference_violations
-from omnigraph.storage.constraints.final_state import FinalState
+from omnigraph.storage.constraints.final_state import FinalState, Violations
+from omnigraph.storage.constraints.rule_order import RuleSet, violations
 from omnigraph.storage.constraints.table_view import TableView
 from omnigraph.storage.constraints.uniqueness import unique_everywhere, unique_rule_violations
-from omnigraph.storage.constraints.value_checks import Problems, value_problems
+from omnigraph.storage.constraints.value_checks import value_problems
 from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import RowSet, read_rows
 
@@ -123,10 +124,11 @@ def check_integrity(
     for piece in pieces.values():
         for conflict in check.values(piece):
             conflicts.add(conflict)
-    for rule in (check.uniques, check.endpoints, check.references, check.cardinalities):
-        for piece in pieces.values():
-            for violation in rule(piece):
-                conflicts.add(of_violation(piece.merged, violation))
+    rules = RuleSet(
+        pieces.values(), check.uniqueness, check.endpoints, check.references, check.cardinality
+    )
+    for piece, violation in violations(rules):
+        conflicts.add(of_violation(piece.merged, violation))
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ class _Check:
                 found.setdefault((problem.code, *_place(problem)), conflict)
         yield from found.values()
 
-    def uniques(self, piece: TableMergePlan) -> Problems:
+    def uniqueness(self, piece: TableMergePlan) -> Violations:
         known = _unique_rules(piece.side.type)
         kept = _unique_rules(piece.sides.source.type) if piece.sides.source else set()
         taken = piece.rows_taken
@@ -175,7 +177,7 @@ class _Check:
                 image = replace(self.image, table=lambda _: piece.met) if alone else self.image
                 yield from unique_rule_violations(image, taken, rule.members)
 
-    def endpoints(self, piece: TableMergePlan) -> Problems:
+    def endpoints(self, piece: TableMergePlan) -> Violations:
         edge = piece.merged
         if isinstance(edge, EdgeType) and not piece.like_target:
             ends = self._at(f"node:{edge.src}", f"node:{edge.dst}")
@@ -199,7 +201,7 @@ class _Check:
             for name in ends
         )
 
-    def references(self, piece: TableMergePlan) -> Problems:
+    def references(self, piece: TableMergePlan) -> Violations:
         node = piece.merged
         if isinstance(node, NodeType) and not piece.like_target:
             edges = (e.table_key for e in self.image.catalog.edges_touching(node.name))
@@ -217,7 +219,7 @@ class _Check:
     def _edges_met(self, key: str) -> TableView:
         return self.pieces[key].met if key.startswith("edge:") else self.pieces[key].view
 
-    def cardinalities(self, piece: TableMergePlan) -> Problems:
+    def cardinality(self, piece: TableMergePlan) -> Violations:
         edge = piece.merged
         if not isinstance(edge, EdgeType) or piece.like_target:
             return

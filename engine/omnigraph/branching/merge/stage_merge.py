@@ -20,7 +20,7 @@ from omnigraph.storage.core.row_addresses import NO_ADDRESSES
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.tables.version_diff import surviving_addresses
-from omnigraph.storage.tables.write_buffer import RowBuffer
+from omnigraph.storage.tables.write_buffer import DataFileSink, RowBuffer
 from omnigraph.storage.transaction.apply_changeset import RowsToDelete, apply_changeset
 from omnigraph.storage.transaction.migrate_rows import evolved_version
 
@@ -60,15 +60,10 @@ class MergeStaging:
             return pointer
         tables, type_ = self._store.tables, piece.merged
         base = evolved_version(self._store, version_of(pointer), piece.side.type, type_)
-        arriving = RowBuffer(
-            tables,
-            base,
-            table_schema(type_),
-            partial(check_values, type_),
-            self._register,
-            self._store.writers,
-        )
-        for rows in piece.rows_taken.buffer.scan(table_schema(type_).names):
+        schema, check = table_schema(type_), partial(check_values, type_)
+        sink = DataFileSink(tables, base, schema, check, self._register, self._store.writers)
+        arriving = RowBuffer(sink)
+        for rows in piece.rows_taken.buffer.scan(schema.names):
             arriving.append(rows)
         gone = self._gone(piece, base)
         version = apply_changeset(tables, base, type_, arriving, gone)

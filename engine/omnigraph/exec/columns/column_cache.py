@@ -14,7 +14,8 @@ from omnigraph.common.arrow_arrays import one_array, take
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.exec.columns.arrays import AnyArray
 from omnigraph.exec.columns.live_rows import LiveRows
-from omnigraph.storage.tables.fragment_scan import Fragment, TableSource
+from omnigraph.storage.tables.fragment_scan import TableSource
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 
 SPARED_FROM = 200_000
 """Reading fewer rows of a column takes about as long as finding some of them."""
@@ -34,7 +35,9 @@ class ColumnCache:
 
     def __init__(self, budget: int, live: LiveRows) -> None:
         self.live = live
-        self._last: BoundedCache[tuple[str, str], tuple[Fragment, pa.Array]] = BoundedCache(budget)
+        self._last: BoundedCache[tuple[str, str], tuple[FragmentStats, pa.Array]] = BoundedCache(
+            budget
+        )
         self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
         self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
         self._derived: BoundedCache[tuple[str, int, str], object] = BoundedCache(budget)
@@ -82,7 +85,7 @@ class ColumnCache:
         places = range(len(table.fragments))
         return {n: self._remember(table, n, [known[place, n] for place in places]) for n in names}
 
-    def _part(self, table: LoadedTable, place: int, fragment: Fragment, name: str) -> pa.Array:
+    def _part(self, table: LoadedTable, place: int, fragment: FragmentStats, name: str) -> pa.Array:
         """A column of a fragment, if it is there or an older state of the same rows is."""
         found = self._parts.get((fragment.key, name))
         older = self._last.get((fragment.files, name)) if found is None else None
@@ -120,7 +123,7 @@ class LoadedTable:
     def __init__(self, source: TableSource, columns: ColumnCache) -> None:
         self.source = source
         self.columns = columns
-        self.fragments: tuple[Fragment, ...] = source.fragments()
+        self.fragments: tuple[FragmentStats, ...] = source.fragments()
         self.rows = sum(fragment.rows for fragment in self.fragments)
 
     @cached_property

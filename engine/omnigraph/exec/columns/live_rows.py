@@ -12,7 +12,8 @@ import numpy as np
 
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.exec.columns.arrays import AnyArray
-from omnigraph.storage.tables.fragment_scan import Fragment, TableSource
+from omnigraph.storage.tables.fragment_scan import TableSource
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 
 OFFSET_BYTES = 256 << 20
 
@@ -23,7 +24,7 @@ class LiveRows:
     def __init__(self) -> None:
         self._offsets: BoundedCache[str, AnyArray] = BoundedCache(OFFSET_BYTES)
 
-    def offsets(self, source: TableSource, place: int, fragment: Fragment) -> AnyArray:
+    def offsets(self, source: TableSource, place: int, fragment: FragmentStats) -> AnyArray:
         """The live offsets of a table's fragment, ascending."""
         found = self.known(fragment)
         if found is None:
@@ -31,14 +32,14 @@ class LiveRows:
             self._offsets.put(fragment.key, found, found.nbytes + 64)
         return found
 
-    def known(self, fragment: Fragment) -> AnyArray | None:
+    def known(self, fragment: FragmentStats) -> AnyArray | None:
         """The same for a fragment of any version, if nothing must be read for it."""
         if fragment.rows == fragment.physical:
             return np.arange(fragment.physical, dtype=np.int64)
         return self._offsets.get(fragment.key)
 
     def positions(
-        self, source: TableSource, fragments: tuple[Fragment, ...], addresses: AnyArray
+        self, source: TableSource, fragments: tuple[FragmentStats, ...], addresses: AnyArray
     ) -> AnyArray:
         """The positions in the table of rows at addresses."""
         ids = source.fragment_ids()
@@ -52,7 +53,7 @@ class LiveRows:
         return np.asarray(_starts(fragments)[places] + found)
 
     def addresses(
-        self, source: TableSource, fragments: tuple[Fragment, ...], positions: AnyArray
+        self, source: TableSource, fragments: tuple[FragmentStats, ...], positions: AnyArray
     ) -> AnyArray:
         """The addresses of rows at positions in the table."""
         starts = _starts(fragments)
@@ -63,7 +64,7 @@ class LiveRows:
         return np.asarray(source.fragment_ids()[places] << 32 | offsets)
 
     def within(
-        self, source: TableSource, place: int, fragment: Fragment, older: Fragment
+        self, source: TableSource, place: int, fragment: FragmentStats, older: FragmentStats
     ) -> AnyArray | None:
         """Where the rows of a fragment are among those of an older state of the same files.
 
@@ -80,12 +81,14 @@ class LiveRows:
         return places
 
 
-def _starts(fragments: tuple[Fragment, ...]) -> AnyArray:
+def _starts(fragments: tuple[FragmentStats, ...]) -> AnyArray:
     """The position of the first row of each fragment."""
     return np.cumsum([0, *(fragment.rows for fragment in fragments[:-1])])
 
 
-def _thinned(fragments: tuple[Fragment, ...], places: AnyArray) -> Iterator[tuple[int, AnyArray]]:
+def _thinned(
+    fragments: tuple[FragmentStats, ...], places: AnyArray
+) -> Iterator[tuple[int, AnyArray]]:
     """Those fragments that lost rows, each with which of the given rows are in it."""
     for place in np.unique(places).tolist():
         if fragments[place].rows != fragments[place].physical:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.catalog import EdgeType, GraphType
 from omnigraph.storage.core.table_version import TableVersion
@@ -37,10 +36,6 @@ class TypeSource:
     def target(self, name: str) -> pa.DataType:
         """The Arrow type a property has today."""
         return arrow_type(self.type.property(name).type)
-
-    def explained(self, error: StorageError) -> OmniGraphError:
-        """A failed read in the caller's terms."""
-        return self.snapshot.explained(error)
 
 
 def type_source(snapshot: Snapshot, type_: GraphType) -> TypeSource:

@@ -12,7 +12,7 @@ from omnigraph.common.array_types import Mask
 from omnigraph.exec.columns.arrays import AnyArray, Handles, index_dtype
 from omnigraph.exec.graph import csr
 from omnigraph.exec.graph.csr import Csr
-from omnigraph.storage.tables.fragment_scan import Fragment
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 
 EdgeDirection = Literal["forward", "reverse", "undirected"]
 
@@ -23,7 +23,7 @@ class Adjacency:
     Forms are derived when first asked for; the lock keeps that to once.
     """
 
-    def __init__(self, fragments: tuple[Fragment, ...], out: Csr, into: Csr) -> None:
+    def __init__(self, fragments: tuple[FragmentStats, ...], out: Csr, into: Csr) -> None:
         self.fragments = fragments
         self._lock = threading.RLock()
         self._bags: dict[EdgeDirection, Csr] = {"forward": out, "reverse": into}
@@ -70,7 +70,7 @@ class Adjacency:
 
 
 def build_adjacency(
-    fragments: tuple[Fragment, ...], src: Handles, dst: Handles, sources: int, targets: int
+    fragments: tuple[FragmentStats, ...], src: Handles, dst: Handles, sources: int, targets: int
 ) -> Adjacency:
     """From the endpoints of every edge, by position."""
     edges = np.arange(len(src), dtype=index_dtype(len(src)))
@@ -81,7 +81,7 @@ def build_adjacency(
 
 def extend_adjacency(
     base: Adjacency,
-    fragments: tuple[Fragment, ...],
+    fragments: tuple[FragmentStats, ...],
     survivors: Mapping[str, AnyArray],
     endpoints: Callable[[int], tuple[Handles, Handles]],
     sources: int,
@@ -108,14 +108,14 @@ def extend_adjacency(
     return Adjacency(fragments, out, into)
 
 
-def shared_rows(base: Adjacency, fragments: tuple[Fragment, ...]) -> int:
+def shared_rows(base: Adjacency, fragments: tuple[FragmentStats, ...]) -> int:
     """How many edges of a version are in files that the base has too."""
     known = {fragment.files for fragment in base.fragments}
     return sum(fragment.rows for fragment in fragments if fragment.files in known)
 
 
 def _moved(
-    base: Adjacency, fragments: tuple[Fragment, ...], survivors: Mapping[str, AnyArray]
+    base: Adjacency, fragments: tuple[FragmentStats, ...], survivors: Mapping[str, AnyArray]
 ) -> AnyArray | None:
     """The new position of every old edge, -1 where it is gone; none if all are as before."""
     if fragments[: len(base.fragments)] == base.fragments:

@@ -31,7 +31,7 @@ from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.columns.id_dictionary import IdDictionary
 from omnigraph.exec.graph.adjacency import Adjacency, shared_rows
 from omnigraph.exec.graph.csr import Csr
-from omnigraph.storage.tables.fragment_scan import Fragment
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 
 FORMAT = 1
 MAGIC = b"OGCSR\0\0\1"
@@ -115,7 +115,9 @@ class AdjacencyDiskCache:
         dictionary.kept = -1
         return False
 
-    def dense(self, identity: int, dictionary: IdDictionary, fragment: Fragment) -> Handles | None:
+    def dense(
+        self, identity: int, dictionary: IdDictionary, fragment: FragmentStats
+    ) -> Handles | None:
         """The numbers of a fragment's rows, if they are on disk."""
         path = self._dense_path(identity, dictionary, fragment)
         if not dictionary.lineage or not path.exists():
@@ -128,7 +130,7 @@ class AdjacencyDiskCache:
         return found if good else None
 
     def save_dense(
-        self, identity: int, dictionary: IdDictionary, fragment: Fragment, dense: Handles
+        self, identity: int, dictionary: IdDictionary, fragment: FragmentStats, dense: Handles
     ) -> None:
         path = self._dense_path(identity, dictionary, fragment)
         if not path.exists():
@@ -137,7 +139,7 @@ class AdjacencyDiskCache:
     def _ids(self, identity: int) -> Path:
         return self._home / f"ids-{identity}"
 
-    def _dense_path(self, identity: int, dictionary: IdDictionary, fragment: Fragment) -> Path:
+    def _dense_path(self, identity: int, dictionary: IdDictionary, fragment: FragmentStats) -> Path:
         return self._ids(identity) / f"{dictionary.lineage[:12]}-{_short(fragment.key)}.npy"
 
     # ------------------------------------------------------------------ adjacency
@@ -145,7 +147,7 @@ class AdjacencyDiskCache:
     def adjacency(
         self,
         location: str,
-        fragments: tuple[Fragment, ...],
+        fragments: tuple[FragmentStats, ...],
         sources: IdDictionary,
         targets: IdDictionary,
     ) -> Adjacency | None:
@@ -253,8 +255,8 @@ def _age(path: Path) -> float:
         return 0.0
 
 
-def _fragments(header: dict[str, Any]) -> tuple[Fragment, ...]:
-    return tuple(Fragment(*item) for item in header["fragments"])
+def _fragments(header: dict[str, Any]) -> tuple[FragmentStats, ...]:
+    return tuple(FragmentStats(*item) for item in header["fragments"])
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int] | None:

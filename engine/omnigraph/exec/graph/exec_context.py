@@ -31,7 +31,8 @@ from omnigraph.exec.graph.adjacency_disk_cache import AdjacencyDiskCache, defaul
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.model.catalog import Catalog
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.fragment_scan import Fragment, TableSource
+from omnigraph.storage.tables.fragment_scan import TableSource
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 
 COLUMN_BYTES = 2 << 30
 ADJACENCY_BYTES = 2 << 30
@@ -78,7 +79,7 @@ class ExecContext:
         self._tables: BoundedCache[Hashable, LoadedTable] = BoundedCache(256)
         self._spaces: BoundedCache[Hashable, NodeNumbering] = BoundedCache(self.column_bytes)
         self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
-        self._last: BoundedCache[Hashable, tuple[Fragment, Handles]] = BoundedCache(
+        self._last: BoundedCache[Hashable, tuple[FragmentStats, Handles]] = BoundedCache(
             self.column_bytes
         )
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
@@ -187,7 +188,7 @@ class ExecContext:
         return NodeNumbering(dictionary, table, parts)
 
     def _opened(
-        self, source: TableSource, dictionary: IdDictionary, place: int, fragment: Fragment
+        self, source: TableSource, dictionary: IdDictionary, place: int, fragment: FragmentStats
     ) -> bool:
         """Whether the numbers of a fragment's rows could be had without reading their ids."""
         found = None
@@ -202,7 +203,7 @@ class ExecContext:
         self._number(source.identity, fragment, found)
         return True
 
-    def _number(self, identity: int, fragment: Fragment, dense: Handles) -> None:
+    def _number(self, identity: int, fragment: FragmentStats, dense: Handles) -> None:
         self._dense.put((identity, fragment.key), dense, dense.nbytes + 64)
         self._last.put((identity, fragment.files), (fragment, dense), dense.nbytes + 64)
 
@@ -265,7 +266,7 @@ class ExecContext:
     def _base(
         self,
         edge: TableSource,
-        fragments: tuple[Fragment, ...],
+        fragments: tuple[FragmentStats, ...],
         sources: IdDictionary,
         targets: IdDictionary,
     ) -> Adjacency | None:
@@ -279,7 +280,7 @@ class ExecContext:
         return base
 
     def _survivors(
-        self, edge: TableSource, base: Adjacency, fragments: tuple[Fragment, ...]
+        self, edge: TableSource, base: Adjacency, fragments: tuple[FragmentStats, ...]
     ) -> dict[str, AnyArray]:
         """For fragments that lost rows since the base, where those that are left were in it."""
         older = {fragment.files: fragment for fragment in base.fragments}

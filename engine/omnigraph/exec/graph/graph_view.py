@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
-from omnigraph.errors import StorageError
 from omnigraph.exec.columns.arrays import AnyArray, Handles, truth
 from omnigraph.exec.columns.column_cache import LoadedTable
 from omnigraph.exec.columns.node_numbering import NodeNumbering
@@ -128,10 +127,7 @@ class Entities(EntitySet):
         return self._at("id", handles)
 
     def where(self, condition: str, columns: Sequence[str]) -> Handles | None:
-        try:
-            found = self.table.where(condition, columns)
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        found = self.table.where(condition, columns)
         return None if found is None else self._placed(found)
 
     def _placed(self, positions: AnyArray) -> Handles:
@@ -150,10 +146,7 @@ class Entities(EntitySet):
 
     def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
         """A property as small numbers by position, and what they stand for."""
-        try:
-            return self.table.codes(self.source.stored(name))
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        return self.table.codes(self.source.stored(name))
 
     def numbers(self, name: str) -> AnyArray:
         """A numeric property as numpy values by position, 0 where it is null."""
@@ -179,32 +172,20 @@ class Entities(EntitySet):
 
     def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
         """The rank of each value of a property, by position, -1 for null; and values by rank."""
-        try:
-            return self.table.ranks(self.source.stored(name))
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        return self.table.ranks(self.source.stored(name))
 
     def load(self, names: Iterable[str]) -> None:
         """Read properties in one pass, unless they are in memory."""
         stored = [self.source.stored(name) for name in names]
-        try:
-            self.table.columns.load(self.table, stored)
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        self.table.columns.load(self.table, stored)
 
     def _stored(self, name: str) -> pa.Array:
-        try:
-            return self.table.column(name)
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        return self.table.column(name)
 
     def _at(self, name: str, handles: Handles) -> pa.Array:
         if handles is self._all:
             return self._stored(name)
-        try:
-            return self.table.at(name, self.positions(handles))
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        return self.table.at(name, self.positions(handles))
 
 
 class Nodes(Entities):
@@ -237,10 +218,7 @@ class Nodes(Entities):
     def find(self, ids: Iterable[str]) -> Handles:
         wanted = list(dict.fromkeys(ids))
         if not self.space.dictionary.mapped and len(wanted) <= PROBE_LIMIT:
-            try:
-                return self.space.at(self.table.locate(wanted))
-            except StorageError as error:
-                raise self.source.explained(error) from error
+            return self.space.at(self.table.locate(wanted))
         return self.space.present(self.space.dictionary.find_each(wanted))
 
 
@@ -252,10 +230,7 @@ class PositionedNodes(Entities):
         if len(wanted) > PROBE_LIMIT:
             known = pa.array(wanted, pa.string())
             return np.flatnonzero(truth(pc.is_in(self._stored("id"), value_set=known)))
-        try:
-            return self.table.locate(wanted)
-        except StorageError as error:
-            raise self.source.explained(error) from error
+        return self.table.locate(wanted)
 
 
 class GraphView:
@@ -295,13 +270,10 @@ class GraphView:
         found = self._entities.get(("node", type_name))
         if found is None:
             source = self.source("node", type_name)
-            try:
-                if self.numbered or not self.context.spares_ids(source.table):
-                    found = Nodes(source, self.context.space(source.table))
-                else:
-                    found = PositionedNodes(source, self.context.table(source.table))
-            except StorageError as error:
-                raise source.explained(error) from error
+            if self.numbered or not self.context.spares_ids(source.table):
+                found = Nodes(source, self.context.space(source.table))
+            else:
+                found = PositionedNodes(source, self.context.table(source.table))
             self._entities["node", type_name] = found
         return found
 
@@ -309,10 +281,7 @@ class GraphView:
         found = self._entities.get(("edge", type_name))
         if found is None:
             source = self.source("edge", type_name)
-            try:
-                found = Entities(source, self.context.table(source.table))
-            except StorageError as error:
-                raise source.explained(error) from error
+            found = Entities(source, self.context.table(source.table))
             self._entities["edge", type_name] = found
         return found
 
@@ -329,10 +298,7 @@ class GraphView:
         if adjacency is None:
             source = self.source("edge", type_name)
             src, dst = self.source("node", edge.src), self.source("node", edge.dst)
-            try:
-                adjacency = self.context.adjacency(source.table, src.table, dst.table)
-            except StorageError as error:
-                raise source.explained(error) from error
+            adjacency = self.context.adjacency(source.table, src.table, dst.table)
             self._adjacency[type_name] = adjacency
         rows = self.nodes(edge.dst if way == "reverse" else edge.src).size
         return adjacency.bag(way, rows) if bag else adjacency.set(way, rows)

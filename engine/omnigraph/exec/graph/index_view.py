@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.common.array_types import Mask
-from omnigraph.errors import StorageError
 from omnigraph.exec.columns.arrays import AnyArray, Handles, index_ranges
 from omnigraph.exec.columns.type_source import TypeSource
 from omnigraph.exec.graph.adjacency import EdgeDirection
@@ -71,10 +70,7 @@ class IndexedView(GraphView):
     ) -> Iterable[dict[str, Any]]:
         """Rows that satisfy a condition of the table."""
         self.context.counters.probes += 1
-        try:
-            table = source.table.read_where(columns, condition)
-        except StorageError as error:
-            raise source.explained(error) from error
+        table = source.table.read_where(columns, condition)
         self._read += table.num_rows
         if self._limit is not None and self._read > self._limit:
             raise LookupBudgetExceeded

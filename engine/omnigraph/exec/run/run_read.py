@@ -29,6 +29,7 @@ from omnigraph.query.logical.expressions import Expr
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.query.params import coerce_params
+from omnigraph.storage.core.read_errors import translated, translating
 from omnigraph.storage.refs.snapshot import Snapshot
 
 
@@ -54,7 +55,9 @@ def run_read(
     now = datetime.now(UTC)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        return _routed(GraphView(snapshot, context), plan, values, now, schema)
+        with translating(snapshot.explained):
+            found = _routed(GraphView(snapshot, context), plan, values, now, schema)
+        return translated(found, snapshot.explained)
 
     return QueryResult(schema, snapshot.commit, query.name, snapshot.branch, batches)
 

@@ -5,30 +5,27 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.arrow_arrays import concat_texts
 from omnigraph.schema import EdgeType
 from omnigraph.storage.constraints import violations
-from omnigraph.storage.constraints.endpoints import (
-    missing_nodes,
-)
+from omnigraph.storage.constraints.endpoints import missing_nodes
 from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
 from omnigraph.storage.constraints.table_view import TableView
 
 
-def cardinality_violations(image: FinalState, change: TableChange) -> Violations:
+def cardinality_violations(state: FinalState, change: TableChange) -> Violations:
     """Count the edges of every source whose edges the write touched."""
     edge = change.type
     if not isinstance(edge, EdgeType) or edge.cardinality.is_free:
         return
-    sources = [change.touched]
-    for write in change.written:
-        sources += [c for rows in write.buffer.scan(["src"]) for c in rows.column("src").chunks]
-    touched = pa.chunked_array(sources, pa.string()).unique()
+    written = (rows.column("src") for w in change.written for rows in w.buffer.scan(["src"]))
+    touched = concat_texts([change.touched, *written]).unique()
     if not len(touched):
         return
-    view = image.table(edge.table_key)
+    view = state.table(edge.table_key)
     yield from too_many(view, edge, touched)
     if edge.cardinality.min:
-        yield from too_few(image, view, edge, touched)
+        yield from too_few(state, view, edge, touched)
 
 
 def too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Violations:
@@ -43,26 +40,25 @@ def too_many(view: TableView, edge: EdgeType, sources: pa.StringArray) -> Violat
 
 
 def too_few(
-    image: FinalState, view: TableView, edge: EdgeType, sources: pa.StringArray
+    state: FinalState, view: TableView, edge: EdgeType, sources: pa.StringArray
 ) -> Violations:
     """Those of the sources that are there and have fewer edges than they must."""
     low = edge.cardinality.min
     counts = _counts(view, sources)
-    enough = counts.filter(pc.greater_equal(counts.column("count"), low)).column("src")
-    few = sources.filter(pc.invert(pc.is_in(sources, enough)))
+    enough = pc.greater_equal(counts.column("count"), low)
+    few = sources.filter(pc.invert(pc.is_in(sources, counts.column("src").filter(enough))))
     if not len(few):
         return
-    gone = pa.array(missing_nodes(image, edge.src, few), pa.string())
-    few = few.filter(pc.invert(pc.is_in(few, gone)))
-    left = dict(zip(*(counts.column(name).to_pylist() for name in ("src", "count")), strict=True))
-    for source in sorted(few.to_pylist()):
-        count = left.get(source, 0)
+    absent = set(missing_nodes(state, edge.src, few))
+    few_counts = counts.filter(pc.invert(enough)).to_pylist()
+    remaining = {row["src"]: row["count"] for row in few_counts}
+    for source in sorted(set(few.to_pylist()) - absent):
+        count = remaining.get(source, 0)
         yield violations.cardinality(edge.name, source, count, low, above=False)
 
 
 def _counts(view: TableView, sources: pa.StringArray) -> pa.Table:
     """How many edges each of the sources has; those with none are left out."""
-    parts = [chunk.column("src") for chunk in view.scan(["src"], ("src", sources))]
-    column = pa.chunked_array([c for part in parts for c in part.chunks], pa.string())
+    column = concat_texts(chunk.column("src") for chunk in view.scan(["src"], ("src", sources)))
     counts = column.filter(pc.is_in(column, sources)).value_counts()
     return pa.table({"src": counts.field("values"), "count": counts.field("counts")})

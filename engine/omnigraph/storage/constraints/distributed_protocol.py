@@ -1,7 +1,8 @@
-"""Surveys: questions about rows that are too many for one machine.
+"""The protocol of distributed constraint checks: questions about rows that are too many for one
+process.
 
-Whoever has many machines answers them (Spark, in omnigraph_spark); what is asked, and what follows
-from an answer, is decided here. Every question is about texts: one per row of a table version.
+Whoever has many processes answers them (Spark, in omnigraph_spark); what is asked, and what follows
+from an answer, is decided here. Every question is about keys: one text per row of a table version.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from omnigraph.schema.model.entity_ids import key_text, tuple_text
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.table_slices import TableSlice, balanced, read_slice
+from omnigraph.storage.tables.table_slices import TableSlice, read_slice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
 
 ADDRESS = "_rowaddr"
@@ -27,7 +28,7 @@ _ENDS = ("id", "src", "dst")
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A text for every row of a table version: of one column, or of several as a tuple."""
+    """A key for every row of a table version: the text of one column, or of several as a tuple."""
 
     type: GraphType
     version: TableVersion
@@ -37,35 +38,35 @@ class KeyColumn:
 
 
 class ConstraintChecker(Protocol):
-    """Answers, found by many processes at once. Rows whose text is null are left out."""
+    """Answers, found by many processes at once. Rows whose key is null are left out."""
 
-    def first_repeated(self, texts: KeyColumn) -> str | None:
-        """Of the texts that several rows have, the one that comes first."""
+    def first_repeated(self, keys: KeyColumn, /) -> str | None:
+        """Of the keys that several rows have, the one that comes first."""
 
-    def least_repeated(self, texts: KeyColumn) -> str | None:
-        """Of the texts that several rows have, the smallest."""
+    def least_repeated(self, keys: KeyColumn, /) -> str | None:
+        """Of the keys that several rows have, the smallest."""
 
-    def earlier(self, texts: KeyColumn) -> Addresses:
-        """Where rows are whose text a later row has, too."""
+    def earlier(self, keys: KeyColumn, /) -> Addresses:
+        """Where rows are whose key a later row has, too."""
 
-    def least_common(self, texts: KeyColumn, others: KeyColumn) -> str | None:
-        """The smallest text that both have."""
+    def least_common(self, keys: KeyColumn, others: KeyColumn, /) -> str | None:
+        """The smallest key that both have."""
 
-    def common(self, texts: KeyColumn, others: KeyColumn) -> Addresses:
-        """Where the rows of the first are whose text the second has."""
+    def common(self, keys: KeyColumn, others: KeyColumn, /) -> Addresses:
+        """Where the rows of the first are whose key the second has."""
 
-    def least_missing(self, texts: KeyColumn, others: KeyColumn) -> str | None:
-        """The smallest text of the first that the second has not."""
+    def least_missing(self, keys: KeyColumn, others: KeyColumn, /) -> str | None:
+        """The smallest key of the first that the second has not."""
 
-    def least_above(self, texts: KeyColumn, among: KeyColumn, bound: int) -> str | None:
-        """The smallest text among some that more rows have than allowed."""
+    def least_above(self, keys: KeyColumn, among: KeyColumn, bound: int, /) -> str | None:
+        """The smallest key among some that more rows have than allowed."""
 
     def least_below(
-        self, texts: KeyColumn, before: KeyColumn, among: KeyColumn, within: KeyColumn, bound: int
+        self, keys: KeyColumn, before: KeyColumn, among: KeyColumn, within: KeyColumn, bound: int, /
     ) -> str | None:
-        """The smallest text that fewer rows have than needed.
+        """The smallest key that fewer rows have than needed.
 
-        Only texts count that are `within` others, and that are among some or which more rows had
+        Only keys count that are `within` others, and that are among some or which more rows had
         before.
         """
 
@@ -80,38 +81,20 @@ def member_type(type_: GraphType, member: str) -> PropertyType:
     return _ENDPOINT if member in _ENDS else type_.property(member).type
 
 
-def key_slices(tables: TableStore, root: str, texts: KeyColumn, rows_each: int) -> list[TableSlice]:
-    """What processes read side by side to have the texts; about so many rows in each slice."""
-    known = (
-        {f.data_files()[0].path for f in tables.open(texts.since).get_fragments()}
-        if texts.since is not None
-        else ()
-    )
-    found = [
-        f for f in tables.open(texts.version).get_fragments() if f.data_files()[0].path not in known
-    ]
-    sizes = {f.fragment_id: f.count_rows() for f in found}
-    stored = tables.open(texts.version).schema
-    schema = pa.schema([*(stored.field(m) for m in texts.members), pa.field(ADDRESS, pa.int64())])
-    return [
-        TableSlice(
-            root,
-            texts.version.location,
-            texts.version.lance,
-            tuple(sorted(group)),
-            sum(sizes[fragment] for fragment in group),
-            (*texts.members, ADDRESS),
-            None,
-            schema,
-        )
-        for group in balanced(sizes, -(-sum(sizes.values()) // rows_each))
-    ]
+def key_slices(tables: TableStore, root: str, keys: KeyColumn, rows_each: int) -> list[TableSlice]:
+    """What processes read side by side to have the keys; about so many rows in each slice."""
+    rows = sum(fragment.rows for fragment in tables.fragments(keys.version, since=keys.since))
+    stored = tables.schema(keys.version)
+    schema = pa.schema([*(stored.field(m) for m in keys.members), pa.field(ADDRESS, pa.int64())])
+    at_most = max(-(-rows // rows_each), 1)
+    whole = whole_table(root, keys.version, schema.names, None, schema)
+    return split(tables, whole, at_most, since=keys.since)
 
 
 def read_keys(
-    part: TableSlice, texts: KeyColumn, options: Mapping[str, str] | None = None
+    part: TableSlice, keys: KeyColumn, options: Mapping[str, str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The texts of a slice and the addresses of their rows, as columns `text` and `at`."""
+    """The keys of a slice and the addresses of their rows, as columns `text` and `at`."""
     for batch in read_slice(part, options):
-        text = tuples(texts.type, texts.members, pa.Table.from_batches([batch]))
+        text = tuples(keys.type, keys.members, pa.Table.from_batches([batch]))
         yield pa.RecordBatch.from_arrays([text, batch.column(ADDRESS)], names=["text", "at"])

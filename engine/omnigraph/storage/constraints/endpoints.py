@@ -9,30 +9,40 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.common.arrow_arrays import text_array
+from omnigraph.common.arrow_arrays import concat_texts
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.storage.constraints import violations
 from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
-from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, batches_of, part_of
+from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_of
 from omnigraph.storage.constraints.table_view import TableView
 from omnigraph.storage.core.table_version import PROBE_LIMIT
 
 
-def endpoint_violations(image: FinalState, change: TableChange) -> Violations:
+def endpoint_violations(state: FinalState, change: TableChange) -> Violations:
     """Both ends of every written edge must be there."""
     edge = change.type
     if not isinstance(edge, EdgeType):
         return
-    ends = (("src", edge.src), ("dst", edge.dst))
+    ends = ends_of(edge)
     named = [partial(_written_values, change, end) for end, _ in ends]
     count = sum(write.buffer.rows for write in change.written)
     # Set membership runs without the interpreter's lock: the two ends are checked side by side.
     with ThreadPoolExecutor(2) as pool:
-        absent = list(pool.map(partial(_absent, image, count), (n for _, n in ends), named))
+        absent = list(pool.map(partial(_absent, state, count), (n for _, n in ends), named))
     for (end, node_name), missing in zip(ends, absent, strict=True):
         if missing:
-            view = image.table(edge.table_key)
+            view = state.table(edge.table_key)
             yield from dangling_edges(view, edge, end, node_name, missing)
+
+
+def ends_of(edge: EdgeType) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The columns of an edge's ends, and the node types that they name."""
+    return ("src", edge.src), ("dst", edge.dst)
+
+
+def ends_at(edge: EdgeType, node_name: str) -> list[str]:
+    """The columns of an edge that name nodes of a type."""
+    return [end for end, name in ends_of(edge) if name == node_name]
 
 
 def _written_values(change: TableChange, column: str) -> Iterator[pa.ChunkedArray]:
@@ -42,23 +52,22 @@ def _written_values(change: TableChange, column: str) -> Iterator[pa.ChunkedArra
 
 
 def _absent(
-    image: FinalState,
+    state: FinalState,
     count: int,
     node_name: str,
     named: Callable[[], Iterator[pa.ChunkedArray]],
 ) -> list[str]:
     """Ids among the `count` named that a node type does not hold, in order; in bounded memory."""
     if count <= PROBE_LIMIT:
-        ids = pa.chunked_array([c for column in named() for c in column.chunks], pa.string())
-        return missing_nodes(image, node_name, ids.unique())
-    view = image.table(f"node:{node_name}")
+        return missing_nodes(state, node_name, concat_texts(named()).unique())
+    view = state.table(f"node:{node_name}")
     missing: set[str] = set()
     parts = -(-max(view.rows, 1) // PARTITION_ROWS)
     for part in range(parts):
-        held = text_array(part_of(chunk.column("id"), part, parts) for chunk in view.scan(["id"]))
+        present = concat_texts(part_of(c.column("id"), part, parts) for c in view.scan(["id"]))
         for several in _gathered(named()):
             ids = part_of(several, part, parts)
-            known = pc.is_in(ids, held)
+            known = pc.is_in(ids, present)
             if not pc.all(known).as_py():
                 missing.update(ids.filter(pc.invert(known)).unique().to_pylist())
     return sorted(missing)
@@ -76,27 +85,27 @@ def _gathered(columns: Iterable[pa.ChunkedArray]) -> Iterator[pa.ChunkedArray]:
         yield pa.chunked_array(waiting, pa.string())
 
 
-def missing_nodes(image: FinalState, node_name: str, ids: pa.StringArray) -> list[str]:
+def missing_nodes(state: FinalState, node_name: str, ids: pa.StringArray) -> list[str]:
     """Those of the ids that the node type does not hold, in order."""
-    absent = pc.invert(pc.is_in(ids, _held(image.table(f"node:{node_name}"), ids)))
+    absent = pc.invert(pc.is_in(ids, _present(state.table(f"node:{node_name}"), ids)))
     return sorted(ids.filter(absent).to_pylist())
 
 
-def _held(view: TableView, ids: pa.StringArray) -> pa.Array | pa.ChunkedArray:
+def _present(view: TableView, ids: pa.StringArray) -> pa.Array | pa.ChunkedArray:
     """A set of ids that contains those of the given ones that the table holds."""
     if not view.rows or not len(ids):
         return pa.array([], pa.string())
     if len(ids) <= PROBE_LIMIT:
         return view.present_ids(ids)
-    held = [chunk.column("id") for chunk in view.scan(["id"])]
-    return pa.chunked_array([c for column in held for c in column.chunks], pa.string())
+    return concat_texts(chunk.column("id") for chunk in view.scan(["id"]))
 
 
 def dangling_edges(
     view: TableView, edge: EdgeType, end: str, node_name: str, missing: Sequence[str]
 ) -> Violations:
-    """The edges of the final image at nodes that are not there."""
-    for several in batches_of(pa.array(missing, pa.string()), PROBE_LIMIT):
+    """The edges of the final state that name missing nodes."""
+    for start in range(0, len(missing), PROBE_LIMIT):
+        several = pa.array(missing[start : start + PROBE_LIMIT], pa.string())
         found = [
             rows.filter(pc.is_in(rows.column(end), several))
             for rows in view.scan(["id", end], (end, several))
@@ -108,31 +117,30 @@ def dangling_edges(
             yield violations.endpoint(edge.name, end, row["id"], row[end], node_name)
 
 
-def reference_violations(image: FinalState, change: TableChange) -> Violations:
-    """No surviving edge may name a node that is gone."""
+def reference_violations(state: FinalState, change: TableChange) -> Violations:
+    """No remaining edge may name a node that was deleted."""
     node = change.type
     if not isinstance(node, NodeType) or not (change.replaced or len(change.removed)):
         return
-    for edge in image.catalog.edges_touching(node.name):
-        view = image.table(edge.table_key)
+    for edge in state.catalog.edges_touching(node.name):
+        view = state.table(edge.table_key)
         if not view.rows:
             continue
-        for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node.name):
+        for end in ends_at(edge, node.name):
             named = (
                 all_values(view, end)
                 if change.replaced
                 else _values_among(view, end, change.removed.unique())
             )
-            missing = missing_nodes(image, node.name, named)
+            missing = missing_nodes(state, node.name, named)
             yield from dangling_edges(view, edge, end, node.name, missing)
 
 
 def all_values(view: TableView, column: str) -> pa.StringArray:
-    parts = [chunk.column(column).unique() for chunk in view.scan([column])]
-    return pa.chunked_array(parts, pa.string()).unique()
+    return concat_texts(chunk.column(column).unique() for chunk in view.scan([column])).unique()
 
 
 def _values_among(view: TableView, column: str, values: pa.StringArray) -> pa.StringArray:
-    parts = [chunk.column(column).unique() for chunk in view.scan([column], (column, values))]
-    present = pa.chunked_array(parts, pa.string()).unique()
+    found = view.scan([column], (column, values))
+    present = concat_texts(chunk.column(column).unique() for chunk in found).unique()
     return present.filter(pc.is_in(present, values))

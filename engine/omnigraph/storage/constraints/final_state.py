@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from omnigraph.common.spilled_rows import SpillingRows
 from omnigraph.errors import ConstraintViolation
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import GraphType
@@ -16,20 +17,11 @@ from omnigraph.storage.constraints.table_view import TableView
 Violations = Iterator[ConstraintViolation]
 
 
-class RereadableRows(Protocol):
-    """Rows that can be read again and again."""
-
-    @property
-    def rows(self) -> int: ...
-
-    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]: ...
-
-
 class Written(Protocol):
     """Rows that a write adds or replaces."""
 
     @property
-    def buffer(self) -> RereadableRows: ...
+    def buffer(self) -> SpillingRows: ...
 
     @property
     def one_file(self) -> bool: ...
@@ -46,7 +38,7 @@ class TableChange(Protocol):
 
     @property
     def removed(self) -> pa.StringArray:
-        """Ids that went; some may have been put back."""
+        """Deleted ids; some may have been inserted again."""
 
     @property
     def touched(self) -> pa.StringArray:
@@ -54,7 +46,7 @@ class TableChange(Protocol):
 
     @property
     def replaced(self) -> bool:
-        """Whether all rows went."""
+        """Whether all rows were deleted."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
-"""Texts parted by a hash, so that equal ones meet in bounded memory."""
+"""Texts partitioned by a hash, so that equal ones meet in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from omnigraph.common.arrow_arrays import concat_texts
 
 PARTITION_ROWS = 8 << 20
 """Ids compared in one go; more are compared in several passes, to bound memory."""
@@ -16,18 +18,17 @@ PARTITION_ROWS = 8 << 20
 def duplicate_ids(chunks: Callable[[], Iterable[pa.Table]], rows: int) -> pa.StringArray:
     """Ids that occur more than once, in memory bounded by `PARTITION_ROWS` ids."""
     parts = -(-rows // PARTITION_ROWS) or 1
-    found = [
-        _counted_twice([part_of(chunk.column("id"), part, parts) for chunk in chunks()])
-        for part in range(parts)
-    ]
+    found = [pa.array([], pa.string())]
+    for part in range(parts):
+        ids = concat_texts(part_of(chunk.column("id"), part, parts) for chunk in chunks())
+        if not strictly_increasing(ids):
+            found.append(repeated(ids))
     return pa.concat_arrays(found)
 
 
-def _counted_twice(columns: Sequence[pa.ChunkedArray]) -> pa.StringArray:
-    ids = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
-    if strictly_increasing(ids):
-        return pa.array([], pa.string())
-    counts = ids.value_counts()
+def repeated(texts: pa.ChunkedArray) -> pa.StringArray:
+    """The texts that occur more than once, in the order of their first occurrence."""
+    counts = texts.value_counts()
     return counts.field("values").filter(pc.greater(counts.field("counts"), 1))
 
 
@@ -64,9 +65,3 @@ def _hash(ids: pa.StringArray) -> npt.NDArray[np.uint64]:
         byte = np.where(at >= starts, data[np.clip(at, 0, max(len(data) - 1, 0))], 0)
         mixed = (mixed ^ byte.astype(np.uint64)) * np.uint64(0x100000001B3)
     return mixed ^ (mixed >> np.uint64(29))
-
-
-def batches_of(ids: pa.StringArray, size: int) -> Iterator[pa.StringArray]:
-    """An array in slices."""
-    for start in range(0, len(ids), size):
-        yield ids.slice(start, size)

@@ -1,6 +1,6 @@
-"""A survey by this process alone: part by part, so that memory does not grow with the rows.
+"""A distributed constraint check by this process alone: part by part, in bounded memory.
 
-Equal texts belong to the same part, and every question is about equal texts, so the answer for all
+Equal keys belong to the same part, and every question is about equal keys, so the answer for all
 rows follows from the answers of the parts. Each part reads the rows anew.
 """
 
@@ -18,14 +18,16 @@ from omnigraph.common.arrow_arrays import chunks
 from omnigraph.storage.constraints.distributed_protocol import KeyColumn, key_slices, read_keys
 from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_mask
 from omnigraph.storage.core.row_addresses import Addresses
+from omnigraph.storage.tables.table_slices import TableSlice
 from omnigraph.storage.tables.tables import TableStore
 
 BLOCK_ROWS = 4 << 20
-"""How many rows are looked at together: a set of texts is built anew for each block."""
+"""How many rows are looked at together: a set of keys is built anew for each block."""
 
 
 class PartitionedChecker:
-    """Answers the questions of a bulk write (see `surveys`), holding some million texts."""
+    """Answers the questions of a bulk write (see `distributed_protocol`) with some million keys in
+    memory."""
 
     def __init__(
         self,
@@ -39,132 +41,126 @@ class PartitionedChecker:
         self._options = options
         self._part_rows = part_rows
 
-    def first_repeated(self, texts: KeyColumn) -> str | None:
-        found = [part.repeated(texts) for part in self._parts(texts)]
+    def first_repeated(self, keys: KeyColumn) -> str | None:
+        found = [part.repeated(keys) for part in self._parts(keys)]
         firsts = pa.concat_tables(_lowest(counts, "first") for counts in found)
         least = _lowest(firsts, "first").column("text").to_pylist()
         return least[0] if least else None
 
-    def least_repeated(self, texts: KeyColumn) -> str | None:
-        return _least(part.repeated(texts).column("text") for part in self._parts(texts))
+    def least_repeated(self, keys: KeyColumn) -> str | None:
+        return _least(part.repeated(keys).column("text") for part in self._parts(keys))
 
-    def earlier(self, texts: KeyColumn) -> Addresses:
-        return _addresses(part.earlier(texts) for part in self._parts(texts))
+    def earlier(self, keys: KeyColumn) -> Addresses:
+        return _addresses(part.earlier(keys) for part in self._parts(keys))
 
-    def least_common(self, texts: KeyColumn, others: KeyColumn) -> str | None:
-        parts = self._parts(texts, others)
-        return _least(part.held(texts, others) for part in parts)
+    def least_common(self, keys: KeyColumn, others: KeyColumn) -> str | None:
+        return _least(part.keys_in(keys, others) for part in self._parts(keys, others))
 
-    def common(self, texts: KeyColumn, others: KeyColumn) -> Addresses:
-        return _addresses(part.common(texts, others) for part in self._parts(texts, others))
+    def common(self, keys: KeyColumn, others: KeyColumn) -> Addresses:
+        return _addresses(part.common(keys, others) for part in self._parts(keys, others))
 
-    def least_missing(self, texts: KeyColumn, others: KeyColumn) -> str | None:
-        parts = self._parts(texts, others)
-        return _least(part.held(texts, others, missing=True) for part in parts)
+    def least_missing(self, keys: KeyColumn, others: KeyColumn) -> str | None:
+        return _least(part.keys_not_in(keys, others) for part in self._parts(keys, others))
 
-    def least_above(self, texts: KeyColumn, among: KeyColumn, bound: int) -> str | None:
-        parts = self._parts(texts, among)
-        return _least(_within(part.above(texts, bound), part.distinct(among)) for part in parts)
+    def least_above(self, keys: KeyColumn, among: KeyColumn, bound: int) -> str | None:
+        parts = self._parts(keys, among)
+        return _least(_within(part.above(keys, bound), part.distinct(among)) for part in parts)
 
     def least_below(
-        self, texts: KeyColumn, before: KeyColumn, among: KeyColumn, within: KeyColumn, bound: int
+        self, keys: KeyColumn, before: KeyColumn, among: KeyColumn, within: KeyColumn, bound: int
     ) -> str | None:
         return _least(
-            _within(part.below(texts, before, among, bound), part.distinct(within))
-            for part in self._parts(texts, before, among, within)
+            _within(part.below(keys, before, among, bound), part.distinct(within))
+            for part in self._parts(keys, before, among, within)
         )
 
-    def _parts(self, *asked: KeyColumn) -> Iterator[_Part]:
-        most = max(
-            sum(piece.rows for piece in key_slices(self._tables, self._root, texts, BLOCK_ROWS))
-            for texts in asked
-        )
+    def _parts(self, *columns: KeyColumn) -> Iterator[_Part]:
+        most = max(sum(s.rows for s in self._slices(keys)) for keys in columns)
         parts = -(-most // self._part_rows) or 1
         for part in range(parts):
             yield _Part(partial(self._rows, part, parts))
 
-    def _rows(self, part: int, parts: int, texts: KeyColumn) -> Iterator[pa.Table]:
-        """The texts of one part and the addresses of their rows, block by block."""
-        return chunks(self._batches(part, parts, texts), BLOCK_ROWS)
+    def _rows(self, part: int, parts: int, keys: KeyColumn) -> Iterator[pa.Table]:
+        """The keys of one part and the addresses of their rows, block by block."""
+        return chunks(self._batches(part, parts, keys), BLOCK_ROWS)
 
-    def _batches(self, part: int, parts: int, texts: KeyColumn) -> Iterator[pa.RecordBatch]:
-        for piece in key_slices(self._tables, self._root, texts, BLOCK_ROWS):
-            for batch in read_keys(piece, texts, self._options):
+    def _batches(self, part: int, parts: int, keys: KeyColumn) -> Iterator[pa.RecordBatch]:
+        for part_slice in self._slices(keys):
+            for batch in read_keys(part_slice, keys, self._options):
                 known = batch.filter(batch.column("text").is_valid())
                 mine = part_mask(pa.chunked_array([known.column("text")]), part, parts)
                 yield known.filter(mine.combine_chunks())
 
+    def _slices(self, keys: KeyColumn) -> list[TableSlice]:
+        return key_slices(self._tables, self._root, keys, BLOCK_ROWS)
+
 
 @dataclass(frozen=True)
 class _Part:
-    """All rows whose texts belong to one part."""
+    """All rows whose keys belong to one part."""
 
     rows: Callable[[KeyColumn], Iterator[pa.Table]]
 
-    def counts(self, texts: KeyColumn) -> pa.Table:
+    def counts(self, keys: KeyColumn) -> pa.Table:
         """Every text once: how many rows have it, and the first and the last of them."""
-        held = pa.table(
-            {
-                "text": pa.array([], pa.string()),
-                **{name: pa.array([], pa.int64()) for name in ("n", "first", "last")},
-            }
-        )
-        for rows in self.rows(texts):
+        numbers = [(name, pa.int64()) for name in ("n", "first", "last")]
+        counts = pa.schema([("text", pa.string()), *numbers]).empty_table()
+        for rows in self.rows(keys):
             text, at = rows.column("text"), rows.column("at")
             ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
             each = pa.table({"text": text, "n": ones, "first": at, "last": at})
-            grouped = pa.concat_tables([held, each]).group_by("text")
+            grouped = pa.concat_tables([counts, each]).group_by("text")
             counted = grouped.aggregate([("n", "sum"), ("first", "min"), ("last", "max")])
-            held = counted.select(["text", "n_sum", "first_min", "last_max"]).rename_columns(
-                held.column_names
-            )
-        return held
+            columns = counted.select(["text", "n_sum", "first_min", "last_max"])
+            counts = columns.rename_columns(counts.column_names)
+        return counts
 
-    def distinct(self, texts: KeyColumn) -> pa.ChunkedArray:
-        found = [rows.column("text").unique() for rows in self.rows(texts)]
-        return _once(found)
+    def distinct(self, keys: KeyColumn) -> pa.ChunkedArray:
+        return _once([rows.column("text").unique() for rows in self.rows(keys)])
 
-    def held(
-        self, texts: KeyColumn, others: KeyColumn, *, missing: bool = False
-    ) -> pa.ChunkedArray:
-        """The texts that others have, or that they have not."""
+    def keys_in(self, keys: KeyColumn, others: KeyColumn) -> pa.ChunkedArray:
+        """The keys that others have."""
         known = self.distinct(others)
-        keep = _without if missing else _within
-        return _once([keep(rows.column("text"), known).unique() for rows in self.rows(texts)])
+        return _once([_within(rows.column("text"), known).unique() for rows in self.rows(keys)])
 
-    def repeated(self, texts: KeyColumn) -> pa.Table:
-        return self.counts(texts).filter(pc.field("n") > 1)
+    def keys_not_in(self, keys: KeyColumn, others: KeyColumn) -> pa.ChunkedArray:
+        """The keys that others do not have."""
+        known = self.distinct(others)
+        return _once([_without(rows.column("text"), known).unique() for rows in self.rows(keys)])
 
-    def above(self, texts: KeyColumn, bound: int) -> pa.ChunkedArray:
-        return self.counts(texts).filter(pc.field("n") > bound).column("text")
+    def repeated(self, keys: KeyColumn) -> pa.Table:
+        return self.counts(keys).filter(pc.field("n") > 1)
+
+    def above(self, keys: KeyColumn, bound: int) -> pa.ChunkedArray:
+        return self.counts(keys).filter(pc.field("n") > bound).column("text")
 
     def below(
-        self, texts: KeyColumn, before: KeyColumn, among: KeyColumn, bound: int
+        self, keys: KeyColumn, before: KeyColumn, among: KeyColumn, bound: int
     ) -> pa.ChunkedArray:
-        left, had = self.counts(texts), self.counts(before)
-        fewer = had.filter(pc.greater(had.column("n"), _counted(had.column("text"), left)))
+        now, then = self.counts(keys), self.counts(before)
+        fewer = then.filter(pc.greater(then.column("n"), _counted(then.column("text"), now)))
         touched = _once([*self.distinct(among).chunks, *fewer.column("text").chunks])
-        return touched.filter(pc.less(_counted(touched, left), bound))
+        return touched.filter(pc.less(_counted(touched, now), bound))
 
-    def earlier(self, texts: KeyColumn) -> Iterator[pa.ChunkedArray]:
-        repeated = self.repeated(texts)
-        for rows in self.rows(texts) if repeated.num_rows else ():
+    def earlier(self, keys: KeyColumn) -> Iterator[pa.ChunkedArray]:
+        repeated = self.repeated(keys)
+        for rows in self.rows(keys) if repeated.num_rows else ():
             last = _looked_up(rows.column("text"), repeated, "last")
             yield rows.filter(pc.less(rows.column("at"), last)).column("at")
 
-    def common(self, texts: KeyColumn, others: KeyColumn) -> Iterator[pa.ChunkedArray]:
-        held = self.distinct(others)
-        for rows in self.rows(texts):
-            yield rows.filter(pc.is_in(rows.column("text"), held)).column("at")
+    def common(self, keys: KeyColumn, others: KeyColumn) -> Iterator[pa.ChunkedArray]:
+        known = self.distinct(others)
+        for rows in self.rows(keys):
+            yield rows.filter(pc.is_in(rows.column("text"), known)).column("at")
 
 
-def _looked_up(texts: pa.ChunkedArray, counts: pa.Table, column: str) -> pa.ChunkedArray:
-    """What a table of counts has for some texts; null for those that it has not."""
-    return counts.column(column).take(pc.index_in(texts, counts.column("text")))
+def _looked_up(keys: pa.ChunkedArray, counts: pa.Table, column: str) -> pa.ChunkedArray:
+    """What a table of counts has for some keys; null for those that it has not."""
+    return counts.column(column).take(pc.index_in(keys, counts.column("text")))
 
 
-def _counted(texts: pa.ChunkedArray, counts: pa.Table) -> pa.ChunkedArray:
-    return pc.fill_null(_looked_up(texts, counts, "n"), 0)
+def _counted(keys: pa.ChunkedArray, counts: pa.Table) -> pa.ChunkedArray:
+    return pc.fill_null(_looked_up(keys, counts, "n"), 0)
 
 
 def _once(found: Sequence[pa.Array]) -> pa.ChunkedArray:
@@ -172,12 +168,12 @@ def _once(found: Sequence[pa.Array]) -> pa.ChunkedArray:
     return pa.chunked_array([pa.chunked_array(found, pa.string()).unique()])
 
 
-def _within(texts: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
-    return texts.filter(pc.is_in(texts, others))
+def _within(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
+    return keys.filter(pc.is_in(keys, others))
 
 
-def _without(texts: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
-    return texts.filter(pc.invert(pc.is_in(texts, others)))
+def _without(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
+    return keys.filter(pc.invert(pc.is_in(keys, others)))
 
 
 def _lowest(counts: pa.Table, column: str) -> pa.Table:
@@ -186,7 +182,7 @@ def _lowest(counts: pa.Table, column: str) -> pa.Table:
 
 
 def _least(found: Iterable[pa.ChunkedArray]) -> str | None:
-    least = (pc.min(texts).as_py() for texts in found)
+    least = (pc.min(keys).as_py() for keys in found)
     return min((text for text in least if text is not None), default=None)
 
 

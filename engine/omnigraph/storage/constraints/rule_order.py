@@ -1,58 +1,94 @@
-"""Constraints on the final image of a write: uniqueness, endpoints, cardinality.
+"""The order in which the rules of a schema are checked, whoever looks for what breaks them.
 
-Each check finds candidates in what the write changed and confirms them on the final image, so that
-rows a later operation replaced cannot raise a false alarm. Order: all uniqueness, then all
-endpoints, then all cardinality (loading.md §5). Violations come one by one: a write needs the
+All uniqueness, then all endpoints, then all references, then all cardinality (loading.md §5).
+Checks find candidates in what a write changed and confirm them on the final state, so that rows a
+later operation replaced cannot raise a false alarm. Violations come one by one: a write needs the
 first, a merge reports all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from omnigraph.errors import ConstraintViolation
 from omnigraph.schema import EdgeType
+from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.cardinality import cardinality_violations, too_many
 from omnigraph.storage.constraints.endpoints import (
     all_values,
     dangling_edges,
     endpoint_violations,
+    ends_of,
     missing_nodes,
     reference_violations,
 )
-from omnigraph.storage.constraints.final_state import FinalState, Violations
-from omnigraph.storage.constraints.uniqueness import check_unique_everywhere, unique_violations
+from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
+from omnigraph.storage.constraints.uniqueness import unique_everywhere, unique_violations
+
+Table = TypeVar("Table")
 
 
-def validate(image: FinalState, *, deferred: bool = False) -> None:
-    """Raise the first violation, or return. What is deferred spans tables: the merge checks it."""
-    for violation in all_violations(image, deferred=deferred):
+@dataclass(frozen=True)
+class RuleSet(Generic[Table]):
+    """The tables to check, and for each rule how to find what breaks it in one of them."""
+
+    tables: Collection[Table]
+    uniqueness: Callable[[Table], Violations]
+    endpoints: Callable[[Table], Violations]
+    """Both ends of every edge exist."""
+    references: Callable[[Table], Violations]
+    """No edge of another table names a node that was deleted."""
+    cardinality: Callable[[Table], Violations]
+
+
+def violations(
+    rules: RuleSet[Table], *, deferred: bool = False
+) -> Iterator[tuple[Table, ConstraintViolation]]:
+    """Every violation with its table, in order; what is deferred spans tables (see `merge`)."""
+    spanning = () if deferred else (rules.endpoints, rules.references, rules.cardinality)
+    for rule in (rules.uniqueness, *spanning):
+        for table in rules.tables:
+            yield from ((table, violation) for violation in rule(table))
+
+
+def require_valid(rules: RuleSet[Table], *, deferred: bool = False) -> None:
+    """Raise the first violation, or return."""
+    for _, violation in violations(rules, deferred=deferred):
         raise violation
 
 
-def all_violations(image: FinalState, *, deferred: bool = False) -> Violations:
-    """Everything that the final image breaks, in order."""
-    changed = [change for _, change in sorted(image.changed.items())]
-    for change in changed:
-        yield from unique_violations(image, change)
-    if deferred:
-        return
-    for change in changed:
-        yield from endpoint_violations(image, change)
-    for change in changed:
-        yield from reference_violations(image, change)
-    for change in changed:
-        yield from cardinality_violations(image, change)
+def changed_tables(state: FinalState) -> RuleSet[TableChange]:
+    """The rules where a write can have broken them."""
+    return RuleSet(
+        [change for _, change in sorted(state.changed.items())],
+        uniqueness=partial(unique_violations, state),
+        endpoints=partial(endpoint_violations, state),
+        references=partial(reference_violations, state),
+        cardinality=partial(cardinality_violations, state),
+    )
 
 
-def check_everything(image: FinalState) -> None:
-    """Uniqueness, endpoints and upper cardinality over whole tables; for verification."""
-    for type_ in image.catalog.types():
-        view = image.table(type_.table_key)
-        for rule in type_.uniques if view.rows else ():
-            check_unique_everywhere(view, type_, rule.members)
-        if not isinstance(type_, EdgeType) or not view.rows:
-            continue
-        for end, node_name in (("src", type_.src), ("dst", type_.dst)):
-            missing = missing_nodes(image, node_name, all_values(view, end))
-            for violation in dangling_edges(view, type_, end, node_name, missing):
-                raise violation
-        for violation in too_many(view, type_, all_values(view, "src")):
-            raise violation
+def whole_tables(state: FinalState) -> RuleSet[GraphType]:
+    """The rules over everything that is there, for verification; without lower cardinality."""
+
+    def uniqueness(type_: GraphType) -> Violations:
+        for rule in type_.uniques:
+            yield from unique_everywhere(state.table(type_.table_key), type_, rule.members)
+
+    def endpoints(type_: GraphType) -> Violations:
+        if isinstance(type_, EdgeType):
+            view = state.table(type_.table_key)
+            for end, node_name in ends_of(type_):
+                missing = missing_nodes(state, node_name, all_values(view, end))
+                yield from dangling_edges(view, type_, end, node_name, missing)
+
+    def cardinality(type_: GraphType) -> Violations:
+        if isinstance(type_, EdgeType):
+            view = state.table(type_.table_key)
+            yield from too_many(view, type_, all_values(view, "src"))
+
+    filled = [type_ for type_ in state.catalog.types() if state.table(type_.table_key).rows]
+    return RuleSet(filled, uniqueness, endpoints, lambda _: iter(()), cardinality)

@@ -1,6 +1,6 @@
 """Tables as validation reads them: by columns, by a set of values, by ids.
 
-A view may be a version that is stored, or one that does not exist yet (see `branching.overlay`).
+A view is a stored version, or one that is not built yet (see `branching.merge.projected_table`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.storage.core.lance_filter import in_condition
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.key_lookup import KEYS
 from omnigraph.storage.tables.tables import TableStore
 
 Among = tuple[str, pa.Array]
-"""A text column, and the values that are wanted in it."""
+"""A text column, and the values to look for in it."""
 
 
 class TableView(Protocol):
@@ -50,12 +49,11 @@ class StoredTable:
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         few = among is not None and len(among[1]) <= PROBE_LIMIT
         if among is not None and few and {among[0], *columns} <= set(KEYS):
-            # Other columns are wanted only to say what is wrong: a refusal builds nothing.
+            # Other columns are read only to say what is wrong: a refusal builds no index.
             version = self._ready(among[0]) if list(columns) == [among[0]] else self.version
             return iter([self.tables.matching(version, *among, columns)])
         condition = in_condition(*among) if among is not None and few else None
-        reader = self.tables.scan(self.version, columns=list(columns), condition=condition)
-        return chunks(guarded(reader, self.version))
+        return chunks(self.tables.scan(self.version, columns=columns, condition=condition))
 
     def present_ids(self, ids: pa.StringArray) -> pa.Array:
         version = self._ready("id") if len(ids) <= PROBE_LIMIT else self.version

@@ -1,7 +1,7 @@
-"""Named points at which a test can kill, fail or hold this process.
+"""Named points at which a test can kill, fail or pause this process.
 
 `OMNIGRAPH_FAILPOINTS="publish.before=kill;stage.after_table=error@3"`: the action happens at the
-n-th time the point is reached (the first by default). `hold:<file>` waits until the file is gone.
+n-th time the point is reached (the first by default). `hold:<file>` waits while the file is there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _reached: dict[str, int] = {}
 
 
 def failpoint(name: str) -> None:
-    """Do what the environment asks for at this point; nothing by default."""
+    """Do what the environment variable says for this point; nothing by default."""
     armed = os.environ.get(VARIABLE)
     if not armed:
         return

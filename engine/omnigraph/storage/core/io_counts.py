@@ -1,4 +1,4 @@
-"""What an open graph has asked of its store so far, for those who watch it."""
+"""How many requests an open graph has sent to its store, for metrics."""
 
 from __future__ import annotations
 

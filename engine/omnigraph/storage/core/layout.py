@@ -21,7 +21,7 @@ def fnv1a64(text: str) -> int:
 
 
 def table_location(table_key: str) -> str:
-    """The folder, relative to the root, in which a table created under this key is kept."""
+    """The folder, relative to the root, in which a table created under this key is stored."""
     kind, _, name = table_key.partition(":")
     return f"{TABLE_FOLDERS[kind]}/{fnv1a64(name):016x}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -94,22 +95,17 @@ class RawStore:
             ) from error
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; one that is already gone is no error."""
-        wanted = list(paths)
+        """Delete files; one that is missing is no error."""
+        every = list(paths)
         try:
-            for start in range(0, len(wanted), 1000):
-                obstore.delete(self._store, wanted[start : start + 1000])
+            for start in range(0, len(every), 1000):
+                obstore.delete(self._store, every[start : start + 1000])
         except FileNotFoundError:
-            for path in wanted:
-                self._delete_one(path)
+            for path in every:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, path)
         except BaseError as error:
             raise StorageError(f"cannot delete files below {self.root}: {error}") from error
-
-    def _delete_one(self, path: str) -> None:
-        try:
-            obstore.delete(self._store, path)
-        except FileNotFoundError:
-            return
 
     def require_conditional_put(self) -> None:
         """Refuse a store on which two writers could both create the same file."""

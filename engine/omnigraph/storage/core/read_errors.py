@@ -1,36 +1,95 @@
-"""Failures of a store while a table is read, as typed errors."""
+"""Failed reads of a table: the store's failures as typed errors, then in the caller's terms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
-from omnigraph.errors import Corruption, StorageError
+from omnigraph.errors import Corruption, InvalidInput, OmniGraphError, StorageError
 from omnigraph.storage.core.table_version import TableVersion
 
+Explain = Callable[[StorageError], OmniGraphError]
+"""Says a failed read in the terms of whoever asked for it; may give back the same error."""
 
-def guarded(reader: pa.RecordBatchReader, version: TableVersion) -> Iterator[pa.RecordBatch]:
-    """The batches of a reader, with the store's failures as typed errors."""
+
+@contextmanager
+def reading(version: TableVersion) -> Iterator[None]:
+    """Failures of the store inside this block, as errors about a table version."""
     try:
-        yield from reader
-    except (OSError, pa.ArrowException) as error:
+        yield
+    except OmniGraphError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise read_error(version, error) from error
 
 
-def drain(reader: pa.RecordBatchReader, version: TableVersion) -> pa.Table:
-    """Everything a reader has left."""
-    return pa.Table.from_batches(guarded(reader, version), schema=reader.schema)
+@contextmanager
+def translating(explain: Explain) -> Iterator[None]:
+    """Failed reads inside this block, in the caller's terms."""
+    try:
+        yield
+    except StorageError as error:
+        explained = explain(error)
+        if explained is error:
+            raise
+        raise explained from error
+
+
+def guarded(reader: Iterable[pa.RecordBatch], version: TableVersion) -> Iterator[pa.RecordBatch]:
+    """The batches of a reader, with the store's failures as typed errors."""
+    with reading(version):
+        yield from reader
+
+
+def translated(batches: Iterable[pa.RecordBatch], explain: Explain) -> Iterator[pa.RecordBatch]:
+    """The same batches, with failed reads in the caller's terms."""
+    with translating(explain):
+        yield from batches
+
+
+def typed_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, explain: Explain
+) -> pa.RecordBatchReader:
+    """A stream of exactly that schema, with failed reads in the caller's terms."""
+    typed = (with_schema(batch, schema) for batch in batches)
+    return pa.RecordBatchReader.from_batches(schema, translated(typed, explain))
+
+
+def with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same columns under other names and, where they differ, types."""
+    arrays = [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def blame_filter(error: StorageError, condition: str | None) -> OmniGraphError:
+    """A failed read is the fault of the caller's filter, unless the store failed."""
+    if condition is None or error.code != "storage" or "LanceError(IO)" in str(error):
+        return error
+    return InvalidInput(
+        f"cannot apply the filter {condition!r}: {error.__cause__}",
+        hint="Use a SQL condition over the columns of the table.",
+    )
 
 
 def read_error(version: TableVersion, error: Exception) -> StorageError:
+    """A failure of the store as a typed error; a missing file is damage."""
     if "not found" not in str(error).lower():
         return StorageError(
             f"cannot read {version.location}: {error}",
             hint="Check that the store can be reached; `omnigraph verify` shows what is affected.",
         )
+    return missing(version, f"a file of {version.location} is missing: {error}")
+
+
+def missing(version: TableVersion, problem: str) -> Corruption:
+    """The error of a table version that lacks something."""
     return Corruption(
-        f"a file of {version.location} is missing: {error}",
+        problem,
         hint="Run `omnigraph verify` to see what else is affected.",
         details={"location": version.location, "lance_version": version.lance},
     )

@@ -39,14 +39,8 @@ def address_condition(addresses: Addresses) -> str:
     return f"_rowaddr IN ({', '.join(map(str, addresses.tolist()))})"
 
 
-def with_offsets(rows: pa.Table) -> pa.Table:
-    """Rows with their offset in the fragment instead of an address, which depends on its number."""
-    mask = pa.scalar(0xFFFFFFFF, pa.uint64())
-    offsets = pc.bit_wise_and(rows.column("_rowaddr"), mask)
-    return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", offsets)
-
-
 def with_addresses(rows: pa.Table, fragment_id: int) -> pa.Table:
-    base = pa.scalar(fragment_id << 32, pa.uint64())
-    addresses = pc.add(rows.column("_rowaddr"), base)
+    """Rows with their addresses in a fragment of that number; of number 0, their offsets."""
+    offsets = pc.bit_wise_and(rows.column("_rowaddr"), pa.scalar(int(OFFSETS), pa.uint64()))
+    addresses = pc.add(offsets, pa.scalar(fragment_id << 32, pa.uint64()))
     return rows.set_column(rows.schema.get_field_index("_rowaddr"), "_rowaddr", addresses)

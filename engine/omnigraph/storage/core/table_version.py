@@ -1,4 +1,4 @@
-"""Reading a table version: its address, its rows as a stream, failures as typed errors."""
+"""The address of a table version."""
 
 from __future__ import annotations
 

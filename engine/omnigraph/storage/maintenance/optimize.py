@@ -7,11 +7,9 @@ everything is staged anew: what was staged before belonged to nobody, and its fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
-
-from lance import LanceDataset
 
 from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.progress import Progress
@@ -27,11 +25,11 @@ from omnigraph.storage.commit.retry import (
 from omnigraph.storage.core.model import Commit, Head, TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 from omnigraph.storage.tables.indexes import (
-    covered_by,
     missing_among,
     missing_indexes,
-    unwanted_indexes,
+    undeclared_indexes,
     with_indexes,
     without_indexes,
 )
@@ -167,28 +165,29 @@ def _preview(store: GraphStore, head: Head) -> OptimizeReport:
     needed = {}
     types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
     for key, pointer in sorted(head.tables.items()):
-        dataset = store.tables.open(TableVersion(pointer.location, pointer.lance))
-        upkeep = _foreseen(dataset, types.get(key))
+        version = TableVersion(pointer.location, pointer.lance)
+        upkeep = _foreseen(store.tables, version, types.get(key))
         if upkeep.needed:
             needed[key] = upkeep
     return OptimizeReport(needed, dry_run=True)
 
 
-def _foreseen(dataset: LanceDataset, type_: GraphType | None) -> TableUpkeep:
+def _foreseen(tables: TableStore, version: TableVersion, type_: GraphType | None) -> TableUpkeep:
     """What would be done to a table, without writing anything."""
-    rows = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
-    worn = _worn_fragments(dataset)
+    fragments = tables.fragments(version)
+    rows = {fragment.id: fragment.rows for fragment in fragments}
+    worn = _worn_fragments(fragments)
     moved = sum(rows[i] for i in worn)
     after = {i: count for i, count in rows.items() if i not in worn}
     written = range(0, moved, SCAN_ROWS)
     after |= {-1 - n: min(SCAN_ROWS, moved - start) for n, start in enumerate(written)}
-    missing = missing_among(after, covered_by(dataset), type_) if type_ else []
+    missing = missing_among(after, tables.index_segments(version), type_) if type_ else []
     return TableUpkeep(
         fragments_before=len(rows),
         fragments_after=len(after),
         rows_rewritten=moved,
         indexes_built=tuple(index.name for index in missing),
-        indexes_dropped=tuple(unwanted_indexes(dataset, type_)) if type_ else (),
+        indexes_dropped=tuple(undeclared_indexes(tables, version, type_)) if type_ else (),
     )
 
 
@@ -211,38 +210,29 @@ def _improved(
 ) -> tuple[TablePointer, TableUpkeep]:
     """A table in better shape; a plain one, which has no type, gets no indexes."""
     version = TableVersion(base.location, base.lance)
-    dataset = tables.open(version)
-    worn = _worn_fragments(dataset)
-    unwanted = unwanted_indexes(dataset, type_) if type_ else []
-    version = without_indexes(tables, compacted(tables, version, worn), unwanted)
-    missing = missing_indexes(tables.open(version), type_) if type_ else []
+    before = tables.fragments(version)
+    worn = _worn_fragments(before)
+    unwanted = undeclared_indexes(tables, version, type_) if type_ else []
+    if worn:
+        version = tables.compact(version, worn)
+    version = without_indexes(tables, version, unwanted)
+    missing = missing_indexes(tables, version, type_) if type_ else []
     version = with_indexes(tables, version, missing)
     upkeep = TableUpkeep(
-        fragments_before=len(dataset.get_fragments()),
-        fragments_after=len(tables.open(version).get_fragments()),
-        rows_rewritten=sum(dataset.get_fragment(i).count_rows() for i in worn),
+        fragments_before=len(before),
+        fragments_after=len(tables.fragments(version)),
+        rows_rewritten=sum(fragment.rows for fragment in before if fragment.id in worn),
         indexes_built=tuple(index.name for index in missing),
         indexes_dropped=tuple(unwanted),
     )
     return replace(base, lance=version.lance), upkeep
 
 
-def compacted(tables: TableStore, version: TableVersion, worn: list[int]) -> TableVersion:
-    """A version of the same rows in which those of some fragments are in new, full ones."""
-    if not worn:
-        return version
-    dataset = tables.open(version)
-    reader = dataset.scanner(
-        fragments=[dataset.get_fragment(i) for i in worn], blob_handling="all_binary"
-    ).to_reader()
-    return tables.rewrite(version, worn, reader)
-
-
-def _worn_fragments(dataset: LanceDataset) -> list[int]:
+def _worn_fragments(fragments: Sequence[FragmentStats]) -> list[int]:
     small, holed = [], []
-    for fragment in dataset.get_fragments():
-        if fragment.num_deletions > DELETED_SHARE * fragment.physical_rows:
-            holed.append(fragment.fragment_id)
-        elif fragment.physical_rows < SMALL_FRAGMENT_ROWS:
-            small.append(fragment.fragment_id)
+    for fragment in fragments:
+        if fragment.physical - fragment.rows > DELETED_SHARE * fragment.physical:
+            holed.append(fragment.id)
+        elif fragment.physical < SMALL_FRAGMENT_ROWS:
+            small.append(fragment.id)
     return sorted(holed + small) if len(small) > 1 or holed else []

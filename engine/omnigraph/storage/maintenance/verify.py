@@ -17,11 +17,10 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids
-from omnigraph.storage.constraints.rule_order import check_everything
+from omnigraph.storage.constraints.rule_order import require_valid, whole_tables
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import TABLE_FOLDERS
 from omnigraph.storage.core.model import Commit, Head, TablePointer
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.retention import readable_commits
@@ -225,15 +224,12 @@ def _version_findings(
     store: GraphStore, version: TableVersion, pointer: TablePointer, where: str, present: set[str]
 ) -> Iterator[VerifyFinding]:
     try:
-        dataset = store.tables.open(version)
         wanted = sorted(store.tables.files(version))
         missing = [path for path in wanted if not _there(path, present)]
         if missing:
             yield VerifyFinding(where, f"files are missing: {', '.join(missing)}")
-        elif dataset.count_rows() != pointer.rows:
-            yield VerifyFinding(
-                where, f"it has {dataset.count_rows()} rows, the manifest says {pointer.rows}"
-            )
+        elif (rows := store.tables.count_rows(version)) != pointer.rows:
+            yield VerifyFinding(where, f"it has {rows} rows, the manifest says {pointer.rows}")
     except (OmniGraphError, OSError) as error:
         yield VerifyFinding(where, str(error))
 
@@ -250,7 +246,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
     for type_ in catalog.types():
         pointer = head.tables[type_.table_key]
         version = TableVersion(pointer.location, pointer.lance)
-        names = store.tables.open(version).schema.names
+        names = store.tables.schema(version).names
         if names != table_schema(type_).names:
             yield VerifyFinding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
             return
@@ -259,7 +255,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
             yield VerifyFinding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
             )
-    check_everything(_image(store, head, catalog))
+    require_valid(whole_tables(_image(store, head, catalog)))
     for name in plain_names(head.tables):
         _check_plain(store, head, name)
 
@@ -270,16 +266,16 @@ def _check_plain(store: GraphStore, head: Head, name: str) -> None:
     version = TableVersion(pointer.location, pointer.lance)
     content_hash = head.definitions.get(definition_key("table", name))
     known = store.definition(definition_key("table", name), content_hash) if content_hash else None
-    schema = store.tables.open(version).schema
+    schema = store.tables.schema(version)
     required = [field.name for field in schema if not field.nullable]
     if required:
-        for rows in chunks(guarded(store.tables.scan(version, columns=required), version)):
+        for rows in chunks(store.tables.scan(version, columns=required)):
             check_required(pa.schema([schema.field(column) for column in required]), rows)
     check_declared(store.tables, name, declaration_of(known), version, pointer.rows, None, None)
 
 
 def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
-    return chunks(guarded(store.tables.scan(version, columns=["id"]), version))
+    return chunks(store.tables.scan(version, columns=["id"]))
 
 
 def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:

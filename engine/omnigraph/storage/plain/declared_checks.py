@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import ConstraintViolation, InvalidInput, StorageError
 from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_mask
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.plain_table import TableDeclaration
 from omnigraph.storage.tables.tables import TableStore
@@ -90,8 +89,7 @@ def _check_unique(
 
 def _keys(tables: TableStore, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The keys of all rows; a key with a null in it is not compared."""
-    reader = tables.scan(version, columns=list(columns))
-    for chunk in chunks(guarded(reader, version)):
+    for chunk in chunks(tables.scan(version, columns=columns)):
         valid = reduce(pc.and_, (pc.is_valid(chunk.column(column)) for column in columns))
         yield chunk.filter(valid)
 

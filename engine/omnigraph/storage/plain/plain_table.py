@@ -8,19 +8,19 @@ and which of them may be null are in the table itself.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, NotFound, StorageError, did_you_mean
+from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.storage.core.model import Pointers, TablePointer
-from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.read_errors import blame_filter
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph.storage.tables.table_slices import TableSlice, split
+from omnigraph.storage.tables.table_slices import TableSlice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
 
 PREFIX = "table:"
@@ -102,8 +102,7 @@ class PlainTable:
     @property
     def schema(self) -> pa.Schema:
         """The columns; one that was declared so is not nullable."""
-        stored: pa.Schema = self._tables.open(self.address).schema
-        return stored.remove_metadata()
+        return self._tables.schema(self.address).remove_metadata()
 
     def readable(self) -> ReadableTable:
         """The table for a query engine that reads by itself."""
@@ -127,19 +126,15 @@ class PlainTable:
                     hint=f"It has {', '.join(schema.names)}.",
                 )
         target = schema if columns is None else pa.schema([schema.field(n) for n in columns])
-        try:
-            reader = self._tables.scan(
-                self.address,
-                columns=target.names,
-                condition=filter,
-                limit=limit,
-                order_by=order_by,
-            )
-        except StorageError as error:
-            if filter is None or error.code != "storage":
-                raise
-            raise InvalidInput(f"cannot apply the filter {filter!r}: {error}") from error
-        return pa.RecordBatchReader.from_batches(target, self._batches(reader, target))
+        return self._tables.scan_as(
+            self.address,
+            target,
+            lambda error: blame_filter(error, filter),
+            columns=target.names,
+            condition=filter,
+            limit=limit,
+            order_by=order_by,
+        )
 
     def slices(
         self,
@@ -151,11 +146,8 @@ class PlainTable:
     ) -> list[TableSlice]:
         """The rows in slices that other processes read with `read_slice`, at the graph's root."""
         target = pa.schema([self.schema.field(name) for name in columns])
-        return split(self._tables, root, self.address, columns, filter, target, at_most)
-
-    def _batches(self, reader: pa.RecordBatchReader, target: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for batch in guarded(reader, self.address):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
+        whole = whole_table(root, self.address, columns, filter, target)
+        return split(self._tables, whole, at_most)
 
 
 def plain_names(pointers: Pointers) -> list[str]:

@@ -5,12 +5,11 @@ Part of `WriteTxn`, which publishes what is collected here together with the row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
 from omnigraph.storage.core.layout import table_location
@@ -41,7 +40,8 @@ from omnigraph.storage.plain.stage_plain import (
     reshape,
     unchanged,
 )
-from omnigraph.storage.tables.write_buffer import RowBuffer
+from omnigraph.storage.tables.data_files import DataFiles
+from omnigraph.storage.tables.write_buffer import DataFileSink, RowBuffer
 
 
 @dataclass
@@ -82,7 +82,7 @@ class PlainWrites:
     def schema(self, name: str) -> pa.Schema:
         """The columns of a table; unlike `table`, this stages nothing."""
         state = self._states[name] if name in self._open else self._existing(name)
-        return self._store.tables.open(state.address).schema.remove_metadata()
+        return self._store.tables.schema(state.address).remove_metadata()
 
     def exists(self, name: str) -> bool:
         """Whether there is a plain table of that name."""
@@ -154,9 +154,9 @@ class PlainWrites:
         """Add rows, which have exactly the columns of the table; many go to disk on the way."""
         self._change(name).buffer.append(rows)
 
-    def adopt(self, name: str, fragments: Sequence[FragmentMetadata], rows: int) -> None:
+    def adopt(self, name: str, files: DataFiles, rows: int) -> None:
         """Add rows that are in data files of the table already."""
-        self._change(name).buffer.adopt(fragments, rows)
+        self._change(name).buffer.adopt(files, rows)
 
     def remove(self, name: str, addresses: Addresses) -> None:
         """Delete rows at addresses of the table as `table` gave it.
@@ -176,7 +176,7 @@ class PlainWrites:
         """Delete all rows."""
         state = self._existing(name)
         schema = self.table(name).schema
-        version = self._store.tables.replace(state.address, schema, [])
+        version = self._store.tables.replace(state.address, schema)
         if state.rows:
             self._keep(name, replace(state, version=version, rows=0, written=(), strict=True))
 
@@ -249,8 +249,8 @@ class PlainWrites:
         self._definitions[definition_key(kind, name)] = None
 
     def _buffer(self, state: PlainStaged) -> RowBuffer:
-        schema = self._store.tables.open(state.address).schema.remove_metadata()
-        return RowBuffer(
+        schema = self._store.tables.schema(state.address).remove_metadata()
+        sink = DataFileSink(
             self._store.tables,
             state.address,
             schema,
@@ -258,6 +258,7 @@ class PlainWrites:
             self._on_spill,
             self._store.writers,
         )
+        return RowBuffer(sink)
 
     # ------------------------------------------------------------------ for the plan
 
@@ -347,9 +348,9 @@ class PlainWrites:
 
     def _require_columns(self, key: str, state: PlainStaged, pointer: TablePointer) -> None:
         tables = self._store.tables
-        now = tables.open(TableVersion(pointer.location, pointer.lance)).schema
+        now = tables.schema(TableVersion(pointer.location, pointer.lance))
         assert state.base is not None
-        then = tables.open(TableVersion(state.base.location, state.base.lance)).schema
+        then = tables.schema(TableVersion(state.base.location, state.base.lance))
         if now != then:
             raise ReadSetConflict(
                 key, str(then), str(now), f"another commit has changed the columns of {key}"

@@ -16,11 +16,11 @@ from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.model import TablePointer
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.declared_checks import check_required
 from omnigraph.storage.plain.plain_table import NOTHING_DECLARED, TableDeclaration
+from omnigraph.storage.tables.data_files import NO_FILES
 from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
@@ -92,13 +92,13 @@ def exchange(
     if not added and not len(deleted):
         return state
     if not added:
-        version = tables.next(state.address, gone=deleted)
+        version = tables.next(state.address, deleted=deleted)
     elif buffer.spilled:
-        version = tables.next(state.address, fragments=buffer.fragments, gone=deleted)
+        version = tables.next(state.address, files=buffer.files, deleted=deleted)
     else:
         rows = buffer.table()
         check_required(rows.schema, rows)
-        version = tables.next(state.address, rows=rows, gone=deleted)
+        version = tables.next(state.address, rows=rows, deleted=deleted)
     failpoint(AFTER_TABLE)
     return replace(
         state,
@@ -115,15 +115,13 @@ def reshape(
     """The same rows in other columns: each from the column `sources` names, or null."""
     version = state.address
     wanted = [name for name in sources.values() if name is not None]
-    target = tables.replace(version, schema, [])
+    target = tables.replace(version, schema)
     if state.rows:
-        reader = tables.scan(version, columns=wanted or tables.open(version).schema.names)
-        fragments = [
-            fragment
-            for rows in chunks(_reshaped(guarded(reader, version), schema, sources))
-            for fragment in tables.write(target, rows)
-        ]
-        target = tables.replace(target, schema, fragments)
+        batches = tables.scan(version, columns=wanted or tables.schema(version).names)
+        files = NO_FILES
+        for rows in chunks(_reshaped(batches, schema, sources)):
+            files += tables.write(target, rows)
+        target = tables.replace(target, schema, files)
     failpoint(AFTER_TABLE)
     return replace(state, version=target, written=(), strict=True, unchecked=True)
 

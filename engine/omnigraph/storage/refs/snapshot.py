@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.lance_filter import in_condition
 from omnigraph.storage.core.model import TablePointer
-from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.read_errors import blame_filter, translating
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
@@ -40,7 +41,7 @@ from omnigraph.storage.plain.plain_table import (
 )
 from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
 from omnigraph.storage.tables.readable_table import ReadableTable
-from omnigraph.storage.tables.table_slices import TableSlice, split
+from omnigraph.storage.tables.table_slices import TableSlice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
@@ -170,18 +171,14 @@ class Snapshot:
         if limit is not None and not 0 <= limit < 2**63:
             raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows, or none.")
         wanted = self._scan(type_name, columns, filter)
-        try:
-            reader = self._store.tables.scan(
-                wanted.version,
-                columns=wanted.columns,
-                condition=wanted.condition,
-                limit=limit,
-                order_by=self._stored_names(type_name, order_by) if order_by else None,
-            )
-        except StorageError as error:
-            raise self.explained(error, filter) from error
-        return pa.RecordBatchReader.from_batches(
-            wanted.schema, self._batches(reader, wanted.version, wanted.schema, filter)
+        return self._store.tables.scan_as(
+            wanted.version,
+            wanted.schema,
+            partial(self.explained, condition=filter),
+            columns=wanted.columns,
+            condition=wanted.condition,
+            limit=limit,
+            order_by=self._stored_names(type_name, order_by) if order_by else None,
         )
 
     def slices(
@@ -194,15 +191,10 @@ class Snapshot:
     ) -> list[TableSlice]:
         """What `scan` gives, in slices that other processes read with `read_slice`."""
         wanted = self._scan(type_name, columns, filter)
-        return split(
-            self._store.tables,
-            self._store.root,
-            wanted.version,
-            wanted.columns,
-            wanted.condition,
-            wanted.schema,
-            at_most,
+        whole = whole_table(
+            self._store.root, wanted.version, wanted.columns, wanted.condition, wanted.schema
         )
+        return split(self._store.tables, whole, at_most)
 
     def _scan(self, type_name: str, columns: Sequence[str] | None, condition: str | None) -> _Scan:
         """A read in the names that the table had then."""
@@ -242,36 +234,17 @@ class Snapshot:
         rows = python_rows(self.scan(type_name, filter=condition).read_all())
         return rows[0] if rows else None
 
-    def _batches(
-        self,
-        reader: pa.RecordBatchReader,
-        version: TableVersion,
-        target: pa.Schema,
-        condition: str | None,
-    ) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in guarded(reader, version):
-                arrays = [
-                    array if array.type == field.type else array.cast(field.type)
-                    for array, field in zip(batch.columns, target, strict=True)
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, schema=target)
-        except StorageError as error:
-            raise self.explained(error, condition) from error
-
     def explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
         """A failed read in the caller's terms."""
         if error.code == "corruption" and given_up_since(self._store, self.moment):
             return reclaimed(self.commit)
-        return explained(error, condition)
+        return blame_filter(error, condition)
 
     def _version(self, type_: GraphType) -> TableVersion:
         pointer = self.pointer(type_)
         version = TableVersion(pointer.location, pointer.lance)
-        try:
-            self._store.tables.open(version)
-        except StorageError as error:
-            raise self.explained(error, None) from error
+        with translating(self.explained):
+            self._store.tables.schema(version)  # opens it
         return version
 
     def _selected(
@@ -349,16 +322,6 @@ def check_columns(columns: Sequence[str]) -> None:
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
         raise InvalidInput(f"the column {twice[0]!r} is selected twice", hint="Name it once.")
-
-
-def explained(error: StorageError, condition: str | None) -> OmniGraphError:
-    """A failed read in the caller's terms: the fault of its filter, unless the store failed."""
-    if condition is None or error.code != "storage" or "LanceError(IO)" in str(error):
-        return error
-    return InvalidInput(
-        f"cannot apply the filter {condition!r}: {error.__cause__}",
-        hint="Use a SQL condition over the type's properties.",
-    )
 
 
 def find_type(catalog: Catalog, name: str) -> GraphType:

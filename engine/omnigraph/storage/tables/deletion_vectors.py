@@ -1,6 +1,6 @@
-"""The files in which a table keeps which rows of a fragment are gone: read and written whole.
+"""Deletion vectors: which rows of a fragment are deleted, in files that are read and written whole.
 
-Lance lists few offsets in an Arrow file and keeps many as a Roaring bitmap (both are part of its
+Lance lists few offsets in an Arrow file and stores many as a Roaring bitmap (both are part of its
 format). Marking thousands of rows through a condition would spell each of them out as text.
 """
 
@@ -20,10 +20,10 @@ Offsets = npt.NDArray[np.uint32]
 FileType = Literal["array", "bitmap"]
 
 LISTED = 5000
-"""More offsets than this are kept as a bitmap."""
+"""More offsets than this are stored as a bitmap."""
 
 _PLAIN, _WITH_RUNS = 12346, 12347
-_NO_PLACES_BELOW = 4
+_NO_OFFSETS_BELOW = 4
 """With runs, so few containers come without a list of where they begin."""
 _LISTED_IN_CONTAINER = 4096
 _CONTAINER_BITS = 1 << 16
@@ -59,9 +59,9 @@ def write_offsets(offsets: Offsets) -> tuple[bytes, FileType]:
     ]
     head = np.column_stack([keys, counts - 1]).astype("<u2").tobytes()
     first = 8 + len(head) + 4 * len(bodies)
-    places = first + np.cumsum([0, *map(len, bodies[:-1])])
+    starts_of_bodies = first + np.cumsum([0, *map(len, bodies[:-1])])
     cookie = np.array([_PLAIN, len(bodies)], "<u4").tobytes()
-    return b"".join([cookie, head, places.astype("<u4").tobytes(), *bodies]), "bitmap"
+    return b"".join([cookie, head, starts_of_bodies.astype("<u4").tobytes(), *bodies]), "bitmap"
 
 
 def _body(values: npt.NDArray[np.uint16]) -> bytes:
@@ -87,7 +87,7 @@ def _containers(stored: bytes) -> Iterator[Offsets]:
         raise ValueError(f"{cookie} begins no Roaring bitmap")
     heads = np.frombuffer(stored, "<u2", 2 * size, at).reshape(size, 2)
     at += 4 * size
-    if cookie == _PLAIN or size >= _NO_PLACES_BELOW:
+    if cookie == _PLAIN or size >= _NO_OFFSETS_BELOW:
         at += 4 * size
     for (key, last), is_run in zip(heads.tolist(), runs, strict=True):
         if is_run:

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.common.arrow_arrays import one_array, take
-from omnigraph.storage.core.read_errors import drain
+from omnigraph.storage.core.row_addresses import OFFSETS
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 from omnigraph.storage.tables.tables import TableStore
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """Live rows of one immutable part of a table. Equal keys mean equal rows, in any version."""
-
-    key: str
-    rows: int
-    files: str = ""
-    """The same for every state of deletions."""
-    physical: int = -1
-    """How many rows the files hold, deleted ones included."""
 
 
 @dataclass(frozen=True)
@@ -38,31 +28,19 @@ class TableSource:
     keys: tuple[str, ...] = ("id",)
     """The columns that entities, or neighbours, are looked up by."""
 
-    def fragments(self) -> tuple[Fragment, ...]:
+    def fragments(self) -> tuple[FragmentStats, ...]:
         """The parts of the table, in the order that gives rows their positions."""
-        found = []
-        for fragment in self.tables.open(self.version).get_fragments():
-            metadata = fragment.metadata
-            files = "|".join(file.path for file in metadata.files)
-            gone = metadata.deletion_file
-            deletions = "" if gone is None else gone.path(fragment.fragment_id)
-            files = f"{self.version.location}/{files}"
-            rows, physical = fragment.count_rows(), fragment.physical_rows
-            found.append(Fragment(f"{files}-{deletions}", rows, files, physical))
-        return tuple(found)
+        return self.tables.fragments(self.version)
 
     def read_offsets(self, place: int) -> npt.NDArray[np.int64]:
         """The offsets of the live rows of the fragment at a place."""
-        dataset = self.tables.open(self.version)
-        reader = dataset.scanner(
-            columns=[], with_row_address=True, fragments=[dataset.get_fragments()[place]]
-        ).to_reader()
-        addresses = drain(reader, self.version).column("_rowaddr").to_numpy()
-        return np.sort((addresses & np.uint64(0xFFFFFFFF)).astype(np.int64))
+        fragment_id = int(self.fragment_ids()[place])
+        rows = self.tables.read(self.version, columns=[], addresses=True, fragments=[fragment_id])
+        return np.sort((rows.column("_rowaddr").to_numpy() & OFFSETS).astype(np.int64))
 
     def fragment_ids(self) -> npt.NDArray[np.int64]:
         """The upper half of the addresses of each fragment's rows, by the fragment's place."""
-        fragments = self.tables.open(self.version).get_fragments()
+        fragments = self.tables.handle(self.version).dataset.get_fragments()
         return np.array([fragment.fragment_id for fragment in fragments], np.int64)
 
     def locate(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -82,32 +60,21 @@ class TableSource:
         return take(one_array(found.chunks, found.type), which)
 
     def read_fragments(
-        self, columns: Sequence[str], wanted: Sequence[int], rows: Sequence[int]
+        self, columns: Sequence[str], places: Sequence[int], rows: Sequence[int]
     ) -> list[list[pa.Array]]:
-        """For each column, one array per wanted fragment (by its place), which has `rows` rows."""
-        dataset = self.tables.open(self.version)
-        fragments = dataset.get_fragments()
-        reader = dataset.scanner(
-            columns=list(columns), fragments=[fragments[i] for i in wanted], scan_in_order=True
-        ).to_reader()
-        table = drain(reader, self.version)
-        result = []
-        for column in table.columns:
-            whole = one_array(column.chunks, column.type)
-            parts, start = [], 0
-            for count in rows:
-                parts.append(whole.slice(start, count))
-                start += count
-            result.append(parts)
-        return result
+        """For each column, one array per fragment (given by its place), which has `rows` rows."""
+        fragments = self.fragment_ids()[list(places)].tolist()
+        table = self.tables.read(self.version, columns=columns, fragments=fragments)
+        starts = [0, *accumulate(rows)]
+        wholes = (one_array(column.chunks, column.type) for column in table.columns)
+        return [[whole.slice(*at) for at in zip(starts, rows, strict=False)] for whole in wholes]
 
     def stored_type(self, column: str) -> pa.DataType:
-        return self.tables.open(self.version).schema.field(column).type
+        return self.tables.schema(self.version).field(column).type
 
     def has_index(self, column: str) -> bool:
         """Whether rows can be found by a column without reading all of them."""
-        indexes = self.tables.open(self.version).describe_indices()
-        return any(index.name == f"{column}_btree" for index in indexes)
+        return f"{column}_btree" in self.tables.index_names(self.version)
 
     def read_where(self, columns: Sequence[str], condition: str | None) -> pa.Table:
         """Some columns of the rows that satisfy a condition; known to be few."""

@@ -42,18 +42,12 @@ class MissingIndex:
         return f"{self.column}_{self.kind}"
 
 
-def missing_indexes(dataset: LanceDataset, type_: GraphType) -> list[MissingIndex]:
+def missing_indexes(
+    tables: TableStore, version: TableVersion, type_: GraphType
+) -> list[MissingIndex]:
     """What maintenance should build for a version of a type's table."""
-    fragments = {f.fragment_id: f.count_rows() for f in dataset.get_fragments()}
-    return missing_among(fragments, covered_by(dataset), type_)
-
-
-def covered_by(dataset: LanceDataset) -> dict[str, list[set[int]]]:
-    """The fragments that each segment of each index covers."""
-    return {
-        index.name: [set(segment.fragment_ids) for segment in index.segments]
-        for index in dataset.describe_indices()
-    }
+    fragments = {fragment.id: fragment.rows for fragment in tables.fragments(version)}
+    return missing_among(fragments, tables.index_segments(version), type_)
 
 
 def missing_among(
@@ -62,39 +56,37 @@ def missing_among(
     """The same for any fragments, given with their rows, also such as are yet to be written."""
     total = sum(fragments.values())
     missing = []
-    for column, kind in wanted_indexes(type_):
+    for column, kind in declared_indexes(type_):
         segments = covered.get(f"{column}_{kind}", [])
         bare = tuple(sorted(fragments.keys() - set().union(*segments)))
         rows = sum(fragments[f] for f in bare)
         if not rows or (kind == "vector" and total < VECTOR_MINIMUM):
             continue
         rebuild = len(segments) >= MAX_SEGMENTS or 2 * rows > total
-        wanted = tuple(sorted(fragments)) if rebuild else bare
-        missing.append(MissingIndex(column, kind, wanted, bare, rows, rebuild))
+        built_for = tuple(sorted(fragments)) if rebuild else bare
+        missing.append(MissingIndex(column, kind, built_for, bare, rows, rebuild))
     return missing
 
 
-def wanted_indexes(type_: GraphType) -> list[tuple[str, str]]:
+def declared_indexes(type_: GraphType) -> list[tuple[str, str]]:
     """The indexes that a type's declarations ask for, as (column, kind)."""
     declared = sorted(type_.physical_indexes().items())
-    return [(column, kind) for column, asked in declared for kind in BUILT_FOR[asked]]
+    return [(column, kind) for column, purpose in declared for kind in BUILT_FOR[purpose]]
 
 
-def unwanted_indexes(dataset: LanceDataset, type_: GraphType) -> list[str]:
+def undeclared_indexes(tables: TableStore, version: TableVersion, type_: GraphType) -> list[str]:
     """Indexes that are there and that no declaration asks for any more."""
-    wanted = {f"{column}_{kind}" for column, kind in wanted_indexes(type_)}
-    return sorted(covered_by(dataset).keys() - wanted)
+    declared = {f"{column}_{kind}" for column, kind in declared_indexes(type_)}
+    return sorted(tables.index_names(version) - declared)
 
 
 def without_indexes(
     tables: TableStore, version: TableVersion, names: Iterable[str]
 ) -> TableVersion:
     """A version of the same rows that has not got these indexes."""
-    dataset = tables.open(version)
-    gone = [index for name in names for index in _existing(dataset, name)]
-    if not gone:
-        return version
-    return tables.apply(version, LanceOperation.CreateIndex(new_indices=[], removed_indices=gone))
+    dataset = tables.handle(version).dataset
+    removed = [index for name in names for index in _existing(dataset, name)]
+    return _changed(tables, version, [], removed) if removed else version
 
 
 def ready_for_probes(
@@ -107,11 +99,11 @@ def ready_for_probes(
     """
     if not tables.may_be_uncovered(version, column):
         return version
-    missing = [i for i in missing_indexes(tables.open(version), type_) if i.column == column]
+    missing = [i for i in missing_indexes(tables, version, type_) if i.column == column]
     bare = {fragment for index in missing for fragment in index.bare}
     if sum(index.rows for index in missing) >= key_lookup.PROBED_ROWS:
         version, bare = with_indexes(tables, version, missing), set()
-    fragments = {fragment.fragment_id for fragment in tables.open(version).get_fragments()}
+    fragments = {fragment.id for fragment in tables.fragments(version)}
     tables.set_covered(version, column, fragments - bare)
     return version
 
@@ -121,13 +113,18 @@ def with_indexes(
 ) -> TableVersion:
     """A version of the same rows that has the missing indexes."""
     for index in missing:
-        dataset = tables.open(version)
+        dataset = tables.handle(version).dataset
         built = _build(dataset, version, index)
         replaced = _existing(dataset, index.name) if index.rebuild else []
-        version = tables.apply(
-            version, LanceOperation.CreateIndex(new_indices=[built], removed_indices=replaced)
-        )
+        version = _changed(tables, version, [built], replaced)
     return version
+
+
+def _changed(
+    tables: TableStore, version: TableVersion, built: list[Index], removed: list[Index]
+) -> TableVersion:
+    operation = LanceOperation.CreateIndex(new_indices=built, removed_indices=removed)
+    return tables.apply(version, operation)
 
 
 def _build(dataset: LanceDataset, version: TableVersion, index: MissingIndex) -> Index:

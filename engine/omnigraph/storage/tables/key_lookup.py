@@ -3,7 +3,7 @@
 Small fragments are looked up in memory, large ones through an index, so that the cost of a small
 write does not depend on how many small writes came before it. Lance reads the list of a version's
 indexes once per version. A fragment's rows only ever become fewer, so a large fragment is probed
-through the first version in which it was, and what left it since is taken out of the answer.
+through the first version in which it was, and rows deleted since are filtered out of the answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import LanceDataset, LanceFragment
+from lance import LanceFragment
 from lance.fragment import FragmentMetadata
 
 from omnigraph.common.arrow_arrays import SCAN_ROWS, chunks
@@ -22,24 +22,24 @@ from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import StorageError
 from omnigraph.storage.core.compaction_policy import tier
 from omnigraph.storage.core.lance_filter import in_condition
-from omnigraph.storage.core.read_errors import drain, guarded, read_error
 from omnigraph.storage.core.row_addresses import (
     NO_ADDRESSES,
+    OFFSETS,
     Addresses,
     address_condition,
     distinct,
     with_addresses,
-    with_offsets,
 )
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.deletion_vectors import rows_key
+from omnigraph.storage.tables.open_table import OpenTable
 
-KEPT_ROWS_BYTES = 64 << 20
-KEPT_PROBES_BYTES = 32 << 20
+CACHED_ROWS_BYTES = 64 << 20
+CACHED_PROBES_BYTES = 32 << 20
 PROBE_BYTES = 4096
-"""About what an open version weighs, besides the offsets kept with it."""
-GONE_LIMIT = 1024
-"""After so many rows have left a fragment it is probed through a newer version."""
+"""About what an open version weighs, besides the addresses cached with it."""
+DELETED_LIMIT = 1024
+"""After so many deleted rows a fragment is probed through a newer version."""
 COVERED_FRAGMENTS = 1 << 16
 PROBED_ROWS = 50_000
 """So many rows without an index cost a small write more than building one does."""
@@ -60,71 +60,62 @@ NOTHING_FOUND = LocatedIds(pa.array([], pa.string()), NO_ADDRESSES)
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """The version through which a fragment is probed, and the rows that left it since."""
+    """The version through which a fragment is probed, and the rows deleted from it since."""
 
-    version: TableVersion
-    dataset: LanceDataset
-    gone: Addresses
+    table: OpenTable
+    deleted: Addresses
 
 
 class Lookup:
-    """What this process remembers of the fragments of a graph's tables."""
+    """What this process has cached of the fragments of a graph's tables."""
 
     def __init__(self) -> None:
-        self._rows: BoundedCache[tuple[str, ...], pa.Table] = BoundedCache(KEPT_ROWS_BYTES)
-        self._probes: BoundedCache[tuple[str, ...], _Probe] = BoundedCache(KEPT_PROBES_BYTES)
+        self._rows: BoundedCache[tuple[str, ...], pa.Table] = BoundedCache(CACHED_ROWS_BYTES)
+        self._probes: BoundedCache[tuple[str, ...], _Probe] = BoundedCache(CACHED_PROBES_BYTES)
         self._covered: BoundedCache[tuple[str, str, str], bool] = BoundedCache(COVERED_FRAGMENTS)
 
     # ------------------------------------------------------------------ looking up
 
-    def locate(
-        self, version: TableVersion, dataset: LanceDataset, ids: pa.StringArray
-    ) -> LocatedIds:
+    def locate(self, table: OpenTable, ids: pa.StringArray) -> LocatedIds:
         """Which of these (distinct) ids the version holds, and where."""
-        near, far = self._apart(version, dataset, "id")
-        found = list(self._in_memory(version, dataset, near, "id", ids))
-        held = pa.chunked_array([c for f in found for c in f.column("id").chunks], pa.string())
-        left = ids.filter(pc.invert(pc.is_in(ids, held))) if len(held) else ids
-        found += self._in_table(version, dataset, far, "id", left, ["id"])
+        near, far = self._apart(table, "id")
+        found = list(self._in_memory(table, near, "id", ids))
+        located = pa.chunked_array([c for f in found for c in f.column("id").chunks], pa.string())
+        rest = ids.filter(pc.invert(pc.is_in(ids, located))) if len(located) else ids
+        found += self._in_table(table, far, "id", rest, ["id"])
         rows = _joined(found, ["id"])
         return LocatedIds(rows.column("id").combine_chunks(), rows.column("_rowaddr").to_numpy())
 
     def matching(
-        self,
-        version: TableVersion,
-        dataset: LanceDataset,
-        column: str,
-        values: pa.StringArray,
-        columns: Sequence[str],
+        self, table: OpenTable, column: str, values: pa.StringArray, columns: Sequence[str]
     ) -> pa.Table:
         """Rows whose column has one of the values, with their addresses; only key columns."""
-        near, far = self._apart(version, dataset, column)
-        found = list(self._in_memory(version, dataset, near, column, values))
-        found += self._in_table(version, dataset, far, column, values, columns)
+        near, far = self._apart(table, column)
+        found = list(self._in_memory(table, near, column, values))
+        found += self._in_table(table, far, column, values, columns)
         return _joined(found, columns)
 
     def _apart(
-        self, version: TableVersion, dataset: LanceDataset, column: str
+        self, table: OpenTable, column: str
     ) -> tuple[list[LanceFragment], list[LanceFragment]]:
         """Fragments that are looked up in memory, and those that are not."""
-        fragments = dataset.get_fragments()
-        large = [f for f in fragments if tier(f.physical_rows) is None]
+        fragments = table.dataset.get_fragments()
+        large = _large(fragments)
         if sum(f.physical_rows for f in large) < PROBED_ROWS:
             return fragments, []
-        far = [f for f in large if self._covered.get(_cover_key(version, column, f)) is not False]
+        far = [f for f in large if self._covered.get(_cover_key(table, column, f)) is not False]
         distant = {f.fragment_id for f in far}
         return [f for f in fragments if f.fragment_id not in distant], far
 
     def _in_memory(
         self,
-        version: TableVersion,
-        dataset: LanceDataset,
+        table: OpenTable,
         fragments: Iterable[LanceFragment],
         column: str,
         values: pa.StringArray,
     ) -> Iterator[pa.Table]:
         for fragment in fragments:
-            rows = self._kept(version, dataset, fragment)
+            rows = self._cached(table, fragment)
             hit = pc.is_in(rows.column(column), values)
             if pc.any(hit).as_py():
                 names = [name for name in (*KEYS, "_rowaddr") if name in rows.column_names]
@@ -132,8 +123,7 @@ class Lookup:
 
     def _in_table(
         self,
-        version: TableVersion,
-        dataset: LanceDataset,
+        table: OpenTable,
         fragments: Sequence[LanceFragment],
         column: str,
         values: pa.StringArray,
@@ -142,43 +132,43 @@ class Lookup:
         if not fragments or not len(values):
             return
         if len(values) > PROBE_LIMIT:
-            wanted = list({*columns, column})
-            reader = _reader(version, dataset, fragments, None, wanted)
-            for table in chunks(guarded(reader, version)):
-                yield table.filter(pc.is_in(table.column(column), values))
+            batches = table.scan(
+                columns=list({*columns, column}),
+                fragments=_ids(fragments),
+                addresses=True,
+                batch_rows=SCAN_ROWS,
+            )
+            for rows in chunks(batches):
+                yield rows.filter(pc.is_in(rows.column(column), values))
             return
-        for probe, members in self._through(version, dataset, fragments, column):
+        for probe, members in self._through(table, fragments, column):
             try:
-                found = _probed(probe.version, probe.dataset, members, column, values, columns)
+                found = _probed(probe.table, members, column, values, columns)
             except StorageError:
-                if probe.version == version:
+                if probe.table.version == table.version:
                     raise
                 # It was collected since, or its index was: look at the version at hand from now on.
-                self._forget(version, column, members)
-                found = _probed(version, dataset, members, column, values, columns)
-            yield without(found, probe.gone) if len(probe.gone) else found
+                self._forget(table.version, column, members)
+                found = _probed(table, members, column, values, columns)
+            yield without(found, probe.deleted) if len(probe.deleted) else found
 
     def _through(
-        self,
-        version: TableVersion,
-        dataset: LanceDataset,
-        fragments: Iterable[LanceFragment],
-        column: str,
+        self, table: OpenTable, fragments: Iterable[LanceFragment], column: str
     ) -> list[tuple[_Probe, list[LanceFragment]]]:
         """Fragments by the version they are probed through."""
-        now = _Probe(version, dataset, NO_ADDRESSES)
+        now = _Probe(table, NO_ADDRESSES)
         groups: dict[TableVersion, list[tuple[_Probe, LanceFragment]]] = {}
         for fragment in fragments:
-            key = _probe_key(version.location, column, fragment.fragment_id, fragment.metadata)
+            key = _probe_key(table.version.location, column, fragment.metadata)
             probe = self._probes.get(key)
             if probe is None:
                 probe = now
-                if self._covered.get(_cover_key(version, column, fragment)):
+                if self._covered.get(_cover_key(table, column, fragment)):
                     self._probes.put(key, probe, PROBE_BYTES)
-            groups.setdefault(probe.version, []).append((probe, fragment))
+            groups.setdefault(probe.table.version, []).append((probe, fragment))
         return [
             (
-                replace(members[0][0], gone=np.concatenate([probe.gone for probe, _ in members])),
+                _Probe(members[0][0].table, np.concatenate([p.deleted for p, _ in members])),
                 [fragment for _, fragment in members],
             )
             for members in groups.values()
@@ -190,94 +180,98 @@ class Lookup:
         """A fragment without the rows at some addresses, but not without all.
 
         Lance would read the fragment's deletion marks to add to them. Those of the version it is
-        probed through are known already, and so is what left since.
+        probed through are known already, and so are the rows deleted since.
         """
-        key = _probe_key(version.location, "id", fragment.fragment_id, fragment.metadata)
-        probe = self._probes.get(key)
-        if probe is None or not len(probe.gone):
+        probe = self._probes.get(_probe_key(version.location, "id", fragment.metadata))
+        if probe is None or not len(probe.deleted):
             return fragment.delete(address_condition(addresses))
-        earlier = probe.dataset.get_fragment(fragment.fragment_id)
+        earlier = probe.table.dataset.get_fragment(fragment.fragment_id)
         try:
-            left = earlier.delete(address_condition(distinct(probe.gone, addresses)))
+            shrunk = earlier.delete(address_condition(distinct(probe.deleted, addresses)))
         except OSError:
             self._forget(version, "id", [fragment])
             return fragment.delete(address_condition(addresses))
-        return replace(fragment.metadata, deletion_file=left.deletion_file)
+        return replace(fragment.metadata, deletion_file=shrunk.deletion_file)
 
     def _forget(
         self, version: TableVersion, column: str, fragments: Iterable[LanceFragment]
     ) -> None:
-        for each in fragments:
-            self._covered.drop(_cover_key(version, column, each))
-            self._probes.drop(_probe_key(version.location, column, each.fragment_id, each.metadata))
+        for fragment in fragments:
+            metadata = fragment.metadata
+            self._covered.drop((version.location, column, metadata.files[0].path))
+            self._probes.drop(_probe_key(version.location, column, metadata))
 
     # ------------------------------------------------------------------ what is indexed
 
-    def uncovered(self, version: TableVersion, dataset: LanceDataset, column: str) -> bool:
+    def uncovered(self, table: OpenTable, column: str) -> bool:
         """Whether large fragments may be there that no index covers; not known yet."""
-        large = [f for f in dataset.get_fragments() if tier(f.physical_rows) is None]
+        large = _large(table.dataset.get_fragments())
         return sum(f.physical_rows for f in large) >= PROBED_ROWS and any(
-            self._covered.get(_cover_key(version, column, fragment)) is None for fragment in large
+            self._covered.get(_cover_key(table, column, fragment)) is None for fragment in large
         )
 
-    def set_covered(
-        self, version: TableVersion, dataset: LanceDataset, column: str, covered: set[int]
-    ) -> None:
+    def set_covered(self, table: OpenTable, column: str, covered: set[int]) -> None:
         """Remember it; fragments never change, and an index goes from version to version."""
-        for fragment in dataset.get_fragments():
-            if tier(fragment.physical_rows) is None:
-                key = _cover_key(version, column, fragment)
-                self._covered.put(key, fragment.fragment_id in covered)
+        for fragment in _large(table.dataset.get_fragments()):
+            key = _cover_key(table, column, fragment)
+            self._covered.put(key, fragment.fragment_id in covered)
 
-    # ------------------------------------------------------------------ remembering
+    # ------------------------------------------------------------------ caching rows
 
-    def rows(
-        self, version: TableVersion, dataset: LanceDataset, fragment: LanceFragment
-    ) -> pa.Table:
+    def rows(self, table: OpenTable, fragment: LanceFragment) -> pa.Table:
         """All live rows of a small fragment, with their addresses."""
-        return with_addresses(self._kept(version, dataset, fragment), fragment.fragment_id)
+        return with_addresses(self._cached(table, fragment), fragment.fragment_id)
 
-    def _kept(
-        self, version: TableVersion, dataset: LanceDataset, fragment: LanceFragment
-    ) -> pa.Table:
+    def _cached(self, table: OpenTable, fragment: LanceFragment) -> pa.Table:
         """Live rows with their offsets: whole if the fragment is small, else their keys."""
-        key = (version.location, *rows_key(fragment.metadata))
-        kept = self._rows.get(key)
-        if kept is None:
+        key = (table.version.location, *rows_key(fragment.metadata))
+        cached = self._rows.get(key)
+        if cached is None:
             whole = tier(fragment.physical_rows) is not None
-            names = dataset.schema.names
-            columns = names if whole else [name for name in KEYS if name in names]
-            reader = _reader(version, dataset, [fragment], None, columns)
-            kept = with_offsets(drain(reader, version))
-            self._rows.put(key, kept, kept.nbytes + 1)
-        return kept
+            names = table.dataset.schema.names
+            rows = table.read(
+                columns=names if whole else [name for name in KEYS if name in names],
+                fragments=[fragment.fragment_id],
+                addresses=True,
+                batch_rows=SCAN_ROWS,
+            )
+            cached = with_addresses(rows, 0)
+            self._rows.put(key, cached, cached.nbytes + 1)
+        return cached
 
     def remember_written(self, location: str, written: FragmentMetadata, rows: pa.Table) -> None:
-        """Keep the rows of a small fragment that was just written."""
+        """Cache the rows of a small fragment that was just written."""
         if tier(rows.num_rows) is not None:
             offsets = pa.array(np.arange(rows.num_rows, dtype=np.uint64))
-            kept = rows.append_column("_rowaddr", offsets)
-            self._rows.put((location, *rows_key(written)), kept, kept.nbytes + 1)
+            cached = rows.append_column("_rowaddr", offsets)
+            self._rows.put((location, *rows_key(written)), cached, cached.nbytes + 1)
 
     def remember_shrunk(
-        self, location: str, before: FragmentMetadata, after: FragmentMetadata, gone: Addresses
+        self, location: str, before: FragmentMetadata, after: FragmentMetadata, deleted: Addresses
     ) -> None:
-        """Keep what is left of a fragment, so that the next lookup does not read it again."""
-        lost = gone[gone >> np.uint64(32) == after.id]
+        """Cache the remaining rows of a fragment, so that the next lookup does not read it."""
+        deleted = deleted[deleted >> np.uint64(32) == after.id]
         rows = self._rows.get((location, *rows_key(before)))
         if rows is not None:
-            offsets = pa.array(lost & np.uint64(0xFFFFFFFF), pa.uint64())
-            left = rows.filter(pc.invert(pc.is_in(rows.column("_rowaddr"), offsets)))
-            self._rows.put((location, *rows_key(after)), left, left.nbytes + 1)
+            remaining = without(rows, deleted & OFFSETS)
+            self._rows.put((location, *rows_key(after)), remaining, remaining.nbytes + 1)
         for column in KEYS:
-            probe = self._probes.get(_probe_key(location, column, before.id, before))
-            if probe is not None and len(probe.gone) + len(lost) <= GONE_LIMIT:
-                all_gone = np.concatenate([probe.gone, lost])
+            probe = self._probes.get(_probe_key(location, column, before))
+            if probe is not None and len(probe.deleted) + len(deleted) <= DELETED_LIMIT:
+                all_deleted = np.concatenate([probe.deleted, deleted])
                 self._probes.put(
-                    _probe_key(location, column, after.id, after),
-                    _Probe(probe.version, probe.dataset, all_gone),
-                    PROBE_BYTES + all_gone.nbytes,
+                    _probe_key(location, column, after),
+                    _Probe(probe.table, all_deleted),
+                    PROBE_BYTES + all_deleted.nbytes,
                 )
+
+
+def _large(fragments: Iterable[LanceFragment]) -> list[LanceFragment]:
+    return [fragment for fragment in fragments if tier(fragment.physical_rows) is None]
+
+
+def _ids(fragments: Iterable[LanceFragment]) -> list[int]:
+    return [fragment.fragment_id for fragment in fragments]
 
 
 def _joined(found: Iterable[pa.Table], columns: Sequence[str]) -> pa.Table:
@@ -286,39 +280,16 @@ def _joined(found: Iterable[pa.Table], columns: Sequence[str]) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
-def _cover_key(version: TableVersion, column: str, fragment: LanceFragment) -> tuple[str, str, str]:
-    return version.location, column, fragment.metadata.files[0].path
+def _cover_key(table: OpenTable, column: str, fragment: LanceFragment) -> tuple[str, str, str]:
+    return table.version.location, column, fragment.metadata.files[0].path
 
 
-def _probe_key(
-    location: str, column: str, fragment_id: int, fragment: FragmentMetadata
-) -> tuple[str, ...]:
-    return location, column, str(fragment_id), *rows_key(fragment)
-
-
-def _reader(
-    version: TableVersion,
-    dataset: LanceDataset,
-    fragments: Iterable[LanceFragment],
-    condition: str | None,
-    columns: Sequence[str],
-) -> pa.RecordBatchReader:
-    try:
-        return dataset.scanner(
-            columns=list(columns),
-            filter=condition,
-            fragments=list(fragments),
-            with_row_address=True,
-            batch_size=None if condition else SCAN_ROWS,
-            blob_handling="all_binary",
-        ).to_reader()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise read_error(version, error) from error
+def _probe_key(location: str, column: str, fragment: FragmentMetadata) -> tuple[str, ...]:
+    return location, column, str(fragment.id), *rows_key(fragment)
 
 
 def _probed(
-    version: TableVersion,
-    dataset: LanceDataset,
+    table: OpenTable,
     fragments: Iterable[LanceFragment],
     column: str,
     values: pa.StringArray,
@@ -326,16 +297,18 @@ def _probed(
 ) -> pa.Table:
     # Whose address it is needs no reading when there is one value: the index alone answers.
     known = column if len(values) == 1 and column in columns else None
-    wanted = [name for name in columns if name != known]
-    members = [dataset.get_fragment(fragment.fragment_id) for fragment in fragments]
-    reader = _reader(version, dataset, members, in_condition(column, values), wanted)
-    found = drain(reader, version)
+    found = table.read(
+        columns=[name for name in columns if name != known],
+        condition=in_condition(column, values),
+        fragments=_ids(fragments),
+        addresses=True,
+    )
     if known is not None:
         found = found.append_column(known, pa.repeat(values[0], found.num_rows))
     return found
 
 
-def without(rows: pa.Table, gone: Addresses) -> pa.Table:
+def without(rows: pa.Table, addresses: Addresses) -> pa.Table:
     """Rows that are at none of the addresses."""
-    lost = pc.is_in(rows.column("_rowaddr"), pa.array(gone, pa.uint64()))
-    return rows.filter(pc.invert(lost))
+    hit = pc.is_in(rows.column("_rowaddr"), pa.array(addresses, pa.uint64()))
+    return rows.filter(pc.invert(hit))

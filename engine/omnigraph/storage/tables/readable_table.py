@@ -47,12 +47,12 @@ class ReadableTable:
     @property
     def renamed(self) -> bool:
         """Whether some column is called or typed otherwise in the stored version."""
-        held = self._stored_schema()
-        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in held]
+        stored = self._stored_schema()
+        return [(f.name, f.type) for f in self.schema] != [(f.name, f.type) for f in stored]
 
     def fragments(self) -> int:
         """How many parts the table has, which can be read independently of each other."""
-        return len(self.tables.open(self.version).get_fragments())
+        return len(self.tables.handle(self.version).dataset.get_fragments())
 
     def provider(self, *, addresses: bool = False, part: slice | None = None) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table: filters, projections and limits go into Lance.
@@ -60,7 +60,7 @@ class ReadableTable:
         `addresses` adds the column `_rowaddr`; `part` chooses some of the fragments. The columns
         have their stored names.
         """
-        dataset = self.tables.open(self.version)
+        dataset = self.tables.handle(self.version).dataset
         if part is None and not _has_blobs(dataset.schema):
             return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
         return _PartialDataset(dataset, part or slice(None), addresses)
@@ -68,7 +68,7 @@ class ReadableTable:
     @property
     def scannable(self) -> bool:
         """Whether `scan` gives today's columns: none was renamed, and none holds Blobs."""
-        return not self.renamed and not _has_blobs(self.tables.open(self.version).schema)
+        return not self.renamed and not _has_blobs(self.tables.schema(self.version))
 
     def scan(
         self,
@@ -80,7 +80,7 @@ class ReadableTable:
         part: slice | None = None,
     ) -> pa.RecordBatchReader:
         """Some columns of the rows that pass a filter in Lance's SQL; `_rowaddr` is one of them."""
-        dataset = self.tables.open(self.version)
+        dataset = self.tables.handle(self.version).dataset
         reader: pa.RecordBatchReader = dataset.scanner(
             columns=[name for name in columns if name != ADDRESS],
             with_row_address=ADDRESS in columns,
@@ -94,7 +94,7 @@ class ReadableTable:
 
     def find(self, columns: Sequence[str], filter: str) -> pa.Table:  # noqa: A002
         """The few rows that pass a filter; a quarter cheaper than `scan`."""
-        dataset = self.tables.open(self.version)
+        dataset = self.tables.handle(self.version).dataset
         return dataset.scanner(
             columns=[name for name in columns if name != ADDRESS],
             with_row_address=ADDRESS in columns,
@@ -106,7 +106,7 @@ class ReadableTable:
         return self._stored_schema().field(self.stored[name]).type
 
     def _stored_schema(self) -> pa.Schema:
-        return _plain_schema(self.tables.open(self.version).schema)
+        return _plain_schema(self.tables.schema(self.version))
 
 
 def _has_blobs(schema: pa.Schema) -> bool:

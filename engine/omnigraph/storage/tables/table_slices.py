@@ -7,22 +7,21 @@ another process after later commits, gives the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import lance
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
-from omnigraph.storage.core.read_errors import guarded, read_error
+from omnigraph.storage.core.read_errors import with_schema
 from omnigraph.storage.core.table_version import TableVersion
-from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.tables.tables import TableStore, new_session
 
 BATCH_ROWS = 1 << 16
 OPEN_ROOTS = 8
-"""Roots whose doors a reading process keeps open."""
+"""Roots whose tables a reading process keeps open."""
 
 
 @dataclass(frozen=True)
@@ -41,31 +40,35 @@ class TableSlice:
     schema: pa.Schema
     """The rows as they are given."""
 
+    @property
+    def version(self) -> TableVersion:
+        return TableVersion(self.location, self.lance)
 
-def split(
-    tables: TableStore,
+
+def whole_table(
     root: str,
     version: TableVersion,
     columns: Sequence[str],
     condition: str | None,
     schema: pa.Schema,
-    at_most: int,
+) -> TableSlice:
+    """What to read of a version, to be split."""
+    location, number = version.location, version.lance
+    return TableSlice(root, location, number, (), 0, tuple(columns), condition, schema)
+
+
+def split(
+    tables: TableStore, whole: TableSlice, at_most: int, *, since: TableVersion | None = None
 ) -> list[TableSlice]:
-    """A table version in at most so many slices of about equal size; none if it is empty."""
+    """What is read of a version in at most so many slices of about equal size; none if it is empty.
+
+    With `since`, only rows of fragments that this version does not have.
+    """
     if at_most < 1:
         raise InvalidInput(f"{at_most} slices are not possible", hint="Ask for one or more.")
-    sizes = {f.fragment_id: f.count_rows() for f in tables.open(version).get_fragments()}
+    sizes = {f.id: f.rows for f in tables.fragments(whole.version, since=since)}
     return [
-        TableSlice(
-            root,
-            version.location,
-            version.lance,
-            tuple(sorted(group)),
-            sum(sizes[fragment] for fragment in group),
-            tuple(columns),
-            condition,
-            schema,
-        )
+        replace(whole, fragments=tuple(sorted(group)), rows=sum(sizes[f] for f in group))
         for group in balanced(sizes, at_most)
     ]
 
@@ -85,28 +88,18 @@ def read_slice(
     part: TableSlice, options: Mapping[str, str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a slice, in any process that reaches the store."""
-    tables = door(part.root, tuple(sorted((options or {}).items())))
-    version = TableVersion(part.location, part.lance)
-    dataset = tables.open(version)
-    try:
-        reader = dataset.scanner(
-            columns=list(part.columns),
-            filter=part.condition,
-            fragments=[f for f in dataset.get_fragments() if f.fragment_id in part.fragments],
-            batch_size=BATCH_ROWS,
-            blob_handling="all_binary",
-        ).to_reader()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise read_error(version, error) from error
-    for batch in guarded(reader, version):
-        arrays = [
-            array if array.type == field.type else array.cast(field.type)
-            for array, field in zip(batch.columns, part.schema, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=part.schema)
+    tables = tables_at(part.root, tuple(sorted((options or {}).items())))
+    for batch in tables.scan(
+        part.version,
+        columns=part.columns,
+        condition=part.condition,
+        fragments=part.fragments,
+        batch_rows=BATCH_ROWS,
+    ):
+        yield with_schema(batch, part.schema)
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
-def door(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
-    """The tables of a graph for a process that was told where to look and needs no manifest."""
-    return TableStore(normalize_root(root), storage_options(dict(options)), lance.Session())
+def tables_at(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
+    """The tables of a graph for a process that knows where they are and needs no manifest."""
+    return TableStore(normalize_root(root), storage_options(dict(options)), new_session())

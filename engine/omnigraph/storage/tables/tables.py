@@ -7,9 +7,10 @@ A table version is a detached Lance version: durable and addressable by number, 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import lance
 import numpy as np
@@ -17,14 +18,21 @@ import pyarrow as pa
 from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
 
-from omnigraph.common.arrow_alignment import aligned
+from omnigraph.common.arrow_alignment import align
 from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.errors import Corruption, StorageError
+from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.schema.model.arrow_schema import BLOB_METADATA
 from omnigraph.storage.core.compaction_policy import choose_fold
 from omnigraph.storage.core.object_store import RawStore
-from omnigraph.storage.core.read_errors import drain, read_error
+from omnigraph.storage.core.read_errors import (
+    Explain,
+    missing,
+    read_error,
+    reading,
+    translating,
+    typed_batches,
+)
 from omnigraph.storage.core.row_addresses import (
     NO_ADDRESSES,
     OFFSETS,
@@ -33,12 +41,20 @@ from omnigraph.storage.core.row_addresses import (
     split_by_fragment,
 )
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.data_files import NO_FILES, DataFiles
 from omnigraph.storage.tables.deletion_vectors import Offsets, read_offsets, write_offsets
+from omnigraph.storage.tables.fragment_stats import FragmentStats, stats_of
 from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
+from omnigraph.storage.tables.open_table import OpenTable, ScanOptions
 
 MARKED_BY_LANCE = 256
-"""Up to so many rows of a fragment are taken out by a condition that lists them."""
+"""Up to so many rows of a fragment are deleted by a condition that lists them."""
 HANDLE_CACHE = 512
+
+
+def new_session(**cache_bytes: int) -> Any:  # noqa: ANN401
+    """What the tables and the manifest of one open graph share; only Lance looks inside."""
+    return lance.Session(**cache_bytes)
 
 
 class TableStore:
@@ -48,7 +64,7 @@ class TableStore:
         self._root = root
         self._options = dict(options)
         self._session = session
-        self._handles: BoundedCache[TableVersion, LanceDataset] = BoundedCache(HANDLE_CACHE)
+        self._handles: BoundedCache[TableVersion, OpenTable] = BoundedCache(HANDLE_CACHE)
         self._lookup = Lookup()
         self._raw = RawStore(root, options)
 
@@ -59,28 +75,29 @@ class TableStore:
 
     # ------------------------------------------------------------------ opening
 
-    def open(self, version: TableVersion) -> LanceDataset:
-        """A handle on exactly that version."""
+    def handle(self, version: TableVersion) -> OpenTable:
+        """A handle on exactly that version, for the modules of this folder."""
         cached = self._handles.get(version)
         if cached is not None:
             return cached
         try:
-            dataset = lance.dataset(
-                self._uri(version.location),
-                version=version.lance,
-                storage_options=self._options,
-                session=self._session,
-            )
+            dataset = self._dataset(version.location, version.lance)
         except (ValueError, FileNotFoundError) as error:
-            raise Corruption(
-                f"version {version.lance} of {version.location} is missing",
-                hint="Run `omnigraph verify` to see what else is affected.",
-                details={"location": version.location, "lance_version": version.lance},
-            ) from error
+            problem = f"version {version.lance} of {version.location} is missing"
+            raise missing(version, problem) from error
         except OSError as error:
             raise StorageError(f"cannot open {version.location}: {error}") from error
-        self._handles.put(version, dataset)
-        return dataset
+        handle = OpenTable(version, dataset)
+        self._handles.put(version, handle)
+        return handle
+
+    def _dataset(self, location: str, version: int) -> LanceDataset:
+        return lance.dataset(
+            self._uri(location),
+            version=version,
+            storage_options=self._options,
+            session=self._session,
+        )
 
     def create(self, location: str, schema: pa.Schema) -> TableVersion:
         """A new empty version with that schema, in a location that may hold other lifetimes."""
@@ -89,11 +106,10 @@ class TableStore:
 
     def _anchor(self, location: str, schema: pa.Schema) -> LanceDataset:
         """The location's first, ordinary version, which detached versions are built from."""
-        uri = self._uri(location)
         try:
             return lance.write_dataset(
                 schema.empty_table(),
-                uri,
+                self._uri(location),
                 mode="create",
                 storage_options=self._options,
                 session=self._session,
@@ -105,111 +121,45 @@ class TableStore:
                     f"cannot create {location}: {error}",
                     hint="Check that the store is writable and has room.",
                 ) from error
-            return lance.dataset(
-                uri, version=1, storage_options=self._options, session=self._session
-            )
+            return self._dataset(location, 1)
 
     def _uri(self, location: str) -> str:
         return f"{self._root}/{location}"
 
-    # ------------------------------------------------------------------ reading
+    # ------------------------------------------------------------------ facts
 
-    def scan(
-        self,
-        version: TableVersion,
-        *,
-        columns: Sequence[str] | Mapping[str, str] | None = None,
-        condition: str | None = None,
-        addresses: bool = False,
-        limit: int | None = None,
-        order_by: Sequence[str] | None = None,
-        batch_rows: int | None = None,
-    ) -> pa.RecordBatchReader:
-        """Stream rows; columns and condition are pushed into Lance."""
-        dataset = self.open(version)
-        try:
-            return dataset.scanner(
-                columns=dict(columns) if isinstance(columns, Mapping) else columns,
-                filter=condition,
-                with_row_address=addresses,
-                limit=limit,
-                order_by=list(order_by) if order_by else None,
-                batch_size=batch_rows,
-                blob_handling="all_binary",
-                scan_in_order=True,
-            ).to_reader()
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise read_error(version, error) from error
+    def schema(self, version: TableVersion) -> pa.Schema:
+        """The stored columns, with their metadata."""
+        return self.handle(version).dataset.schema
 
-    def read(
-        self,
-        version: TableVersion,
-        *,
-        columns: Sequence[str] | None = None,
-        condition: str | None = None,
-        addresses: bool = False,
-    ) -> pa.Table:
-        """The same, as a table; for reads that are known to be small."""
-        reader = self.scan(version, columns=columns, condition=condition, addresses=addresses)
-        return drain(reader, version)
+    def count_rows(self, version: TableVersion) -> int:
+        """How many live rows there are."""
+        return int(self.handle(version).dataset.count_rows())
 
-    def take(self, version: TableVersion, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
-        """Some columns of the rows at known addresses, in address order."""
-        dataset = self.open(version)
-        ordered = distinct(addresses).tolist()
-        try:
-            return dataset._take_rows(ordered, columns=list(columns))
-        except (OSError, pa.ArrowException) as error:
-            raise read_error(version, error) from error
+    def fragments(
+        self, version: TableVersion, *, since: TableVersion | None = None
+    ) -> tuple[FragmentStats, ...]:
+        """The fragments, in the order of their rows; with `since`, those that it does not have."""
+        found = self.handle(version).dataset.get_fragments()
+        if since is not None:
+            known = {_first_file(f) for f in self.handle(since).dataset.get_fragments()}
+            found = [fragment for fragment in found if _first_file(fragment) not in known]
+        return tuple(stats_of(version.location, fragment) for fragment in found)
 
-    def locate(self, version: TableVersion, ids: pa.StringArray) -> LocatedIds:
-        """Which of these (distinct) ids the version holds, and where."""
-        return self._lookup.locate(version, self.open(version), ids)
+    def index_names(self, version: TableVersion) -> set[str]:
+        """The indexes, by name: `<column>_<kind>`."""
+        return {index.name for index in self.handle(version).dataset.describe_indices()}
 
-    def matching(
-        self, version: TableVersion, column: str, values: pa.StringArray, columns: Sequence[str]
-    ) -> pa.Table:
-        """Rows whose id or end is one of the values: some of those columns, and addresses."""
-        return self._lookup.matching(version, self.open(version), column, values, columns)
-
-    def first_where(
-        self, version: TableVersion, condition: str, *, since: TableVersion | None = None
-    ) -> dict[str, Any] | None:
-        """The first row that meets a condition; with `since`, among fragments it does not have."""
-        dataset = self.open(version)
-        known = {f.data_files()[0].path for f in self.open(since).get_fragments()} if since else ()
-        fragments = [f for f in dataset.get_fragments() if f.data_files()[0].path not in known]
-        if not fragments:
-            return None
-        try:
-            found = dataset.scanner(filter=condition, fragments=fragments, limit=1).to_table()
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise read_error(version, error) from error
-        rows: list[dict[str, Any]] = found.to_pylist()
-        return rows[0] if rows else None
-
-    def may_be_uncovered(self, version: TableVersion, column: str) -> bool:
-        """Whether looking a few values up may read whole fragments, for all that is known."""
-        return self._lookup.uncovered(version, self.open(version), column)
-
-    def set_covered(self, version: TableVersion, column: str, fragments: set[int]) -> None:
-        """Remember which fragments an index of the column covers."""
-        self._lookup.set_covered(version, self.open(version), column, fragments)
-
-    def deleted(self, version: TableVersion, fragment: LanceFragment) -> Offsets:
-        """The offsets of a fragment's deleted rows, ascending."""
-        marked = fragment.metadata.deletion_file
-        if marked is None:
-            return np.empty(0, np.uint32)
-        path = f"{version.location}/{marked.path(fragment.fragment_id)}"
-        stored = self._raw.read(path)
-        if stored is None:
-            raise read_error(version, FileNotFoundError(f"{path} was not found"))
-        return read_offsets(stored, marked.file_type)
+    def index_segments(self, version: TableVersion) -> dict[str, list[set[int]]]:
+        """The indexes by name: the fragments that each segment covers."""
+        return {
+            index.name: [set(segment.fragment_ids) for segment in index.segments]
+            for index in self.handle(version).dataset.describe_indices()
+        }
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""
-        dataset = self.open(version)
+        dataset = self.handle(version).dataset
         names = {f"_versions/d{version.lance}.manifest"}
         for fragment in dataset.get_fragments():
             metadata = fragment.metadata
@@ -220,118 +170,187 @@ class TableStore:
             names |= {f"_indices/{segment.uuid}" for segment in index.segments}
         return {f"{version.location}/{name}" for name in names}
 
+    # ------------------------------------------------------------------ reading
+
+    def scan(
+        self, version: TableVersion, **options: Unpack[ScanOptions]
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream rows; a condition that cannot be applied fails at once."""
+        return self.handle(version).scan(**options)
+
+    def scan_as(
+        self,
+        version: TableVersion,
+        schema: pa.Schema,
+        explain: Explain,
+        **options: Unpack[ScanOptions],
+    ) -> pa.RecordBatchReader:
+        """The same as a stream of exactly that schema, with failures in the caller's terms."""
+        with translating(explain):
+            batches = self.scan(version, **options)
+        return typed_batches(batches, schema, explain)
+
+    def read(self, version: TableVersion, **options: Unpack[ScanOptions]) -> pa.Table:
+        """The same as a table, for reads that are known to be small."""
+        return self.handle(version).read(**options)
+
+    def take(self, version: TableVersion, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
+        """Some columns of the rows at known addresses, in address order."""
+        dataset = self.handle(version).dataset
+        with reading(version):
+            return dataset._take_rows(distinct(addresses).tolist(), columns=list(columns))
+
+    def locate(self, version: TableVersion, ids: pa.StringArray) -> LocatedIds:
+        """Which of these (distinct) ids the version holds, and where."""
+        return self._lookup.locate(self.handle(version), ids)
+
+    def matching(
+        self, version: TableVersion, column: str, values: pa.StringArray, columns: Sequence[str]
+    ) -> pa.Table:
+        """Rows whose id or end is one of the values: some of those columns, and addresses."""
+        return self._lookup.matching(self.handle(version), column, values, columns)
+
+    def first_where(
+        self, version: TableVersion, condition: str, *, since: TableVersion | None = None
+    ) -> dict[str, Any] | None:
+        """The first row that meets a condition; with `since`, among fragments it does not have."""
+        fragments = [fragment.id for fragment in self.fragments(version, since=since)]
+        if not fragments:
+            return None
+        found = self.read(
+            version,
+            condition=condition,
+            fragments=fragments,
+            limit=1,
+            blobs="blobs_descriptions",
+        )
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows[0] if rows else None
+
+    def may_be_uncovered(self, version: TableVersion, column: str) -> bool:
+        """Whether looking a few values up may read whole fragments, for all that is known."""
+        return self._lookup.uncovered(self.handle(version), column)
+
+    def set_covered(self, version: TableVersion, column: str, fragments: set[int]) -> None:
+        """Remember which fragments an index of the column covers."""
+        self._lookup.set_covered(self.handle(version), column, fragments)
+
+    def deleted(self, version: TableVersion, fragment_id: int) -> Offsets:
+        """The offsets of a fragment's deleted rows, ascending."""
+        marked = self.handle(version).dataset.get_fragment(fragment_id).metadata.deletion_file
+        if marked is None:
+            return np.empty(0, np.uint32)
+        path = f"{version.location}/{marked.path(fragment_id)}"
+        stored = self._raw.read(path)
+        if stored is None:
+            raise read_error(version, FileNotFoundError(f"{path} was not found"))
+        return read_offsets(stored, marked.file_type)
+
     # ------------------------------------------------------------------ building the next version
 
-    def write(
-        self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader
-    ) -> list[FragmentMetadata]:
+    def write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
         """Write rows as data files that no version refers to yet."""
-        dataset = self.open(version)
-        marked = aligned(rows.cast(_with_blobs(rows.schema, dataset.schema)))
-        try:
-            written: list[FragmentMetadata] = write_fragments(
-                marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS
+        dataset = self.handle(version).dataset
+        marked = align(rows.cast(_with_blobs(rows.schema, dataset.schema)))
+        with _writing(version.location):
+            return DataFiles(
+                tuple(write_fragments(marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS))
             )
-        except OSError as error:
-            raise _write_error(version.location, error) from error
-        return written
 
     def next(
         self,
         base: TableVersion,
         *,
         rows: pa.Table | None = None,
-        fragments: Sequence[FragmentMetadata] = (),
-        gone: Addresses = NO_ADDRESSES,
+        files: DataFiles = NO_FILES,
+        deleted: Addresses = NO_ADDRESSES,
     ) -> TableVersion:
         """The version after: base without the rows at some addresses, plus new rows.
 
-        New rows come as a table, which is written here, or as fragments from `write`. A table
-        takes full tiers of small fragments with it (see `folding`).
+        New rows come as a table, which is written here, or as files from `write`. A table takes
+        full tiers of small fragments with it (see `compaction_policy`).
         """
-        dataset = self.open(base)
-        by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
+        handle = self.handle(base)
+        by_id = {fragment.fragment_id: fragment for fragment in handle.dataset.get_fragments()}
         folded = (
             choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
             if rows is not None
             else []
         )
         removed, updated = list(folded), []
-        for fragment_id, addresses in split_by_fragment(gone):
+        for fragment_id, addresses in split_by_fragment(deleted):
             if fragment_id in folded:
                 continue
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
             else:
-                updated.append(self._shrunk(base, by_id[fragment_id], addresses))
-        new = list(fragments)
-        whole: pa.Table | None = None
+                updated.append(self._shrunk(handle, by_id[fragment_id], addresses))
+        written: pa.Table | None = None
         if rows is not None:
-            names = dataset.schema.names
-            carried = (self._lookup.rows(base, dataset, by_id[i]) for i in folded)
-            whole = pa.concat_tables(
-                [*(without(kept, gone).select(names) for kept in carried), rows.select(names)]
-            )
-            if whole.num_rows:
-                new += self.write(base, whole)
-        operation = LanceOperation.Update(
-            removed_fragment_ids=removed,
-            updated_fragments=updated,
-            new_fragments=new,
-            fields_modified=[],
-        )
-        result = self._commit(base.location, dataset, operation)
+            names = handle.dataset.schema.names
+            carried = (without(self._lookup.rows(handle, by_id[i]), deleted) for i in folded)
+            written = pa.concat_tables(part.select(names) for part in (*carried, rows))
+            if written.num_rows:
+                files += self.write(base, written)
+        result = self._update(base, removed, updated, files)
         for metadata in updated:
-            self._lookup.remember_shrunk(base.location, by_id[metadata.id].metadata, metadata, gone)
-        if whole is not None and len(new) == 1:
-            self._lookup.remember_written(base.location, new[0], whole)
+            before = by_id[metadata.id].metadata
+            self._lookup.remember_shrunk(base.location, before, metadata, deleted)
+        if written is not None and len(files.fragments) == 1:
+            self._lookup.remember_written(base.location, files.fragments[0], written)
         return result
 
     def _shrunk(
-        self, base: TableVersion, fragment: LanceFragment, addresses: Addresses
+        self, base: OpenTable, fragment: LanceFragment, addresses: Addresses
     ) -> FragmentMetadata:
         """A fragment without the rows at some addresses, but not without all."""
         if len(addresses) <= MARKED_BY_LANCE:
-            return self._lookup.shrink(base, fragment, addresses)
-        gone = distinct(self.deleted(base, fragment), addresses & OFFSETS).astype(np.uint32)
-        contents, file_type = write_offsets(gone)
+            return self._lookup.shrink(base.version, fragment, addresses)
+        deleted = self.deleted(base.version, fragment.fragment_id)
+        offsets = distinct(deleted, addresses & OFFSETS).astype(np.uint32)
+        contents, file_type = write_offsets(offsets)
         unique = secrets.randbits(63)
-        marked = DeletionFile(self.open(base).version, unique, file_type, len(gone), None)
-        self._raw.write(f"{base.location}/{marked.path(fragment.fragment_id)}", contents)
+        marked = DeletionFile(base.dataset.version, unique, file_type, len(offsets), None)
+        self._raw.write(f"{base.version.location}/{marked.path(fragment.fragment_id)}", contents)
         return replace(fragment.metadata, deletion_file=marked)
 
     def replace(
-        self, base: TableVersion, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
+        self, base: TableVersion, schema: pa.Schema, files: DataFiles = NO_FILES
     ) -> TableVersion:
-        """A version that holds exactly the given fragments, under the given schema."""
-        operation = LanceOperation.Overwrite(schema, list(fragments))
-        return self._commit(base.location, self.open(base), operation)
+        """A version that holds exactly the given files, under the given schema."""
+        return self.apply(base, LanceOperation.Overwrite(schema, list(files.fragments)))
 
-    def rewrite(
-        self, base: TableVersion, fragments: Sequence[int], rows: pa.RecordBatchReader
+    def compact(self, base: TableVersion, fragments: Sequence[int]) -> TableVersion:
+        """A version of the same rows in which those of some fragments are in new, full ones."""
+        rows = self.handle(base).reader(fragments=fragments)
+        return self._update(base, fragments, [], self.write(base, rows))
+
+    def _update(
+        self,
+        base: TableVersion,
+        removed: Sequence[int],
+        updated: Sequence[FragmentMetadata],
+        files: DataFiles,
     ) -> TableVersion:
-        """A version in which the rows of some fragments, given again, are in new ones."""
         operation = LanceOperation.Update(
-            removed_fragment_ids=list(fragments),
-            updated_fragments=[],
-            new_fragments=self.write(base, rows),
+            removed_fragment_ids=list(removed),
+            updated_fragments=list(updated),
+            new_fragments=list(files.fragments),
             fields_modified=[],
         )
-        return self._commit(base.location, self.open(base), operation)
+        return self.apply(base, operation)
 
     def apply(self, base: TableVersion, operation: Any) -> TableVersion:  # noqa: ANN401
-        """A version after some other Lance operation (compaction, index)."""
-        return self._commit(base.location, self.open(base), operation)
+        """A version after some Lance operation; for the modules of this folder."""
+        return self._commit(base.location, self.handle(base).dataset, operation)
 
     def _commit(self, location: str, dataset: LanceDataset, operation: Any) -> TableVersion:  # noqa: ANN401
-        try:
+        with _writing(location):
             committed = LanceDataset.commit(
                 dataset, operation, read_version=dataset.version, detached=True
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise _write_error(location, error) from error
         result = TableVersion(location, committed.version)
-        self._handles.put(result, committed)
+        self._handles.put(result, OpenTable(result, committed))
         return result
 
 
@@ -349,9 +368,20 @@ def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
     )
 
 
-def _write_error(location: str, error: Exception) -> StorageError:
-    return StorageError(
-        f"cannot write to {location}: {error}",
-        hint="Check that the store is writable and has room; nothing was changed.",
-        details={"location": location},
-    )
+def _first_file(fragment: LanceFragment) -> str:
+    return str(fragment.data_files()[0].path)
+
+
+@contextmanager
+def _writing(location: str) -> Iterator[None]:
+    """Failures of the store inside this block, as errors about a table that is written."""
+    try:
+        yield
+    except OmniGraphError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:
+        raise StorageError(
+            f"cannot write to {location}: {error}",
+            hint="Check that the store is writable and has room; nothing was changed.",
+            details={"location": location},
+        ) from error

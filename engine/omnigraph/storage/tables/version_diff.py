@@ -7,7 +7,7 @@ only the rows that are live in one version alone can differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import LanceDataset, LanceFragment
 
-from omnigraph.storage.core.read_errors import guarded, read_error
 from omnigraph.storage.core.row_addresses import (
     NO_ADDRESSES,
     OFFSETS,
@@ -26,6 +24,7 @@ from omnigraph.storage.core.row_addresses import (
     split_by_fragment,
 )
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.fragment_stats import FragmentStats
 from omnigraph.storage.tables.tables import TableStore
 
 TAKE_ROWS = 4096
@@ -33,7 +32,7 @@ TAKE_ROWS = 4096
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
 
-_Files = tuple[tuple[str, tuple[int, ...]], ...]
+_Files = tuple[str, tuple[tuple[int, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,55 +53,44 @@ def differing_rows(
     """The rows of each version that the other may not have."""
     if before.location != after.location:
         return all_rows(tables, before), all_rows(tables, after)
-    old, new = _by_files(tables.open(before)), _by_files(tables.open(after))
-    old_gone, new_gone = [], []
+    old, new = _by_files(tables, before), _by_files(tables, after)
+    old_rows, new_rows = [], []
     for files in old.keys() & new.keys():
-        mine, others = old[files], new[files]
-        if _deletions(mine) == _deletions(others):
+        earlier, later = old[files], new[files]
+        if earlier.key == later.key:
             continue
-        left, left_after = tables.deleted(before, mine), tables.deleted(after, others)
-        old_gone.append(_addresses(mine, np.setdiff1d(left_after, left, assume_unique=True)))
-        new_gone.append(_addresses(others, np.setdiff1d(left, left_after, assume_unique=True)))
+        deleted, deleted_after = tables.deleted(before, earlier.id), tables.deleted(after, later.id)
+        old_rows.append(_addresses(earlier, _without(deleted_after, deleted)))
+        new_rows.append(_addresses(later, _without(deleted, deleted_after)))
     return (
-        _row_set(
-            before, [f for files, f in old.items() if files not in new], old_gone, old.values()
-        ),
-        _row_set(
-            after, [f for files, f in new.items() if files not in old], new_gone, new.values()
-        ),
+        _row_set(tables, before, [f.id for k, f in old.items() if k not in new], old_rows),
+        _row_set(tables, after, [f.id for k, f in new.items() if k not in old], new_rows),
     )
 
 
 def common_rows(tables: TableStore, one: RowSet, other: RowSet) -> RowSet:
     """The rows that two sets of rows of one version share."""
-    fragments = {f.fragment_id: f for f in tables.open(one.version).get_fragments()}
-    whole = [fragments[i] for i in one.fragments if i in other.fragments]
-    return _row_set(
-        one.version,
-        whole,
-        [
-            np.intersect1d(one.addresses, other.addresses, assume_unique=True),
-            _within(one.addresses, other.fragments),
-            _within(other.addresses, one.fragments),
-        ],
-        fragments.values(),
-    )
+    whole = [fragment for fragment in one.fragments if fragment in other.fragments]
+    single = [
+        np.intersect1d(one.addresses, other.addresses, assume_unique=True),
+        _within(one.addresses, other.fragments),
+        _within(other.addresses, one.fragments),
+    ]
+    return _row_set(tables, one.version, whole, single)
 
 
 def split_by_overlap(tables: TableStore, rows: RowSet, others: RowSet) -> tuple[RowSet, Addresses]:
     """A set of rows of a version in two: the single rows that another set does not have, and the
     rest, which are whole fragments and what both sets share."""
     shared = common_rows(tables, rows, others)
-    alone = np.setdiff1d(rows.addresses, shared.addresses, assume_unique=True)
-    fragments = {f.fragment_id: f for f in tables.open(rows.version).get_fragments()}
-    whole = [fragments[i] for i in rows.fragments]
-    rest = np.setdiff1d(rows.addresses, alone, assume_unique=True)
-    return _row_set(rows.version, whole, [rest], fragments.values()), alone
+    alone = _without(rows.addresses, shared.addresses)
+    rest = _without(rows.addresses, alone)
+    return _row_set(tables, rows.version, rows.fragments, [rest]), alone
 
 
 def rows_at(tables: TableStore, version: TableVersion, addresses: Addresses) -> RowSet:
     """The rows of a version at some addresses."""
-    return _row_set(version, [], [addresses], tables.open(version).get_fragments())
+    return _row_set(tables, version, [], [addresses])
 
 
 def _within(addresses: Addresses, fragments: Sequence[int]) -> Addresses:
@@ -114,23 +102,23 @@ def surviving_addresses(
 ) -> tuple[Addresses, npt.NDArray[np.bool_]]:
     """Where a version has the rows that another one has at some addresses, and for which it is
     known; rows that were written again in between are not."""
-    places, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
+    later, known = np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
     if before.location != after.location:
-        return places, known
-    today = _by_files(tables.open(after))
+        return later, known
+    today = _by_files(tables, after)
     owners = addresses >> np.uint64(32)
-    for files, fragment in _by_files(tables.open(before)).items():
-        members = np.flatnonzero(owners == fragment.fragment_id)
+    for files, fragment in _by_files(tables, before).items():
+        members = np.flatnonzero(owners == fragment.id)
         if len(members) and files in today:
             offsets = addresses[members] & OFFSETS
-            known[members] = ~np.isin(offsets, tables.deleted(after, today[files]))
-            places[members] = _addresses(today[files], offsets)
-    return places, known
+            known[members] = ~np.isin(offsets, tables.deleted(after, today[files].id))
+            later[members] = _addresses(today[files], offsets)
+    return later, known
 
 
 def stored_bytes(tables: TableStore, version: TableVersion) -> int:
     """About how much a version takes in the store."""
-    return sum(map(_bytes, tables.open(version).get_fragments()))
+    return sum(fragment.bytes for fragment in tables.fragments(version))
 
 
 def with_blobs(tables: TableStore, rows: RowSet, columns: Sequence[str]) -> RowSet:
@@ -146,7 +134,7 @@ def with_blobs(tables: TableStore, rows: RowSet, columns: Sequence[str]) -> RowS
 
 def all_rows(tables: TableStore, version: TableVersion) -> RowSet:
     """Every row of a version."""
-    return _row_set(version, tables.open(version).get_fragments(), [], [])
+    return _row_set(tables, version, [f.id for f in tables.fragments(version)], [])
 
 
 def read_rows(
@@ -163,76 +151,60 @@ def _selected(
     batch_rows = min(max(BATCH_BYTES // max(per_row, 1), 1), BATCH_ROWS)
 
     def scan(
-        fragments: list[LanceFragment], condition: str | None = None, addresses: bool = addressed
+        fragments: Sequence[int], condition: str | None = None, addresses: bool = addressed
     ) -> Iterator[pa.RecordBatch]:
-        try:
-            reader = dataset.scanner(
-                columns=list(columns),
-                filter=condition,
-                fragments=fragments,
-                with_row_address=addresses,
-                batch_size=batch_rows,
-                blob_handling=blobs,
-            ).to_reader()
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise read_error(rows.version, error) from error
-        return guarded(reader, rows.version)
+        return tables.scan(
+            rows.version,
+            columns=list(columns),
+            condition=condition,
+            fragments=fragments,
+            addresses=addresses,
+            batch_rows=batch_rows,
+            blobs=blobs,
+        )
 
-    dataset = tables.open(rows.version)
     if rows.fragments:
-        yield from scan([dataset.get_fragment(i) for i in rows.fragments])
+        yield from scan(rows.fragments)
     for fragment_id, addresses in split_by_fragment(rows.addresses):
-        found = dataset.get_fragment(fragment_id)
-        fragment = [found]
         if len(addresses) <= TAKE_ROWS:
-            yield from scan(fragment, address_condition(addresses))
+            yield from scan([fragment_id], address_condition(addresses))
             continue
-        wanted = np.zeros(found.physical_rows, np.bool_)
-        wanted[addresses & OFFSETS] = True
-        for batch in scan(fragment, addresses=True):
-            places = batch.column("_rowaddr").to_numpy() & OFFSETS
-            kept = batch.filter(pa.array(wanted[places]))
-            if kept.num_rows:
-                yield kept if addressed else kept.select(list(columns))
+        beyond = int(addresses.max() & OFFSETS) + 1
+        chosen = np.zeros(beyond + 1, np.bool_)
+        chosen[addresses & OFFSETS] = True
+        for batch in scan([fragment_id], addresses=True):
+            offsets = batch.column("_rowaddr").to_numpy() & OFFSETS
+            found = batch.filter(pa.array(chosen[np.minimum(offsets, np.uint64(beyond))]))
+            if found.num_rows:
+                yield found if addressed else found.select(list(columns))
 
 
-def _by_files(dataset: LanceDataset) -> dict[_Files, LanceFragment]:
+def _by_files(tables: TableStore, version: TableVersion) -> dict[_Files, FragmentStats]:
     """Fragments by what they are made of: a fragment's number says nothing across versions."""
-    return {
-        tuple((str(file.path), tuple(file.fields)) for file in fragment.metadata.files): fragment
-        for fragment in dataset.get_fragments()
-    }
+    return {(fragment.files, fragment.fields): fragment for fragment in tables.fragments(version)}
 
 
-def _deletions(fragment: LanceFragment) -> str | None:
-    deleted = fragment.metadata.deletion_file
-    return str(deleted.path(fragment.fragment_id)) if deleted else None
+def _without(offsets: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.setdiff1d(offsets, others, assume_unique=True)
 
 
-def _addresses(fragment: LanceFragment, offsets: npt.NDArray[np.integer[Any]]) -> Addresses:
-    return offsets.astype(np.uint64) | np.uint64(fragment.fragment_id << 32)
+def _addresses(fragment: FragmentStats, offsets: npt.NDArray[np.integer[Any]]) -> Addresses:
+    return offsets.astype(np.uint64) | np.uint64(fragment.id << 32)
 
 
 def _row_set(
-    version: TableVersion,
-    whole: Sequence[LanceFragment],
-    single: Sequence[Addresses],
-    among: Iterable[LanceFragment],
+    tables: TableStore, version: TableVersion, whole: Sequence[int], single: Sequence[Addresses]
 ) -> RowSet:
     addresses = np.concatenate([NO_ADDRESSES, *single])
-    known = {fragment.fragment_id: fragment for fragment in among}
+    fragments = {fragment.id: fragment for fragment in tables.fragments(version)}
     partial = sum(
-        _bytes(known[i]) * len(rows) // max(known[i].physical_rows, 1)
+        fragments[i].bytes * len(rows) // max(fragments[i].physical, 1)
         for i, rows in split_by_fragment(addresses)
     )
     return RowSet(
         version,
-        tuple(fragment.fragment_id for fragment in whole),
+        tuple(whole),
         addresses,
-        sum(fragment.metadata.num_rows for fragment in whole) + len(addresses),
-        sum(map(_bytes, whole)) + partial,
+        sum(fragments[i].rows for i in whole) + len(addresses),
+        sum(fragments[i].bytes for i in whole) + partial,
     )
-
-
-def _bytes(fragment: LanceFragment) -> int:
-    return sum(file.file_size_bytes or 0 for file in fragment.metadata.files)

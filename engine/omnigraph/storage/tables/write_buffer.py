@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
 
 from omnigraph.common.arrow_arrays import chunks
+from omnigraph.common.spilled_rows import SpillingRows
 from omnigraph.errors import InvalidInput
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.data_files import NO_FILES, DataFiles
 from omnigraph.storage.tables.tables import TableStore
 
 SPILL_BYTES = 64 << 20
@@ -24,115 +25,85 @@ SPILL_BYTES = 64 << 20
 BatchCheck = Callable[[pa.Table], None]
 
 
-class RowBuffer:
-    """Rows of one type, in the order they came.
+@dataclass
+class DataFileSink:
+    """Writes checked rows as data files, in the background: reading the input goes on meanwhile."""
 
-    `check` sees every row before it is written; `on_spill` is called once, before the first file.
-    """
+    tables: TableStore
+    base: TableVersion
+    schema: pa.Schema
+    check: BatchCheck
+    """Sees every row before it is written."""
+    on_spill: Callable[[], None]
+    """Called before each write; to register the transaction, once."""
+    writer: Executor
+    files: DataFiles = NO_FILES
+    _writing: Future[DataFiles] | None = None
+    _refused: InvalidInput | None = None
+    _version: TableVersion | None = None
 
-    def __init__(
-        self,
-        tables: TableStore,
-        base: TableVersion,
-        schema: pa.Schema,
-        check: BatchCheck,
-        on_spill: Callable[[], None],
-        writer: Executor,
-    ) -> None:
-        self._tables = tables
-        self._base = base
-        self._schema = schema
-        self._check = check
-        self._on_spill = on_spill
-        self._writer = writer
-        self._writing: Future[list[FragmentMetadata]] | None = None
-        self._spilled = False
-        self._refused: InvalidInput | None = None
-        self._checked = 0
-        self._waiting: list[pa.Table] = []
-        self._waiting_bytes = 0
-        self._delta: TableVersion | None = None
-        self.fragments: list[FragmentMetadata] = []
-        self.rows = 0
-
-    def append(self, rows: pa.Table) -> None:
-        """Add rows; they have exactly the schema of the table."""
-        if not rows.num_rows or self._refused is not None:
-            return
-        self._waiting.append(rows)
-        self._waiting_bytes += rows.nbytes
-        self.rows += rows.num_rows
-        if self._waiting_bytes >= SPILL_BYTES:
-            self._spill()
-
-    def adopt(self, fragments: Sequence[FragmentMetadata], rows: int) -> None:
-        """Take over data files that were written elsewhere, with rows that were checked there."""
-        self._spilled = True
-        self.fragments += fragments
-        self.rows += rows
-
-    @property
-    def spilled(self) -> bool:
-        """Whether rows were too many to stay in memory."""
-        return self._spilled
-
-    def finish(self) -> None:
-        """No more rows will come: write the rest if the others were written.
-
-        Raises what a check had against rows that were written meanwhile: not earlier, because an
-        input that cannot be read to its end is refused for that.
-        """
-        if self.spilled and self._waiting:
-            self._spill()
+    def write(self, rows: pa.Table) -> None:
+        self.on_spill()
         self._settle()
-        if self._refused is not None:
-            raise self._refused
+        if self._refused is None:
+            self._writing = self.writer.submit(self._write, rows)
 
-    def check_rest(self) -> None:
-        """Check rows that stayed in memory, once; others were checked when they were written."""
-        if not self.spilled and self._checked != self.rows:
-            self._check(self.table())
-            self._checked = self.rows
-
-    def table(self) -> pa.Table:
-        """All rows of a buffer that did not spill."""
-        if len(self._waiting) != 1:
-            self._waiting = [pa.concat_tables([self._schema.empty_table(), *self._waiting])]
-        return self._waiting[0]
-
-    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Some columns of all rows, in order, in chunks of bounded size."""
-        if not self.spilled:
-            yield self.table().select(columns)
-            return
-        version = self.version()
-        reader = self._tables.scan(version, columns=list(columns))
-        yield from chunks(guarded(reader, version))
-
-    def version(self) -> TableVersion:
-        """All rows of a buffer that spilled, as a version of the table that has no others."""
-        if self._delta is None:
-            self._delta = self._tables.replace(self._base, self._schema, self.fragments)
-        return self._delta
-
-    def _spill(self) -> None:
-        """Write what has gathered, in the background: reading the input goes on meanwhile."""
-        if not self._spilled:
-            self._on_spill()
-            self._spilled = True
-        self._settle()
-        rows = pa.concat_tables(self._waiting)
-        self._waiting, self._waiting_bytes = [], 0
-        self._writing = self._writer.submit(self._write, rows)
-
-    def _write(self, rows: pa.Table) -> list[FragmentMetadata]:
-        self._check(rows)
-        return self._tables.write(self._base, rows)
+    def _write(self, rows: pa.Table) -> DataFiles:
+        self.check(rows)
+        return self.tables.write(self.base, rows)
 
     def _settle(self) -> None:
         if self._writing is not None:
             writing, self._writing = self._writing, None
             try:
-                self.fragments += writing.result()
+                self.files += writing.result()
             except InvalidInput as refused:
                 self._refused = refused
+
+    def finish(self) -> None:
+        """Raise what a check had against rows that were written meanwhile.
+
+        Not earlier, because an input that cannot be read to its end is refused for that.
+        """
+        self._settle()
+        if self._refused is not None:
+            raise self._refused
+
+    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        return chunks(self.tables.scan(self.version(), columns=columns))
+
+    def version(self) -> TableVersion:
+        """All rows, as a version of the table that has no others."""
+        if self._version is None:
+            self._version = self.tables.replace(self.base, self.schema, self.files)
+        return self._version
+
+
+class RowBuffer(SpillingRows):
+    """Rows of one table, in the order they came."""
+
+    def __init__(self, sink: DataFileSink) -> None:
+        super().__init__(sink.schema, sink, SPILL_BYTES)
+        self._files = sink
+        self._checked = 0
+
+    @property
+    def files(self) -> DataFiles:
+        """What was written, once all rows are there."""
+        return self._files.files
+
+    def version(self) -> TableVersion:
+        """All rows of a buffer that spilled, as a version of the table that has no others."""
+        return self._files.version()
+
+    def adopt(self, files: DataFiles, rows: int) -> None:
+        """Add data files that were written elsewhere, with rows that were checked there."""
+        self.spilled = True
+        self._files.files += files
+        self.rows += rows
+
+    def check_rest(self) -> None:
+        """Check rows that stayed in memory, once; others were checked when they were written."""
+        if not self.spilled and self._checked != self.rows:
+            self._files.check(self.table())
+            self._checked = self.rows

@@ -40,8 +40,8 @@ def apply_changeset(
             base = ready_for_probes(tables, base, type_)
         deleted = distinct(deleted, tables.locate(base, leaving.ids).addresses)
     if arriving.spilled:
-        version = tables.next(base, fragments=arriving.fragments, gone=deleted)
+        version = tables.next(base, files=arriving.files, deleted=deleted)
     else:
-        version = tables.next(base, rows=arriving.table(), gone=deleted)
+        version = tables.next(base, rows=arriving.table(), deleted=deleted)
     failpoint(AFTER_TABLE)
     return version

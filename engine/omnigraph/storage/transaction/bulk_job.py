@@ -7,13 +7,11 @@ that no table refers to.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import (
     Conflict,
@@ -32,7 +30,8 @@ from omnigraph.storage.core.model import Commit
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_table import PREFIX
-from omnigraph.storage.tables.table_slices import door
+from omnigraph.storage.tables.data_files import DataFiles
+from omnigraph.storage.tables.table_slices import tables_at
 from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
@@ -170,7 +169,7 @@ def write_files(
 ) -> StagedFiles:
     """Write rows, which were checked and have exactly the columns of the table, as data files."""
     base = job.bases[table_key]
-    tables = door(job.root, tuple(sorted((options or {}).items())))
+    tables = tables_at(job.root, tuple(sorted((options or {}).items())))
     counted = _Counted(batches)
     reader = pa.RecordBatchReader.from_batches(base.schema, iter(counted))
     try:
@@ -179,8 +178,7 @@ def write_files(
         if counted.failure is not None:  # the rows were at fault, not the store
             raise counted.failure from None
         raise
-    fragments = tuple(json.dumps(f.to_json()) for f in written if f.physical_rows)
-    return StagedFiles(table_key, fragments, counted.rows, fresh_ids)
+    return StagedFiles(table_key, written.to_json(), counted.rows, fresh_ids)
 
 
 class _Counted:
@@ -276,15 +274,15 @@ def _require_same(txn: WriteTxn, job: BulkJob) -> None:
 
 
 def _adopt(txn: WriteTxn, target: Target, files: Sequence[StagedFiles]) -> None:
-    fragments = [FragmentMetadata.from_json(text) for staged in files for text in staged.fragments]
+    written = DataFiles.from_json(text for staged in files for text in staged.fragments)
     rows = sum(staged.rows for staged in files)
     name = target.plain_name
     if name is not None:
         _prepare(txn, target)
         if rows:
-            txn.plain.adopt(name, fragments, rows)
+            txn.plain.adopt(name, written, rows)
         return
     type_ = txn.catalog.type_for(target.table_key)
     if rows or target.mode == "overwrite":
         fresh = all(staged.fresh_ids for staged in files if staged.rows)
-        txn.adopt(type_, fragments, rows, _OPERATIONS[target.mode], fresh_ids=fresh)
+        txn.adopt(type_, written, rows, _OPERATIONS[target.mode], fresh_ids=fresh)

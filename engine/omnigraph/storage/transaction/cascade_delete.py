@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.schema import EdgeType
+from omnigraph.storage.constraints.endpoints import ends_at
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.tables import TableStore
@@ -39,7 +40,7 @@ def cascade(
     not there, which validation refuses.
     """
     written = _written_ids(operations)
-    for end in (e for e, name in (("src", edge.src), ("dst", edge.dst)) if name == node):
+    for end in ends_at(edge, node):
         if len(deleted) <= PROBE_LIMIT:
             version = ready_for_probes(tables, state.version, edge, end)
             state = replace(state, version=version)

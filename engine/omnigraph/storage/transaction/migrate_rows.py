@@ -10,11 +10,10 @@ from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import default_scalar, table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.table_view import StoredTable
-from omnigraph.storage.constraints.uniqueness import check_unique_everywhere
+from omnigraph.storage.constraints.uniqueness import unique_everywhere
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.layout import table_location
 from omnigraph.storage.core.model import Pointers, TablePointer
-from omnigraph.storage.core.read_errors import guarded
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 
@@ -63,16 +62,16 @@ def evolved_version(
     sources = {p.name: old_names.get(p.identity) for p in new.properties}
     wanted = [f.name for f in schema if f.name not in sources]
     wanted += [name for name in sources.values() if name is not None]
-    reader = store.tables.scan(version, columns=wanted)
+    stored = store.tables.scan(version, columns=wanted)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in guarded(reader, version):
+        for batch in stored:
             columns = [evolved_column(batch, f, sources.get(f.name, f.name), new) for f in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    target = store.tables.replace(version, schema, [])
-    fragments = store.tables.write(target, pa.RecordBatchReader.from_batches(schema, batches()))
-    return store.tables.replace(target, schema, fragments)
+    target = store.tables.replace(version, schema)
+    files = store.tables.write(target, pa.RecordBatchReader.from_batches(schema, batches()))
+    return store.tables.replace(target, schema, files)
 
 
 def evolved_column(
@@ -100,7 +99,8 @@ def _check_new_constraints(view: StoredTable, old: GraphType, new: GraphType) ->
     }
     for rule in new.uniques:
         if tuple(sorted(rule.members)) not in before:
-            check_unique_everywhere(view, new, rule.members)
+            for violation in unique_everywhere(view, new, rule.members):
+                raise violation
 
 
 def _now(member: str, old: GraphType, names: Mapping[int, str]) -> str:

@@ -21,9 +21,9 @@ from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids, strictly_increasing
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
 from omnigraph.storage.core.model import TablePointer
-from omnigraph.storage.core.read_errors import drain
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
+from omnigraph.storage.tables.data_files import NO_FILES
 from omnigraph.storage.tables.indexes import ready_for_probes
 from omnigraph.storage.tables.key_lookup import NOTHING_FOUND
 from omnigraph.storage.tables.tables import TableStore
@@ -102,7 +102,7 @@ def _write(
         existing = tables.locate(base, ids)
     _refuse_existing(state.type, existing.ids, operation)
     touched = _sources(tables, state, existing.addresses)
-    version = tables.next(base, rows=rows, gone=existing.addresses)
+    version = tables.next(base, rows=rows, deleted=existing.addresses)
     count = state.rows - len(existing.ids) + rows.num_rows
     return _after(state, version, count, operation, touched)
 
@@ -139,21 +139,21 @@ def _write_files(
 ) -> StagedTable:
     """Rows that are in data files already: append them, then delete what they replace."""
     type_, buffer = state.type, operation.buffer
-    repeated, gone = _no_ids(), NO_ADDRESSES
+    repeated, replaced = _no_ids(), NO_ADDRESSES
     if not operation.fresh_ids:
         repeated = _repeated_ids(type_, operation, checker)
         if state.rows:
-            gone = _replaced_rows(tables, state, operation, checker)
+            replaced = _replaced_rows(tables, state, operation, checker)
     # With a checker, it is for the checker to find whose edges became fewer.
-    touched = _sources(tables, state, gone) if checker is None else _no_ids()
-    version = tables.next(state.version, fragments=buffer.fragments, gone=gone)
-    count = state.rows - len(gone) + buffer.rows
+    touched = _sources(tables, state, replaced) if checker is None else _no_ids()
+    version = tables.next(state.version, files=buffer.files, deleted=replaced)
+    count = state.rows - len(replaced) + buffer.rows
     if len(repeated):
         if checker is not None:
             earlier = checker.earlier(KeyColumn(type_, version, since=state.version))
         else:
             earlier = _earlier_occurrences(tables, version, repeated)
-        version = tables.next(version, gone=earlier)
+        version = tables.next(version, deleted=earlier)
         count -= len(earlier)
     return _after(state, version, count, operation, touched)
 
@@ -205,7 +205,7 @@ def _earlier_occurrences(
     tables: TableStore, version: TableVersion, repeated: pa.StringArray
 ) -> Addresses:
     """Addresses of all but the last row of each repeated id."""
-    rows = drain(tables.scan(version, columns=["id"], addresses=True), version)
+    rows = tables.read(version, columns=["id"], addresses=True)
     rows = rows.filter(pc.is_in(rows.column("id"), repeated))
     last = rows.group_by("id").aggregate([("_rowaddr", "max")]).column("_rowaddr_max")
     earlier = rows.filter(pc.invert(pc.is_in(rows.column("_rowaddr"), last)))
@@ -222,7 +222,7 @@ def delete_rows(
     touched = _sources(tables, state, addresses)
     return replace(
         state,
-        version=tables.next(state.version, gone=addresses),
+        version=tables.next(state.version, deleted=addresses),
         rows=state.rows - len(addresses),
         removed=pa.concat_arrays([state.removed, ids]),
         touched=pa.concat_arrays([state.touched, touched]),
@@ -241,15 +241,15 @@ def _overwrite(
     if buffer.spilled:
         if not operation.fresh_ids:
             _repeated_ids(state.type, operation, checker)
-        fragments = buffer.fragments
+        files = buffer.files
     else:
         buffer.check_rest()
         rows = buffer.table()
         if not operation.fresh_ids:
             rows = _settle_duplicates(state.type, rows, operation)
-        fragments = tables.write(state.version, rows) if rows.num_rows else []
+        files = tables.write(state.version, rows) if rows.num_rows else NO_FILES
     touched = _sources(tables, state) if checker is None else _no_ids()
-    version = tables.replace(state.version, schema, fragments)
+    version = tables.replace(state.version, schema, files)
     return replace(
         nothing_staged(state.type, state.base),
         version=version,

@@ -9,11 +9,11 @@ read and an upsert.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import InvalidInput, OmniGraphError, PreconditionFailed, StorageError
@@ -35,18 +35,19 @@ from omnigraph.storage.commit.retry import (
     publish_with_retry,
 )
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
-from omnigraph.storage.constraints.distributed_rules import validated_by
+from omnigraph.storage.constraints.distributed_rules import validate_final_state
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.core.model import Commit, Head, Pointers
-from omnigraph.storage.core.read_errors import guarded
+from omnigraph.storage.core.read_errors import blame_filter, translating
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_writes import PlainWrites
 from omnigraph.storage.refs.moments import DEFERRED_CHECKS, commit_token, present
-from omnigraph.storage.refs.snapshot import Snapshot, check_columns, explained
-from omnigraph.storage.tables.write_buffer import RowBuffer
+from omnigraph.storage.refs.snapshot import Snapshot, check_columns
+from omnigraph.storage.tables.data_files import DataFiles
+from omnigraph.storage.tables.write_buffer import DataFileSink, RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
 from omnigraph.storage.transaction.operations import (
     DeleteRows,
@@ -159,7 +160,7 @@ class WriteTxn:
     def adopt(
         self,
         type_: GraphType,
-        fragments: Sequence[FragmentMetadata],
+        files: DataFiles,
         rows: int,
         mode: WriteMode,
         *,
@@ -168,7 +169,7 @@ class WriteTxn:
         """Add rows that were checked and written as data files of the table elsewhere."""
         self._require_open()
         buffer = self._buffer(type_)
-        buffer.adopt(fragments, rows)
+        buffer.adopt(files, rows)
         operations = self._operations.setdefault(type_.table_key, [])
         operations.append(WriteRows(mode, buffer, True, fresh_ids))
 
@@ -185,7 +186,7 @@ class WriteTxn:
 
     def _buffer(self, type_: GraphType) -> RowBuffer:
         base = self._bases[type_.table_key]
-        return RowBuffer(
+        sink = DataFileSink(
             self._store.tables,
             TableVersion(base.location, base.lance),
             table_schema(type_),
@@ -193,14 +194,13 @@ class WriteTxn:
             self.register,
             self._store.writers,
         )
+        return RowBuffer(sink)
 
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        try:
+        with translating(partial(self._explained, condition=None)):
             return self._work.table(table_key).version
-        except StorageError as error:
-            raise self._explained(error, None) from error
 
     def snapshot(self) -> Snapshot:
         """The graph as it was when this transaction began."""
@@ -223,30 +223,14 @@ class WriteTxn:
                 if name not in schema.names:
                     type_.property(name)
         target = pa.schema([schema.field(name) for name in columns or schema.names])
-        try:
-            reader = self._store.tables.scan(version, columns=target.names, condition=condition)
-        except StorageError as error:
-            raise self._explained(error, condition) from error
-        return pa.RecordBatchReader.from_batches(
-            target, self._batches(reader, version, target, condition)
+        explain = partial(self._explained, condition=condition)
+        return self._store.tables.scan_as(
+            version, target, explain, columns=target.names, condition=condition
         )
-
-    def _batches(
-        self,
-        reader: pa.RecordBatchReader,
-        version: TableVersion,
-        target: pa.Schema,
-        condition: str | None,
-    ) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in guarded(reader, version):
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=target)
-        except StorageError as error:
-            raise self._explained(error, condition) from error
 
     def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
         """A failed read in the caller's terms: not damage when a collection took the files."""
-        failure = explained(error, condition)
+        failure = blame_filter(error, condition)
         if not isinstance(failure, StorageError) or self._registration is not None:
             return failure
         collected = self._store.head(self.pin.branch).epoch != self.pin.epoch
@@ -333,7 +317,7 @@ class WriteTxn:
             state = FinalState(self.catalog, changed, work.final)
             deferred = bool(self.pin.properties.get(DEFERRED_CHECKS))
             version = lambda key: work.final(key).version  # noqa: E731
-            validated_by(self._checker, state, changed, version, deferred=deferred)
+            validate_final_state(self._checker, state, changed, version, deferred=deferred)
             work.validated = True
         self.plain.settle()
         failpoint(AFTER_VALIDATION)

@@ -1,0 +1,42 @@
+"""What is known of the fragments of a table version without reading their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lance import LanceFragment
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentStats:
+    """One immutable part of a table. Equal keys mean equal rows, in any version."""
+
+    key: str
+    rows: int
+    """Live rows."""
+    files: str = ""
+    """The same for every state of deletions."""
+    physical: int = -1
+    """How many rows the files hold, deleted ones included."""
+    id: int = field(default=-1, compare=False)
+    """The upper half of its rows' addresses; says nothing across versions."""
+    fields: tuple[tuple[int, ...], ...] = field(default=(), compare=False)
+    """The columns that each of the files holds."""
+    bytes: int = field(default=0, compare=False)
+    """About how much reading it takes."""
+
+
+def stats_of(location: str, fragment: LanceFragment) -> FragmentStats:
+    """The statistics of a fragment; reads nothing."""
+    metadata = fragment.metadata
+    files = f"{location}/{'|'.join(file.path for file in metadata.files)}"
+    deletions = metadata.deletion_file
+    return FragmentStats(
+        f"{files}-{deletions.path(metadata.id) if deletions else ''}",
+        metadata.num_rows,
+        files,
+        metadata.physical_rows,
+        metadata.id,
+        tuple(tuple(file.fields) for file in metadata.files),
+        sum(file.file_size_bytes or 0 for file in metadata.files),
+    )

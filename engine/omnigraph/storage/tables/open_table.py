@@ -1,0 +1,67 @@
+"""A handle on one table version: the Lance dataset, which stays inside this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+import pyarrow as pa
+from lance import LanceDataset
+
+from omnigraph.storage.core.read_errors import guarded, reading
+from omnigraph.storage.core.table_version import TableVersion
+
+
+class ScanOptions(TypedDict, total=False):
+    """What to read of a table version; by default all of it, with Blobs as their bytes."""
+
+    columns: Sequence[str] | Mapping[str, str] | None
+    """Names, or names to expressions over the stored columns."""
+    condition: str | None
+    """A filter in Lance's SQL."""
+    fragments: Iterable[int]
+    """Only rows of these."""
+    addresses: bool
+    """Whether to add the column `_rowaddr`."""
+    limit: int | None
+    order_by: Sequence[str] | None
+    batch_rows: int | None
+    blobs: str
+    """How Blobs come, in the words of Lance."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTable:
+    """One version and its dataset."""
+
+    version: TableVersion
+    dataset: LanceDataset
+
+    def scan(self, **options: Unpack[ScanOptions]) -> Iterator[pa.RecordBatch]:
+        """Stream rows, in order; a condition that cannot be applied fails at once."""
+        return guarded(self.reader(**options), self.version)
+
+    def read(self, **options: Unpack[ScanOptions]) -> pa.Table:
+        """The same, as a table."""
+        reader = self.reader(**options)
+        return pa.Table.from_batches(guarded(reader, self.version), schema=reader.schema)
+
+    def reader(self, **options: Unpack[ScanOptions]) -> pa.RecordBatchReader:
+        """The same, for Lance to read: failures of the store come as they are."""
+        columns, fragments = options.get("columns"), options.get("fragments")
+        if columns is not None:
+            columns = dict(columns) if isinstance(columns, Mapping) else list(columns)
+        chosen = None if fragments is None else [*map(self.dataset.get_fragment, fragments)]
+        with reading(self.version):
+            return self.dataset.scanner(
+                columns=columns,
+                filter=options.get("condition"),
+                fragments=chosen,
+                with_row_address=options.get("addresses", False),
+                limit=options.get("limit"),
+                order_by=options.get("order_by"),
+                batch_size=options.get("batch_rows"),
+                blob_handling=options.get("blobs", "all_binary"),
+                scan_in_order=True,
+            ).to_reader()
