@@ -139,15 +139,15 @@ def _write_files(
 ) -> StagedTable:
     """Rows that are in data files already: append them, then delete what they replace."""
     type_, buffer = state.type, operation.buffer
-    repeated, gone = _no_ids(), NO_ADDRESSES
+    repeated, replaced = _no_ids(), NO_ADDRESSES
     if not operation.fresh_ids:
         repeated = _repeated_ids(type_, operation, checker)
         if state.rows:
-            gone = _replaced_rows(tables, state, operation, checker)
+            replaced = _replaced_rows(tables, state, operation, checker)
     # With a checker, it is for the checker to find whose edges became fewer.
-    touched = _sources(tables, state, gone) if checker is None else _no_ids()
-    version = tables.next(state.version, files=buffer.files, deleted=gone)
-    count = state.rows - len(gone) + buffer.rows
+    touched = _sources(tables, state, replaced) if checker is None else _no_ids()
+    version = tables.next(state.version, files=buffer.files, deleted=replaced)
+    count = state.rows - len(replaced) + buffer.rows
     if len(repeated):
         if checker is not None:
             earlier = checker.earlier(KeyColumn(type_, version, since=state.version))
