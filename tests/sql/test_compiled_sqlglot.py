@@ -17,6 +17,7 @@ from sqlglot.dialects.dialect import Dialect
 
 import omnigraph_sql
 from omnigraph_sql.datafusion.dialect import to_datafusion_sql
+from sql.conftest import rows
 
 COMPILED = not generator.__file__.endswith(".py")
 
@@ -58,5 +59,4 @@ def test_what_datafusion_writes_otherwise_is_written_so(text: str, written: str)
 def test_with_the_compiled_build_queries_run(
     shared_connection: omnigraph_sql.Connection,
 ) -> None:
-    rows = shared_connection.execute("SELECT CAST('1' AS INT) + 1 AS two").read_all()
-    assert rows.to_pydict() == {"two": [2]}
+    assert rows(shared_connection, "SELECT CAST('1' AS INT) + 1 AS two") == [{"two": 2}]

@@ -18,21 +18,21 @@ def sources_of(select: exp.Select) -> list[exp.Expr]:
     return [*([from_.this] if from_ else []), *(join.this for join in joins), *laterals]
 
 
-def columns_of(source: exp.Expr, scope: RewriteContext) -> frozenset[str] | None:
+def columns_of(source: exp.Expr, context: RewriteContext) -> frozenset[str] | None:
     """The folded names of a source's columns; none where only the engine knows them."""
     alias = source.args.get("alias")
     named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
     if named:
         return frozenset(column.name.casefold() for column in named)
     if isinstance(source, exp.Table):
-        registered = scope.registered.get(source.name)
+        registered = context.registered.get(source.name)
         if registered is not None:
             return frozenset(name.casefold() for name in registered.names)
         return _given(query_of_with(source))
     return _given(source.this) if isinstance(source, exp.Subquery) else None
 
 
-def names_of(source: exp.Expr, scope: RewriteContext) -> list[str] | None:
+def names_of(source: exp.Expr, context: RewriteContext) -> list[str] | None:
     """The names of a source's columns in their order; none where only the engine knows them."""
     alias = source.args.get("alias")
     named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
@@ -41,16 +41,16 @@ def names_of(source: exp.Expr, scope: RewriteContext) -> list[str] | None:
     if source.args.get("joins") or source.args.get("pivots"):
         return None
     if isinstance(source, exp.Table):
-        registered = scope.registered.get(source.name)
+        registered = context.registered.get(source.name)
         if registered is not None:
             return list(registered.names)
-        return results_of(query_of_with(source), scope)
-    return results_of(source.this, scope) if isinstance(source, exp.Subquery) else None
+        return results_of(query_of_with(source), context)
+    return results_of(source.this, context) if isinstance(source, exp.Subquery) else None
 
 
 def results_of(
     query: exp.Expr | None,
-    scope: RewriteContext,
+    context: RewriteContext,
     unnamed: Callable[[exp.Expr], str] | None = None,
 ) -> list[str] | None:
     """The names of a query's columns, stars written out; none where only the engine knows.
@@ -65,7 +65,7 @@ def results_of(
     for one in query.expressions:
         names: list[str] | None
         if one.is_star:
-            names = star_names(one, query, scope)
+            names = star_names(one, query, context)
         elif isinstance(one, exp.Alias | exp.Column):
             names = [one.alias_or_name]
         else:
@@ -76,7 +76,7 @@ def results_of(
     return found
 
 
-def star_names(star: exp.Expr, select: exp.Select, scope: RewriteContext) -> list[str] | None:
+def star_names(star: exp.Expr, select: exp.Select, context: RewriteContext) -> list[str] | None:
     """What `*` or `t.*` of a SELECT stands for; none where only the engine knows."""
     table = star.table.casefold() if isinstance(star, exp.Column) else None
     said = star.this if isinstance(star, exp.Column) else star
@@ -86,14 +86,14 @@ def star_names(star: exp.Expr, select: exp.Select, scope: RewriteContext) -> lis
     found: list[str] = []
     for source in sources_of(select):
         if table is None or source.alias_or_name.casefold() == table:
-            names = names_of(source, scope)
+            names = names_of(source, context)
             if names is None:
                 return None
             found += [name for name in names if name.casefold() not in hidden]
     return found
 
 
-def is_outer(column: exp.Column, query: exp.Expr, scope: RewriteContext) -> bool:
+def is_outer(column: exp.Column, query: exp.Expr, context: RewriteContext) -> bool:
     """Whether a column inside a query belongs to what stands around it."""
     select = column.find_ancestor(exp.Select)
     while select is not None and _within(select, query):
@@ -102,29 +102,29 @@ def is_outer(column: exp.Column, query: exp.Expr, scope: RewriteContext) -> bool
                 if source.alias_or_name.casefold() == column.table.casefold():
                     return False
                 continue
-            names = columns_of(source, scope)
+            names = columns_of(source, context)
             if names is None or column.name.casefold() in names:
                 return False
         select = select.find_ancestor(exp.Select)
     return True
 
 
-def belongs_to(column: exp.Column, select: exp.Select, scope: RewriteContext) -> bool:
+def belongs_to(column: exp.Column, select: exp.Select, context: RewriteContext) -> bool:
     """Whether a column, perhaps of a query inside a SELECT, is one of the SELECT's sources."""
     inside = column.find_ancestor(exp.Select)
     while inside is not None and inside is not select:
-        if not is_outer(column, inside, scope):
+        if not is_outer(column, inside, context):
             return False
         inside = inside.find_ancestor(exp.Select)
     return True
 
 
-def is_correlated(query: exp.Expr, scope: RewriteContext) -> bool:
+def is_correlated(query: exp.Expr, context: RewriteContext) -> bool:
     """Whether a query needs the row of a query around it."""
-    return any(is_outer(column, query, scope) for column in query.find_all(exp.Column))
+    return any(is_outer(column, query, context) for column in query.find_all(exp.Column))
 
 
-def qualified(expression: exp.Expr, select: exp.Select, scope: RewriteContext) -> exp.Expr:
+def qualified(expression: exp.Expr, select: exp.Select, context: RewriteContext) -> exp.Expr:
     """A copy whose columns say which source of the SELECT they are of, where that is known."""
     found = expression.copy()
     sources = sources_of(select)
@@ -134,7 +134,7 @@ def qualified(expression: exp.Expr, select: exp.Select, scope: RewriteContext) -
         if len(sources) == 1:
             owners = sources
         else:
-            names = [(source, columns_of(source, scope)) for source in sources]
+            names = [(source, columns_of(source, context)) for source in sources]
             owners = [s for s, known in names if known and column.name.casefold() in known]
         if len(owners) == 1 and owners[0].alias_or_name:
             column.set("table", exp.to_identifier(owners[0].alias_or_name, quoted=True))
@@ -142,7 +142,7 @@ def qualified(expression: exp.Expr, select: exp.Select, scope: RewriteContext) -
 
 
 def rename_sources(
-    query: exp.Expr, taken: Iterable[str], suffix: str, scope: RewriteContext
+    query: exp.Expr, taken: Iterable[str], suffix: str, context: RewriteContext
 ) -> None:
     """Call the sources of a SELECT that have one of these names otherwise, wherever it says so."""
     assert isinstance(query, exp.Select)
@@ -153,13 +153,13 @@ def rename_sources(
             continue
         new = f"{old} {suffix}"
         for column in list(query.find_all(exp.Column)):
-            if column.table.casefold() == old and belongs_to(column, query, scope):
+            if column.table.casefold() == old and belongs_to(column, query, context):
                 column.set("table", quoted(new))
         alias = source.args.get("alias")
         named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
         source.set("alias", exp.TableAlias(this=quoted(new), columns=named))
-        if old in scope.sources:
-            scope.sources[new.casefold()] = scope.sources[old]
+        if old in context.sources:
+            context.sources[new.casefold()] = context.sources[old]
 
 
 def _within(node: exp.Expr, query: exp.Expr) -> bool:

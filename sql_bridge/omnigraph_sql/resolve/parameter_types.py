@@ -33,7 +33,7 @@ _ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, e
 # --------------------------------------------------------------------------- types
 
 
-def parameter_schema(tree: exp.Expr, scope: RewriteContext, given: Params = None) -> pa.Schema:
+def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = None) -> pa.Schema:
     """The parameters of a rewritten tree, each with the type its place asks for.
 
     Where no place does, it is the type of the value that is given, or text.
@@ -41,17 +41,17 @@ def parameter_schema(tree: exp.Expr, scope: RewriteContext, given: Params = None
     types: dict[int, pa.DataType] = {}
     for node in tree.find_all(exp.Parameter):
         number = int(node.name)
-        found = _wanted(node, scope)
+        found = _wanted(node, context)
         if found is not None and number not in types:
             types[number] = found
-    untyped = [n for n in range(1, len(scope.parameters) + 1) if n not in types]
+    untyped = [n for n in range(1, len(context.parameters) + 1) if n not in types]
     if untyped and given is not None:
-        own = _own_types(scope.parameters, given)
+        own = _own_types(context.parameters, given)
         types.update({number: own[number - 1] for number in untyped})
-    scope.untyped = tuple(untyped)
+    context.untyped = tuple(untyped)
     return pa.schema(
         pa.field(name, types.get(place, pa.string()))
-        for place, name in enumerate(scope.parameters, 1)
+        for place, name in enumerate(context.parameters, 1)
     )
 
 
@@ -73,12 +73,12 @@ def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
     return all(own[number - 1] == types.field(number - 1).type for number in untyped)
 
 
-def _wanted(node: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
+def _wanted(node: exp.Expr, context: RewriteContext) -> pa.DataType | None:
     """The type that a place asks for, as far as it can be told."""
     parent = node.parent
     while isinstance(parent, exp.Paren | exp.Neg | exp.Alias | exp.Tuple):
         if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Values):
-            return _inserted(node, parent, scope)
+            return _inserted(node, parent, context)
         node, parent = parent, parent.parent
     match parent:
         case exp.Cast():
@@ -88,25 +88,25 @@ def _wanted(node: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
         case exp.Case() | exp.If():
             others = [i.args.get("true") for i in parent.args.get("ifs") or []]
             others.append(parent.args.get("default"))
-            return first_type([o for o in others if o is not None and o is not node], scope)
+            return first_type([o for o in others if o is not None and o is not node], context)
     if isinstance(parent, _TEXTS):
         return pa.string()
     if isinstance(parent, exp.Binary | exp.In | exp.Between | exp.Coalesce | exp.Nullif):
         others = [other for other in parent.iter_expressions() if other is not node]
-        return first_type(others, scope)
+        return first_type(others, context)
     return None
 
 
-def _inserted(node: exp.Expr, row: exp.Tuple, scope: RewriteContext) -> pa.DataType | None:
+def _inserted(node: exp.Expr, row: exp.Tuple, context: RewriteContext) -> pa.DataType | None:
     insert = row.find_ancestor(exp.Insert)
-    if insert is None or scope.target is None:
+    if insert is None or context.target is None:
         return None
     place = next(i for i, value in enumerate(row.expressions) if value is node)
     target = insert.this
     if isinstance(target, exp.Schema):
         names = [column.name for column in target.expressions]
-        return scope.types.get(names[place].casefold()) if place < len(names) else None
-    return scope.target.field(place).type if place < len(scope.target) else None
+        return context.types.get(names[place].casefold()) if place < len(names) else None
+    return context.target.field(place).type if place < len(context.target) else None
 
 
 # --------------------------------------------------------------------------- values

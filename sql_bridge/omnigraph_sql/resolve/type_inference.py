@@ -37,8 +37,8 @@ class TypeInference:
     A pass may change the tree as long as an expression keeps its type.
     """
 
-    def __init__(self, scope: RewriteContext) -> None:
-        self._scope = scope
+    def __init__(self, context: RewriteContext) -> None:
+        self._context = context
         self._told: dict[int, tuple[exp.Expr, pa.DataType | None]] = {}
         self._columns: dict[tuple[int, str, str], pa.DataType | None] = {}
 
@@ -67,7 +67,7 @@ class TypeInference:
                 return self._at(expression, 0)
         if isinstance(expression, _KEEPING):
             return self.of(expression.this)
-        return type_of(expression, self._scope) if isinstance(expression, _TELLING) else None
+        return type_of(expression, self._context) if isinstance(expression, _TELLING) else None
 
     def _agreed(self, parts: Sequence[exp.Expr]) -> pa.DataType | None:
         return _agreed([self.of(part) for part in parts if not isinstance(part, exp.Null)])
@@ -96,7 +96,7 @@ class TypeInference:
         elif len(sources) == 1:
             owners = sources
         else:
-            known = [(source, columns_of(source, self._scope)) for source in sources]
+            known = [(source, columns_of(source, self._context)) for source in sources]
             if any(columns is None for _, columns in known):
                 return None
             owners = [source for source, columns in known if columns and name in columns]
@@ -105,7 +105,9 @@ class TypeInference:
     def _in_source(self, source: exp.Expr, name: str) -> pa.DataType | None:
         alias = source.args.get("alias")
         named = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
-        schema = self._scope.registered.get(source.name) if isinstance(source, exp.Table) else None
+        schema = (
+            self._context.registered.get(source.name) if isinstance(source, exp.Table) else None
+        )
         if source.args.get("pivots") or source.args.get("joins"):
             return None
         if schema is not None:

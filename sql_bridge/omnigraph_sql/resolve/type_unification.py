@@ -15,16 +15,16 @@ _DIGITS = 19
 """With so many, a number may be more than 64 bits hold."""
 
 
-def needs_unification(tree: exp.Expr, scope: RewriteContext) -> bool:
+def needs_unification(tree: exp.Expr, context: RewriteContext) -> bool:
     """Whether a result may have another type than its first part; not where all have the same."""
     return any(
-        not _is_agreed(node, scope)
+        not _is_agreed(node, context)
         for node in tree.find_all(*_PARTED)
         if node.find_ancestor(exp.Where, exp.Having) is None
     )
 
 
-def _is_agreed(node: exp.Expr, scope: RewriteContext) -> bool:
+def _is_agreed(node: exp.Expr, context: RewriteContext) -> bool:
     if isinstance(node, exp.If) and isinstance(node.parent, exp.Case):
         return True  # told with its CASE
     if isinstance(node, exp.StrPosition):
@@ -35,16 +35,16 @@ def _is_agreed(node: exp.Expr, scope: RewriteContext) -> bool:
         values = [node.args.get("true"), node.args.get("false")]
     else:
         values = [*(one.args.get("true") for one in node.args["ifs"]), node.args.get("default")]
-    types = [_certain(value, scope) for value in values if value is not None]
+    types = [_certain(value, context) for value in values if value is not None]
     # A null is of any type, but the first one would be asked for its own.
     return types[0] != pa.null() and set(types) - {pa.null()} == {types[0]} and types[0] is not None
 
 
-def _certain(value: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
+def _certain(value: exp.Expr, context: RewriteContext) -> pa.DataType | None:
     """The type of what names one: a cast, a truth, a stored column; else none."""
     match value:
         case exp.Paren():
-            return _certain(value.this, scope)
+            return _certain(value.this, context)
         case exp.Null():
             return pa.null()
         case exp.Boolean():
@@ -56,11 +56,11 @@ def _certain(value: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
         case exp.Cast():
             return arrow_type(value.args["to"])
         case exp.Column():
-            return _stored(value, scope)
+            return _stored(value, context)
     return None
 
 
-def _stored(column: exp.Column, scope: RewriteContext) -> pa.DataType | None:
+def _stored(column: exp.Column, context: RewriteContext) -> pa.DataType | None:
     """The type of a column that certainly is one of a stored table."""
     select = column.find_ancestor(exp.Select)
     sources = sources_of(select) if select is not None else []
@@ -72,7 +72,7 @@ def _stored(column: exp.Column, scope: RewriteContext) -> pa.DataType | None:
         alias = source.args.get("alias")
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             return None
-        schema = scope.registered.get(source.name) if isinstance(source, exp.Table) else None
+        schema = context.registered.get(source.name) if isinstance(source, exp.Table) else None
         found = [f.type for f in schema or () if f.name == column.name]
         return found[0] if len(found) == 1 else None
     return None

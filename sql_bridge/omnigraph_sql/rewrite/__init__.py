@@ -51,8 +51,8 @@ PASSES = (
 )
 
 
-def rewrite(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def rewrite(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """The tree after every pass."""
     for apply in PASSES:
-        tree = apply(tree, scope)
+        tree = apply(tree, context)
     return tree

@@ -27,20 +27,20 @@ class _Visible:
         return self.name.casefold() == name.casefold()
 
 
-def expand_using(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def expand_using(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Write out the conditions, what the joined names mean, and `*`; the innermost first."""
     for select in reversed(list(tree.find_all(exp.Select))):
         joins = select.args.get("joins") or []
         if any(join.args.get("using") or join.method == "NATURAL" for join in joins):
-            _settle(select, scope)
+            _settle(select, context)
     return tree
 
 
-def _settle(select: exp.Select, scope: RewriteContext) -> None:
+def _settle(select: exp.Select, context: RewriteContext) -> None:
     joins = select.args["joins"]
     from_ = select.args.get("from_")
     sources = [from_.this if from_ else None, *(join.this for join in joins)]
-    named = [names_of(source, scope) if source is not None else None for source in sources]
+    named = [names_of(source, context) if source is not None else None for source in sources]
     if select.args.get("laterals") or any(names is None for names in named):
         return  # only the engine knows them
     visible: list[_Visible] = []
@@ -64,7 +64,7 @@ def _settle(select: exp.Select, scope: RewriteContext) -> None:
         elif join.method == "NATURAL":
             join.set("kind", "CROSS")
         join.set("method", None)
-    _mean(select, [one for one in visible if one.merged], scope)
+    _mean(select, [one for one in visible if one.merged], context)
     _write_out(select, visible)
 
 
@@ -109,7 +109,7 @@ def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) ->
     return exp.and_(*pairs) if pairs else None
 
 
-def _mean(select: exp.Select, merged: list[_Visible], scope: RewriteContext) -> None:
+def _mean(select: exp.Select, merged: list[_Visible], context: RewriteContext) -> None:
     """Put what a joined name means in its place; what is sorted by a result's name stays so."""
     order = select.args.get("order")
     results = {one.alias_or_name.casefold() for one in select.expressions if _is_named(one)}
@@ -119,7 +119,7 @@ def _mean(select: exp.Select, merged: list[_Visible], scope: RewriteContext) -> 
         if column.table or column.is_star:
             continue
         meant = next((one for one in merged if one.is_called(column.name)), None)
-        if meant is None or not belongs_to(column, select, scope):
+        if meant is None or not belongs_to(column, select, context):
             continue
         key = column.parent
         sorting = order is not None and isinstance(key, exp.Ordered) and key.parent is order

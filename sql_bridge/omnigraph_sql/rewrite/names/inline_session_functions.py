@@ -10,28 +10,28 @@ from sqlglot import exp
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _ANSWERS: dict[type[exp.Func], Callable[[RewriteContext], str | None]] = {
-    exp.CurrentUser: lambda scope: scope.user,
-    exp.SessionUser: lambda scope: scope.user,
-    exp.CurrentCatalog: lambda scope: scope.pins.current,
-    exp.CurrentDatabase: lambda scope: scope.pins.current,
-    exp.CurrentSchema: lambda scope: scope.schema,
-    exp.CurrentVersion: lambda scope: product_version(),
+    exp.CurrentUser: lambda context: context.user,
+    exp.SessionUser: lambda context: context.user,
+    exp.CurrentCatalog: lambda context: context.pins.current,
+    exp.CurrentDatabase: lambda context: context.pins.current,
+    exp.CurrentSchema: lambda context: context.schema,
+    exp.CurrentVersion: lambda context: product_version(),
 }
 _NAMES: dict[str, Callable[[RewriteContext], str | None]] = {
-    "version": lambda scope: product_version(),
-    "database": lambda scope: scope.pins.current,
-    "db_name": lambda scope: scope.pins.current,
-    "schema_name": lambda scope: scope.schema,
-    "user": lambda scope: scope.user,
-    "suser_sname": lambda scope: scope.user,
+    "version": lambda context: product_version(),
+    "database": lambda context: context.pins.current,
+    "db_name": lambda context: context.pins.current,
+    "schema_name": lambda context: context.schema,
+    "user": lambda context: context.user,
+    "suser_sname": lambda context: context.user,
 }
 _SETTINGS: dict[str, Callable[[RewriteContext], str | None]] = {
-    "timezone": lambda scope: "UTC",
-    "search_path": lambda scope: scope.schema,
+    "timezone": lambda context: "UTC",
+    "search_path": lambda context: context.schema,
 }
 
 
-def inline_session_functions(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def inline_session_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Put the answers in."""
     for node in list(tree.find_all(*_ANSWERS, exp.Anonymous)):
         assert isinstance(node, exp.Func)
@@ -44,8 +44,8 @@ def inline_session_functions(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
             answer = _setting(node)
         if answer is None:
             continue
-        scope.cacheable = False
-        found = answer(scope)
+        context.cacheable = False
+        found = answer(context)
         value: exp.Expr = exp.Null() if found is None else exp.Literal.string(found)
         if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
             value = exp.alias_(value, _name(node), quoted=True)
@@ -58,7 +58,7 @@ def _setting(node: exp.Anonymous) -> Callable[[RewriteContext], str | None] | No
     if str(node.this).lower() != "current_setting":
         return None
     name = str(node.expressions[0].name).lower()
-    return _SETTINGS.get(name) or (lambda scope: None)
+    return _SETTINGS.get(name) or (lambda context: None)
 
 
 def product_version() -> str:

@@ -11,11 +11,11 @@ from omnigraph_sql.resolve.projection_names import AGAIN, projection_names, resu
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def name_projections(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def name_projections(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Name the projections of every SELECT; remember the names of the result."""
     for select in list(tree.find_all(exp.Select)):
         _name(select)
-    scope.names = projection_names(tree)
+    context.names = projection_names(tree)
     return tree
 
 

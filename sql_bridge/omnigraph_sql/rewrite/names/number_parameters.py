@@ -11,7 +11,7 @@ from omnigraph_sql.resolve.rewrite_context import RewriteContext
 MAX_PARAMETERS = 10_000
 
 
-def number_parameters(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def number_parameters(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Number the parameters: by their own number, or by the place of their name."""
     found = list(tree.find_all(exp.Placeholder, exp.Parameter))
     names = [parameter_name(node) for node in found]
@@ -26,11 +26,11 @@ def number_parameters(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
                 hint=f"They begin with $1 and end with ${MAX_PARAMETERS}; for more values, bind a "
                 "list, or load them into a table.",
             )
-        scope.parameters = [str(number) for number in range(1, most + 1)]
+        context.parameters = [str(number) for number in range(1, most + 1)]
     else:
-        scope.parameters = sorted(set(names))
+        context.parameters = sorted(set(names))
     for node, name in zip(found, names, strict=True):
-        number = scope.parameters.index(name) + 1
+        number = context.parameters.index(name) + 1
         node.replace(exp.Parameter(this=exp.Literal.number(number)))
     return tree
 

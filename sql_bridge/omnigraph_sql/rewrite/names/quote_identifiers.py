@@ -12,28 +12,28 @@ from omnigraph_sql.resolve.rewrite_context import RewriteContext
 _TABLE_PARTS = frozenset({"table", "db", "catalog"})
 
 
-def quote_identifiers(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def quote_identifiers(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Quote every name in its one spelling."""
     aliases: dict[str, str] = {}
     tables: dict[str, str] = {}
     for name in tree.find_all(exp.Identifier):
-        if _is_registered(name, scope):
+        if _is_registered(name, context):
             continue
         if _names_a_table(name):
             spelled = tables.setdefault(name.this.casefold(), name.this)
         else:
-            spelled = _column_spelling(name, scope, aliases)
+            spelled = _column_spelling(name, context, aliases)
         name.set("this", spelled)
         name.set("quoted", True)
     return tree
 
 
-def _is_registered(name: exp.Identifier, scope: RewriteContext) -> bool:
+def _is_registered(name: exp.Identifier, context: RewriteContext) -> bool:
     """Whether a name was put there by `resolve_tables`, exactly as it must stay."""
     parent = name.parent
     if not isinstance(parent, exp.Table) or name.arg_key != "this":
         return False
-    return "@" in name.this or name.this in scope.temporary_names
+    return "@" in name.this or name.this in context.temporary_names
 
 
 def _names_a_table(name: exp.Identifier) -> bool:
@@ -45,18 +45,18 @@ def _names_a_table(name: exp.Identifier) -> bool:
     return isinstance(parent, exp.Table)
 
 
-def _column_spelling(name: exp.Identifier, scope: RewriteContext, aliases: dict[str, str]) -> str:
+def _column_spelling(name: exp.Identifier, context: RewriteContext, aliases: dict[str, str]) -> str:
     text = str(name.this)
     folded = text.casefold()
-    known = scope.columns.get(folded, set())
+    known = context.columns.get(folded, set())
     if len(known) == 1:
         return next(iter(known))
     if not known:
         return aliases.setdefault(folded, text)
-    return _spelling_in_sources(name, scope) or (text if text in known else sorted(known)[0])
+    return _spelling_in_sources(name, context) or (text if text in known else sorted(known)[0])
 
 
-def _spelling_in_sources(name: exp.Identifier, scope: RewriteContext) -> str | None:
+def _spelling_in_sources(name: exp.Identifier, context: RewriteContext) -> str | None:
     """How the one source meant spells a column that several tables spell differently."""
     folded, column = name.this.casefold(), name.parent
     aliases: list[str]
@@ -68,7 +68,7 @@ def _spelling_in_sources(name: exp.Identifier, scope: RewriteContext) -> str | N
     found = {
         spelling
         for alias in aliases
-        for spelling in scope.sources.get(alias.casefold(), ())
+        for spelling in context.sources.get(alias.casefold(), ())
         if spelling.name.casefold() == folded
     }
     names = {field.name for field in found}

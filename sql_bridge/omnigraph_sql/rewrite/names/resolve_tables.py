@@ -15,36 +15,36 @@ from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_function
 from omnigraph_sql.rewrite.shapes.normalize_syntax import normalize_syntax
 
 
-def resolve_tables(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Resolve each table that is not a name of the statement's own WITH.
 
     Above a RIGHT or FULL join the engine pushes conditions to the wrong side, unless what stands
     there is a scan of the store, which takes none.
     """
     if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
-        scope.may_hold = False
+        context.may_hold = False
     for table in [found for found in tree.find_all(exp.Table) if not _is_cte(found)]:
-        if isinstance(table.this, exp.Identifier) and table.name not in scope.temporary_names:
-            _resolve(table, scope)
+        if isinstance(table.this, exp.Identifier) and table.name not in context.temporary_names:
+            _resolve(table, context)
     for column in tree.find_all(exp.Column):
-        _drop_qualifiers(column, scope)
+        _drop_qualifiers(column, context)
     return tree
 
 
-def _resolve(table: exp.Table, scope: RewriteContext) -> None:
+def _resolve(table: exp.Table, context: RewriteContext) -> None:
     parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    given = scope.given.get(parts[0].text) if len(parts) == 1 else None
+    given = context.given.get(parts[0].text) if len(parts) == 1 else None
     if given is not None:
         relation = Relation(parts[0].text, given)
     else:
-        relation = find_relation(scope.pins, scope.schema, parts)
+        relation = find_relation(context.pins, context.schema, parts)
     alias = _alias(table, relation.name)
     columns = alias.args.get("columns")
     if columns and relation.schema is not None:
-        replacement: exp.Expr = _columns_called(relation, relation.schema, alias, scope)
+        replacement: exp.Expr = _columns_called(relation, relation.schema, alias, context)
         alias.set("columns", None)
     else:
-        replacement = _source(relation, alias.name, scope)
+        replacement = _source(relation, alias.name, context)
     replacement.set("alias", alias)
     for extra in ("joins", "pivots", "sample", "laterals"):
         if table.args.get(extra):
@@ -53,7 +53,7 @@ def _resolve(table: exp.Table, scope: RewriteContext) -> None:
 
 
 def _columns_called(
-    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, scope: RewriteContext
+    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, context: RewriteContext
 ) -> exp.Subquery:
     """`FROM t AS a(x, y)`: the first columns are called so, the others as they are."""
     named = [column.name for column in alias.args["columns"]]
@@ -63,11 +63,11 @@ def _columns_called(
             hint="Name at most as many as there are.",
         )
     inner = f"{alias.name} as it is"
-    source = _source(relation, inner, scope)
+    source = _source(relation, inner, context)
     source.set("alias", exp.TableAlias(this=quoted(inner)))
     names = [*named, *schema.names[len(named) :]]
     renamed = [field.with_name(name) for field, name in zip(schema, names, strict=True)]
-    scope.sources[alias.name.casefold()] = pa.schema(renamed)
+    context.sources[alias.name.casefold()] = pa.schema(renamed)
     columns = (
         exp.alias_(exp.Column(this=quoted(field.name), table=quoted(inner)), quoted(name))
         for field, name in zip(schema, names, strict=True)
@@ -85,28 +85,30 @@ def _alias(table: exp.Table, name: str) -> exp.TableAlias:
     return found
 
 
-def _source(relation: Relation, alias: str, scope: RewriteContext) -> exp.Expr:
+def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr:
     rows = relation.rows
     if isinstance(rows, ViewText):
-        return _expanded(relation.name, rows, scope)
-    scope.know(alias, rows.schema)
+        return _expanded(relation.name, rows, context)
+    context.know(alias, rows.schema)
     if not isinstance(rows, ReadableTable):
-        scope.cacheable = False
-        scope.temporary_names.append(scope.engine.register_temporary(rows))
-        scope.registered[scope.temporary_names[-1]] = rows.schema
-        return exp.Table(this=quoted(scope.temporary_names[-1]))
-    scope.tables.append(rows)
-    addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
-    if scope.part is not None:
-        scope.temporary_names.append(scope.engine.register_temporary(rows, scope.part))
-        table = exp.Table(this=quoted(scope.temporary_names[-1]))
+        context.cacheable = False
+        context.temporary_names.append(context.engine.register_temporary(rows))
+        context.registered[context.temporary_names[-1]] = rows.schema
+        return exp.Table(this=quoted(context.temporary_names[-1]))
+    context.tables.append(rows)
+    addresses = (
+        context.addresses_of is not None and alias.casefold() == context.addresses_of.casefold()
+    )
+    if context.part is not None:
+        context.temporary_names.append(context.engine.register_temporary(rows, context.part))
+        table = exp.Table(this=quoted(context.temporary_names[-1]))
     else:
-        read = Read(rows, addresses, scope.may_hold)
-        scope.reads[read.name] = read
+        read = Read(rows, addresses, context.may_hold)
+        context.reads[read.name] = read
         table = exp.Table(this=quoted(read.name))
     if addresses:
-        scope.know_fields([pa.field(ADDRESS, pa.uint64())])
-    scope.registered[table.name] = rows.schema
+        context.know_fields([pa.field(ADDRESS, pa.uint64())])
+    context.registered[table.name] = rows.schema
     return _renamed(table, rows, addresses) if rows.renamed else table
 
 
@@ -135,17 +137,17 @@ def arrow_name(type_: pa.DataType) -> str:
     return {pa.int64(): "Int64", pa.uint64(): "UInt64", pa.float64(): "Float64"}[type_]
 
 
-def _expanded(name: str, view: ViewText, scope: RewriteContext) -> exp.Subquery:
-    scope.expansions += 1
-    expansion = scope.expansions
-    if scope.expansions > MAX_EXPANSION:
+def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquery:
+    context.expansions += 1
+    expansion = context.expansions
+    if context.expansions > MAX_EXPANSION:
         raise InvalidInput(f"the view {name} goes through too many views, or through itself")
-    current, schema = scope.pins.current, scope.schema
-    scope.pins.current, scope.schema = view.catalog, view.schema
+    current, schema = context.pins.current, context.schema
+    context.pins.current, context.schema = view.catalog, view.schema
     try:
-        text = normalize_syntax(parse_one(view.sql, view.dialect).tree.copy(), scope)
-        tree = bind_table_functions(text, scope)
-        resolve_tables(tree, scope)
+        text = normalize_syntax(parse_one(view.sql, view.dialect).tree.copy(), context)
+        tree = bind_table_functions(text, context)
+        resolve_tables(tree, context)
         _own_withs(tree, expansion)
     except (InvalidInput, NotFound) as error:
         raise InvalidInput(
@@ -153,7 +155,7 @@ def _expanded(name: str, view: ViewText, scope: RewriteContext) -> exp.Subquery:
             hint="Something it needs was changed or dropped; replace the view.",
         ) from error
     finally:
-        scope.pins.current, scope.schema = current, schema
+        context.pins.current, context.schema = current, schema
     return exp.Subquery(this=tree)
 
 
@@ -193,8 +195,8 @@ def _branch_below(node: exp.Expr, above: exp.Expr) -> exp.Expr | None:
     return current
 
 
-def _drop_qualifiers(column: exp.Column, scope: RewriteContext) -> None:
+def _drop_qualifiers(column: exp.Column, context: RewriteContext) -> None:
     """`main.nodes.Person.name` is `Person.name`."""
-    if column.args.get("db") and column.table.casefold() in scope.sources:
+    if column.args.get("db") and column.table.casefold() in context.sources:
         column.set("db", None)
         column.set("catalog", None)

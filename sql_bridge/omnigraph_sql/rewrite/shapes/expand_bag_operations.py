@@ -13,14 +13,14 @@ from omnigraph_sql.resolve.rewrite_context import RewriteContext
 _AGAIN = "number of the row"
 
 
-def expand_bag_operations(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def expand_bag_operations(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; innermost first.
 
     The engine drops, or keeps, every row that has an equal one.
     """
     for operation in reversed(list(tree.find_all(exp.Except, exp.Intersect))):
         if operation.args.get("distinct") is False:
-            above, counted = operation.parent, _counted(operation, scope)
+            above, counted = operation.parent, _counted(operation, context)
             if above is None:
                 tree = counted
             else:
@@ -28,14 +28,14 @@ def expand_bag_operations(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     return tree
 
 
-def _counted(operation: exp.SetOperation, scope: RewriteContext) -> exp.Select:
-    outputs = results_of(operation.this, scope, _name)
+def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select:
+    outputs = results_of(operation.this, context, _name)
     if outputs is None:
         raise InvalidInput(
             "EXCEPT ALL and INTERSECT ALL compare columns that are known",
             hint="Write the columns instead of *.",
         )
-    others = results_of(operation.expression, scope, _name)
+    others = results_of(operation.expression, context, _name)
     if others is not None and len(others) != len(outputs):
         raise InvalidInput(
             f"a query of {len(outputs)} columns stands beside one of {len(others)}",

@@ -20,12 +20,12 @@ _BINARY = ("c", "posix", "default", "binary", "ucs_basic", "utf8_binary")
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
-def normalize_syntax(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def normalize_syntax(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`."""
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
         keep_recursive_columns(cte)
-    for text in list(tree.find_all(exp.ByteString)) if scope.dialect == "postgres" else []:
+    for text in list(tree.find_all(exp.ByteString)) if context.dialect == "postgres" else []:
         text.replace(exp.Literal.string(_unescaped(str(text.this))))
     for collated in list(tree.find_all(exp.Collate)):
         _drop_collation(collated)
@@ -44,8 +44,8 @@ def normalize_syntax(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
         if join.kind in ("SEMI", "ANTI") and not join.side:
             join.set("side", "LEFT")
     for cast in tree.find_all(exp.Cast):
-        _plain_time(cast, scope)
-    if scope.dialect == "tsql":
+        _plain_time(cast, context)
+    if context.dialect == "tsql":
         for add in list(tree.find_all(exp.Add)):
             if _is_text(add.this) or _is_text(add.expression):
                 add.replace(exp.DPipe(this=add.this.copy(), expression=add.expression.copy()))
@@ -72,13 +72,13 @@ def _push_columns(cte: exp.CTE) -> None:
     alias.set("columns", None)
 
 
-def _plain_time(cast: exp.Cast, scope: RewriteContext) -> None:
+def _plain_time(cast: exp.Cast, context: RewriteContext) -> None:
     """`-0` at the end is the offset -00; Postgres reads 09/30/2023 as month, day and year."""
     text = cast.this
     if not cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) or not isinstance(text, exp.Literal):
         return
     plain = _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text.name)
-    if scope.dialect == "postgres":
+    if context.dialect == "postgres":
         plain = _MONTH_FIRST.sub(r"\g<3>-\g<1>-\g<2>", plain)
     text.set("this", plain)
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def rewrite_null_safe_joins(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:  # noqa: ARG001
+def rewrite_null_safe_joins(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # noqa: ARG001
     """Compare structs where sources are joined: these are equal if both hold null."""
     for select in tree.find_all(exp.Select):
         if select.args.get("joins") or select.parent_select is not None:

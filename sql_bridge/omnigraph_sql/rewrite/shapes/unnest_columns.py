@@ -16,7 +16,7 @@ from omnigraph_sql.resolve.expression_types import type_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def unnest_columns(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def unnest_columns(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Move every unnesting of a table's own column into that table."""
     for select in list(tree.find_all(exp.Select)):
         for join in list(select.args.get("joins") or []):
@@ -28,14 +28,14 @@ def unnest_columns(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
                         "the elements of a list are joined to the rows they are of",
                         hint="Write JOIN or LEFT JOIN UNNEST(…).",
                     )
-                _move(select, join.this, values, join.side == "LEFT", scope)
+                _move(select, join.this, values, join.side == "LEFT", context)
                 join.pop()
                 if on != exp.true():
                     select.where(on.copy(), copy=False)
         for lateral in list(select.args.get("laterals") or []):
             values = _list_of(lateral)
             if values is not None and values.find(exp.Column):
-                _move(select, lateral, values, bool(lateral.args.get("outer")), scope)
+                _move(select, lateral, values, bool(lateral.args.get("outer")), context)
                 lateral.pop()
     return tree
 
@@ -58,17 +58,17 @@ def _list_of(source: exp.Expr) -> exp.Expr | None:
 
 
 def _move(
-    select: exp.Select, source: exp.Expr, values: exp.Expr, outer: bool, scope: RewriteContext
+    select: exp.Select, source: exp.Expr, values: exp.Expr, outer: bool, context: RewriteContext
 ) -> None:
-    owner = _owner(select, source, values, scope)
+    owner = _owner(select, source, values, context)
     alias = source.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
         raise InvalidInput("an unnested list needs a name", hint="Write UNNEST(…) AS t(element).")
     name = _element_name(alias)
-    known = columns_of(owner, scope) or frozenset()
+    known = columns_of(owner, context) or frozenset()
     inner_name = f"{name} of {alias.name}" if name.casefold() in known else name
     if outer:
-        values = _never_empty(values, scope)
+        values = _never_empty(values, context)
     rows = exp.select("*", exp.alias_(exp.Explode(this=values.copy()), inner_name, quoted=True))
     owner_name = owner.alias_or_name
     derived = exp.Subquery(
@@ -90,7 +90,7 @@ def _element_name(alias: exp.TableAlias) -> str:
 
 
 def _owner(
-    select: exp.Select, source: exp.Expr, values: exp.Expr, scope: RewriteContext
+    select: exp.Select, source: exp.Expr, values: exp.Expr, context: RewriteContext
 ) -> exp.Expr:
     """The one table whose column it is."""
     others = [
@@ -99,7 +99,7 @@ def _owner(
     found: list[exp.Expr] = []
     for column in values.find_all(exp.Column):
         for other in others:
-            names = columns_of(other, scope)
+            names = columns_of(other, context)
             same = other.alias_or_name.casefold() == column.table.casefold()
             has = names is None or column.name.casefold() in names
             meant = same if column.table else has
@@ -113,9 +113,9 @@ def _owner(
     return found[0]
 
 
-def _never_empty(values: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def _never_empty(values: exp.Expr, context: RewriteContext) -> exp.Expr:
     """A list that holds a null where it has nothing: its row is kept."""
-    type_ = type_of(values, scope)
+    type_ = type_of(values, context)
     if type_ is None:
         raise InvalidInput(
             "the type of this list is not known here", hint="Unnest a column, or CAST the list."

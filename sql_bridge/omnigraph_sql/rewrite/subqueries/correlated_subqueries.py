@@ -29,7 +29,7 @@ class CorrelatedSubquery:
     """The columns of the SELECT in it."""
 
 
-def correlated_subqueries(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
+def correlated_subqueries(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The queries in the expressions of a SELECT that need its row."""
     found: list[CorrelatedSubquery] = []
     for node in select.walk(
@@ -52,13 +52,13 @@ def correlated_subqueries(select: exp.Select, scope: RewriteContext) -> list[Cor
                 kind = "scalar"
             case _:
                 continue
-        outer = _outer_columns(node, select, scope)
+        outer = _outer_columns(node, select, context)
         if outer:
             found.append(CorrelatedSubquery(kind, node, holder, tuple(outer)))
     return found
 
 
-def correlated_sources(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
+def correlated_sources(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The joined queries that need rows of the sources before them."""
     found: list[CorrelatedSubquery] = []
     for join in select.args.get("joins") or []:
@@ -67,7 +67,7 @@ def correlated_sources(select: exp.Select, scope: RewriteContext) -> list[Correl
         held = source.this if lateral else source
         if not isinstance(held, exp.Subquery) or not isinstance(held.this, exp.Query):
             continue
-        outer = _outer_columns(held.this, select, scope)
+        outer = _outer_columns(held.this, select, context)
         if not lateral:
             outer = [column for column in outer if column.table.startswith(DOMAIN)]
         asked = CorrelatedSubquery("source", held.this, join, tuple(outer))
@@ -76,7 +76,9 @@ def correlated_sources(select: exp.Select, scope: RewriteContext) -> list[Correl
     return found
 
 
-def _outer_columns(query: exp.Expr, select: exp.Select, scope: RewriteContext) -> list[exp.Column]:
+def _outer_columns(
+    query: exp.Expr, select: exp.Select, context: RewriteContext
+) -> list[exp.Column]:
     """The columns in a query that are the SELECT's; none where some are of a query further out."""
     found: list[exp.Column] = []
     sources = sources_of(select)
@@ -84,12 +86,12 @@ def _outer_columns(query: exp.Expr, select: exp.Select, scope: RewriteContext) -
         sorting = column.find_ancestor(exp.Order, exp.Select)
         if isinstance(sorting, exp.Order) and isinstance(sorting.parent, exp.SetOperation):
             continue
-        if not is_outer(column, query, scope) or _is_alias(column, query):
+        if not is_outer(column, query, context) or _is_alias(column, query):
             continue
         if column.table:
             mine = any(s.alias_or_name.casefold() == column.table.casefold() for s in sources)
         else:
-            known = [columns_of(source, scope) for source in sources]
+            known = [columns_of(source, context) for source in sources]
             mine = any(names is None or column.name.casefold() in names for names in known)
         if not mine:
             return []

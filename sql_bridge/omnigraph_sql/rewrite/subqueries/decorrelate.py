@@ -47,7 +47,7 @@ _MOST = 2_000
 """How many SELECTs are freed for one statement: what is put in a query's place has some, too."""
 
 
-def decorrelate(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def decorrelate(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Free the queries of every SELECT, the outermost first: those inside then need one level."""
     selects = list(tree.find_all(exp.Select))
     pending = deque(selects if len(selects) > 1 else [])
@@ -56,7 +56,7 @@ def decorrelate(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
         if not pending:
             return tree
         select = pending.popleft()
-        for made in _free(select, scope, numbers):
+        for made in _free(select, context, numbers):
             pending.extend(made.find_all(exp.Select))
     raise InvalidInput(
         "the subqueries of this statement are about one another too often",
@@ -64,31 +64,31 @@ def decorrelate(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     )
 
 
-def _free(select: exp.Select, scope: RewriteContext, numbers: Iterator[int]) -> list[exp.Expr]:
+def _free(select: exp.Select, context: RewriteContext, numbers: Iterator[int]) -> list[exp.Expr]:
     """Free the queries of one SELECT; gives what was put in their place."""
     made = [
         found
-        for asked in correlated_sources(select, scope)
-        for found in _join(asked, select, scope, numbers)
+        for asked in correlated_sources(select, context)
+        for found in _join(asked, select, context, numbers)
     ]
-    hard = _hard(select, scope)
+    hard = _hard(select, context)
     if not hard:
         return made
     name_groups(select)
     if is_aggregated(select) and any(_is_above(asked, select) for asked in hard):
-        groups = lift_having(select, scope)
-        made += [groups, *_free(groups, scope, numbers)]
-        hard = _hard(select, scope)
-    around = _Around.of(select, scope)
+        groups = lift_having(select, context)
+        made += [groups, *_free(groups, context, numbers)]
+        hard = _hard(select, context)
+    around = _Around.of(select, context)
     for asked in hard:
-        made += _answer(asked, select, around, scope, numbers)
+        made += _answer(asked, select, around, context, numbers)
     return made
 
 
-def _hard(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
+def _hard(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The queries that the engine does not run; an EXISTS that is always true is told at once."""
     found: list[CorrelatedSubquery] = []
-    for asked in correlated_subqueries(select, scope):
+    for asked in correlated_subqueries(select, context):
         if asked.kind == "exists" and has_always_a_row(asked.query):
             _name_holder(asked.holder, select)
             asked.holder.replace(exp.true())
@@ -144,7 +144,7 @@ class _Around:
 
     @classmethod
     def of(
-        cls, select: exp.Select, scope: RewriteContext, before: exp.Join | None = None
+        cls, select: exp.Select, context: RewriteContext, before: exp.Join | None = None
     ) -> _Around:
         """The sources of a SELECT; only those before a join, if one is given."""
         joins = list(select.args.get("joins") or [])
@@ -156,11 +156,11 @@ class _Around:
         return cls(
             from_.copy() if from_ else None,
             tuple(join.copy() for join in joins),
-            qualified(where.this, select, scope) if where else None,
+            qualified(where.this, select, context) if where else None,
             frozenset(s.alias_or_name.casefold() for s in sources if is_volatile(s)),
         )
 
-    def rows(self, columns: Sequence[exp.Expr], scope: RewriteContext) -> exp.Select:
+    def rows(self, columns: Sequence[exp.Expr], context: RewriteContext) -> exp.Select:
         """The distinct values of some columns in its rows, or in more rows than it has.
 
         Where one source has them all, and no outer join adds nulls, that source is read alone.
@@ -227,26 +227,26 @@ def _domain(
     asked: CorrelatedSubquery,
     select: exp.Select,
     around: _Around,
-    scope: RewriteContext,
+    context: RewriteContext,
     number: int,
 ) -> tuple[Domain, list[exp.Expr]]:
     """The rows a query is asked about, and the columns of the SELECT that say which one it is.
 
     In the query, the columns of the domain are put in the place of the SELECT's.
     """
-    meant = [qualified(column, select, scope) for column in asked.outer]
+    meant = [qualified(column, select, context) for column in asked.outer]
     columns: list[exp.Expr] = []
     for one in meant:
         if one not in columns:
             columns.append(one)
     keys = tuple(f"{DOMAIN} {number}.{place}" for place in range(len(columns)))
     named = [exp.alias_(c.copy(), key, quoted=True) for c, key in zip(columns, keys, strict=True)]
-    domain = Domain(around.rows(named, scope), f"{DOMAIN} {number}", keys)
+    domain = Domain(around.rows(named, context), f"{DOMAIN} {number}", keys)
     for column, one in zip(asked.outer, meant, strict=True):
-        type_ = type_of(one, scope)
+        type_ = type_of(one, context)
         key = keys[columns.index(one)]
         if type_ is not None:
-            scope.types.setdefault(key.casefold(), type_)
+            context.types.setdefault(key.casefold(), type_)
         column.replace(domain.column(key))
     return domain, columns
 
@@ -255,7 +255,7 @@ def _domain(
 
 
 def _join(
-    asked: CorrelatedSubquery, select: exp.Select, scope: RewriteContext, numbers: Iterator[int]
+    asked: CorrelatedSubquery, select: exp.Select, context: RewriteContext, numbers: Iterator[int]
 ) -> list[exp.Expr]:
     """A joined query: its rows for all rows before it, joined by what they are about."""
     join = asked.holder
@@ -269,14 +269,14 @@ def _join(
     before = asked.query.copy()
     try:
         domain, columns = _domain(
-            asked, select, _Around.of(select, scope, join), scope, next(numbers)
+            asked, select, _Around.of(select, context, join), context, next(numbers)
         )
         names = [column.name for column in alias.args.get("columns") or []]
         if names and len(names) != _width(asked.query):
             raise CannotDecorrelate
         _name_all(asked.query)
         _expand_withs(asked.query)
-        rows = dependent_join(asked.query, domain, scope)
+        rows = dependent_join(asked.query, domain, context)
     except _Varying as varying:
         raise varying.refused() from None
     except CannotDecorrelate:
@@ -327,7 +327,7 @@ def _answer(
     asked: CorrelatedSubquery,
     select: exp.Select,
     around: _Around,
-    scope: RewriteContext,
+    context: RewriteContext,
     numbers: Iterator[int],
 ) -> list[exp.Expr]:
     """Put the answer to a query in its place."""
@@ -346,12 +346,12 @@ def _answer(
         if asked.kind != "exists" and _width(asked.query) is None:
             raise CannotDecorrelate
         _name_all(asked.query)
-        domain, columns = _domain(asked, select, around, scope, number)
+        domain, columns = _domain(asked, select, around, context, number)
         _expand_withs(asked.query)
         place = asked.query.parent
         assert place is not None
         key = asked.query.arg_key or "this"
-        rows = dependent_join(asked.query, domain, scope)
+        rows = dependent_join(asked.query, domain, context)
     except CannotDecorrelate as failure:
         if isinstance(failure, _Varying) and asked.kind == "scalar":
             raise failure.refused() from None

@@ -64,10 +64,10 @@ class Domain:
         return exp.and_(*(exp.NullSafeEQ(this=one, expression=other) for one, other in pairs))
 
 
-def dependent_join(query: exp.Query, domain: Domain, scope: RewriteContext) -> exp.Query:
+def dependent_join(query: exp.Query, domain: Domain, context: RewriteContext) -> exp.Query:
     """The rows of a query for each row of a domain, whose columns the query names already."""
     if isinstance(query, exp.Subquery) and not query.alias:
-        return dependent_join(query.this, domain, scope)
+        return dependent_join(query.this, domain, context)
     limit, offset = _popped(query, "limit"), _popped(query, "offset")
     order: exp.Expr | None = query.args.get("order")
     query.set("order", None)
@@ -76,10 +76,10 @@ def dependent_join(query: exp.Query, domain: Domain, scope: RewriteContext) -> e
     found: exp.Query
     if isinstance(query, exp.SetOperation):
         sorts = [_sorted_output(key, query) for key in keys]
-        found = _spread_sides(query, domain, scope)
+        found = _spread_sides(query, domain, context)
     elif isinstance(query, exp.Select):
         sorts = _hide(query, keys, domain)
-        found = _spread_select(query, domain, scope)
+        found = _spread_select(query, domain, context)
     else:
         raise CannotDecorrelate
     return _cut(found, domain, sorts, limit, offset) if cut else found
@@ -95,7 +95,7 @@ def is_one_row(query: exp.Expr) -> bool:
     return is_aggregated(query) or not query.args.get("from_")
 
 
-def lift_having(select: exp.Select, scope: RewriteContext) -> exp.Select:
+def lift_having(select: exp.Select, context: RewriteContext) -> exp.Select:
     """`above_aggregates`, with HAVING as a WHERE over the groups; gives the SELECT of these."""
     having = select.args.get("having")
     select.set("having", None)
@@ -108,7 +108,7 @@ def lift_having(select: exp.Select, scope: RewriteContext) -> exp.Select:
     select.set("expressions", results)
     if having is not None:
         select.append("expressions", exp.alias_(having.this, _KEPT, quoted=True))
-    groups = lift_above_aggregation(select, scope)
+    groups = lift_above_aggregation(select, context)
     if having is not None:
         kept = select.expressions[-1]
         select.set("expressions", select.expressions[:-1])
@@ -131,7 +131,7 @@ def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
 # --------------------------------------------------------------------------- SELECT
 
 
-def _spread_select(select: exp.Select, domain: Domain, scope: RewriteContext) -> exp.Select:
+def _spread_select(select: exp.Select, domain: Domain, context: RewriteContext) -> exp.Select:
     if select.args.get("windows") or select.args.get("laterals") or _is_distinct_on(select):
         raise CannotDecorrelate
     if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
@@ -148,7 +148,7 @@ def _spread_select(select: exp.Select, domain: Domain, scope: RewriteContext) ->
         group.set("expressions", [*group.expressions, *domain.columns()])
         _put_first(select, domain)
     elif is_aggregated(select):
-        _one_group_each(select, domain, scope)
+        _one_group_each(select, domain, context)
     else:
         _put_first(select, domain)
     _give_keys(select, domain)
@@ -179,9 +179,9 @@ def _give_keys(select: exp.Select, domain: Domain) -> None:
     select.set("expressions", [*select.expressions, *keys])
 
 
-def _one_group_each(select: exp.Select, domain: Domain, scope: RewriteContext) -> None:
+def _one_group_each(select: exp.Select, domain: Domain, context: RewriteContext) -> None:
     """An aggregate of all rows has a row also where there are none: nulls, and counts of 0."""
-    groups = lift_having(select, scope)
+    groups = lift_having(select, context)
     _put_first(groups, domain)
     groups.set("group", exp.Group(expressions=list(domain.columns())))
     counts = {one.alias for one in groups.expressions if isinstance(_aggregate(one.this), _COUNTS)}
@@ -204,11 +204,11 @@ def _aggregate(node: exp.Expr) -> exp.Expr:
 # --------------------------------------------------------------------------- UNION and its like
 
 
-def _spread_sides(query: exp.SetOperation, domain: Domain, scope: RewriteContext) -> exp.Query:
+def _spread_sides(query: exp.SetOperation, domain: Domain, context: RewriteContext) -> exp.Query:
     if query.args.get("by_name") or query.args.get("on"):
         raise CannotDecorrelate
-    query.set("this", dependent_join(query.this, domain, scope))
-    query.set("expression", dependent_join(query.expression, domain, scope))
+    query.set("this", dependent_join(query.this, domain, context))
+    query.set("expression", dependent_join(query.expression, domain, context))
     return query
 
 

@@ -63,7 +63,7 @@ class _Membership:
         return isinstance(self.node, exp.In) and len(self.operands) == 1
 
 
-def expand_quantified_predicates(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def expand_quantified_predicates(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Decide them in every SELECT, the innermost first."""
     numbers = count(1)
     for select in reversed(list(tree.find_all(exp.Select))):
@@ -74,24 +74,24 @@ def expand_quantified_predicates(tree: exp.Expr, scope: RewriteContext) -> exp.E
         name_groups(select)
         asking = list(_predicates(select))
         if is_aggregated(select) and any(_is_above(node, select) for node in asking):
-            _decide_in(lift_above_aggregation(select, scope), scope, numbers)
-        _decide_in(select, scope, numbers)
+            _decide_in(lift_above_aggregation(select, context), context, numbers)
+        _decide_in(select, context, numbers)
     return tree
 
 
-def _decide_in(select: exp.Select, scope: RewriteContext, numbers: Iterator[int]) -> None:
-    _settle_joins(select, scope)
+def _decide_in(select: exp.Select, context: RewriteContext, numbers: Iterator[int]) -> None:
+    _settle_joins(select, context)
     pending = list(_predicates(select))
     aliases: dict[str, str] = {}
     while pending:
         node = pending.pop()
         if isinstance(node, exp.Exists):
-            _ask_once(node, select, scope)
+            _ask_once(node, select, context)
             continue
-        asked = _membership(node, scope)
+        asked = _membership(node, context)
         if asked is not None:
             alias = aliases.setdefault(node.sql(), f"among {len(aliases)} of {next(numbers)}")
-            pending.extend(_decide(asked, select, scope, alias))
+            pending.extend(_decide(asked, select, context, alias))
     _answers_as_columns(select, numbers)
 
 
@@ -121,7 +121,7 @@ def _predicates(select: exp.Select) -> Iterator[exp.Expr]:
         yield node
 
 
-def _membership(node: exp.Expr, scope: RewriteContext) -> _Membership | None:
+def _membership(node: exp.Expr, context: RewriteContext) -> _Membership | None:
     """What a node asks of a query; none for EXISTS, and for lists."""
     if isinstance(node, exp.Exists):
         return None
@@ -132,18 +132,18 @@ def _membership(node: exp.Expr, scope: RewriteContext) -> _Membership | None:
         return None
     left = node.this.unnest()
     operands = tuple(left.expressions) if isinstance(left, exp.Tuple) else (left,)
-    _name_the_star(held, scope)
+    _name_the_star(held, context)
     comparison = exp.EQ if isinstance(node, exp.In) else type(node)
     assert issubclass(comparison, exp.Binary)
     all_ = isinstance(node.args.get("expression"), exp.All)
-    return _Membership(node, held, operands, comparison, all_, is_correlated(held, scope))
+    return _Membership(node, held, operands, comparison, all_, is_correlated(held, context))
 
 
-def _name_the_star(query: exp.Query, scope: RewriteContext) -> None:
+def _name_the_star(query: exp.Query, context: RewriteContext) -> None:
     """`SELECT *` from a source of one known column gives that column."""
     sources = sources_of(query) if isinstance(query, exp.Select) else []
     if len(sources) == 1 and [str(column) for column in query.selects] == ["*"]:
-        names = columns_of(sources[0], scope)
+        names = columns_of(sources[0], context)
         if names is not None and len(names) == 1:
             query.set("expressions", [exp.column(*names)])
 
@@ -152,7 +152,7 @@ def _name_the_star(query: exp.Query, scope: RewriteContext) -> None:
 
 
 def _decide(
-    asked: _Membership, select: exp.Select, scope: RewriteContext, alias: str
+    asked: _Membership, select: exp.Select, context: RewriteContext, alias: str
 ) -> list[exp.Expr]:
     """Put what the engine can decide in the place of a membership; gives what is left to decide."""
     polarity, conjunct = _place(asked.node)
@@ -172,11 +172,11 @@ def _decide(
     about_rows = asked.node.this.find(exp.Column) is not None
     if asked.plain and polarity is False and conjunct and about_rows and not asked.correlated:
         return []  # its own NOT IN as a condition of its own knows about nulls
-    operands = tuple(qualified(x, select, scope) for x in asked.operands)
+    operands = tuple(qualified(x, select, context) for x in asked.operands)
     if asked.correlated:
         # What is compared goes into the query, where the same alias would mean another table.
         tables = {column.table for operand in operands for column in operand.find_all(exp.Column)}
-        rename_sources(asked.query, tables, alias, scope)
+        rename_sources(asked.query, tables, alias, context)
     rows = _Rows(asked, operands, alias)
     answer = true = rows.extreme() or rows.some(rows.matches())
     if polarity is False:
@@ -365,7 +365,7 @@ def _any_row(query: exp.Select) -> exp.Expr:
 # --------------------------------------------------------------------------- places
 
 
-def _settle_joins(select: exp.Select, scope: RewriteContext) -> None:
+def _settle_joins(select: exp.Select, context: RewriteContext) -> None:
     """Conditions of joins that ask a query: into WHERE, or to the table they are about."""
     joins = select.args.get("joins") or []
     for place, join in enumerate(joins):
@@ -376,7 +376,7 @@ def _settle_joins(select: exp.Select, scope: RewriteContext) -> None:
         asking = [p for p in parts if p.find(exp.In, exp.Exists, exp.Any, exp.All)]
         asking = [p for p in asking if p.find(exp.Query)]
         if join.side == "LEFT":
-            asking = [p for p in asking if _is_about(p, join.this, select, scope)]
+            asking = [p for p in asking if _is_about(p, join.this, select, context)]
         elif any(later.side in ("RIGHT", "FULL") for later in joins[place + 1 :]):
             continue
         if not asking:
@@ -390,14 +390,16 @@ def _settle_joins(select: exp.Select, scope: RewriteContext) -> None:
         alias = exp.TableAlias(this=quoted(source.alias_or_name))
         kept_rows = exp.select("*").from_(source.copy()).where(*(p.copy() for p in asking))
         join.set("this", exp.Subquery(this=kept_rows, alias=alias))
-        _decide_in(kept_rows, scope, count(1000))
+        _decide_in(kept_rows, context, count(1000))
 
 
-def _is_about(part: exp.Expr, source: exp.Expr, select: exp.Select, scope: RewriteContext) -> bool:
+def _is_about(
+    part: exp.Expr, source: exp.Expr, select: exp.Select, context: RewriteContext
+) -> bool:
     """Whether a condition is about the columns of one source only."""
-    mine, names = source.alias_or_name.casefold(), columns_of(source, scope)
+    mine, names = source.alias_or_name.casefold(), columns_of(source, context)
     for column in part.find_all(exp.Column):
-        if not belongs_to(column, select, scope):
+        if not belongs_to(column, select, context):
             continue
         if column.table.casefold() != mine and (
             column.table or names is None or column.name.casefold() not in names
@@ -406,9 +408,9 @@ def _is_about(part: exp.Expr, source: exp.Expr, select: exp.Select, scope: Rewri
     return True
 
 
-def _ask_once(node: exp.Exists, select: exp.Select, scope: RewriteContext) -> None:
+def _ask_once(node: exp.Exists, select: exp.Select, context: RewriteContext) -> None:
     """EXISTS about no row in particular is asked once, not for each row."""
-    if not is_correlated(node.this, scope):
+    if not is_correlated(node.this, context):
         rows = node.this.copy().subquery(quoted("rows"))
         asked = _any_row(exp.select("1").from_(rows))
         # The engine does not sort by a query's answer.

@@ -42,12 +42,12 @@ def is_below(node: exp.Expr, select: exp.Select) -> bool:
     return False
 
 
-def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Select:
+def lift_above_aggregation(select: exp.Select, context: RewriteContext) -> exp.Select:
     """Put the grouping into a derived table; the SELECT itself then only computes with groups.
 
     Gives the SELECT of the groups.
     """
-    keys = _keys(select, scope)
+    keys = _keys(select, context)
     aggregates: list[exp.Expr] = []
     for place in [*select.expressions, *(select.args.get(k) for k in ("order", "qualify"))]:
         for found in _aggregates(place, select) if place is not None else []:
@@ -65,7 +65,7 @@ def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Sel
     for clause in ("expressions", "order", "qualify"):
         places = select.args.get(clause) or []
         for place in places if isinstance(places, list) else [places]:
-            _replace(place, keys, aggregates, select, scope)
+            _replace(place, keys, aggregates, select, context)
     for clause in _BELOW:
         inner.set(clause, select.args.get(clause))
         select.set(clause, None)
@@ -73,7 +73,7 @@ def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Sel
     return inner
 
 
-def _keys(select: exp.Select, scope: RewriteContext) -> list[exp.Expr]:
+def _keys(select: exp.Select, context: RewriteContext) -> list[exp.Expr]:
     group = select.args.get("group")
     if group is None:
         return []
@@ -82,7 +82,7 @@ def _keys(select: exp.Select, scope: RewriteContext) -> list[exp.Expr]:
         for entry in group.args.get(kind) or []:
             found.extend(entry.find_all(exp.Column))
     known = {
-        name for source in sources_of(select) for name in columns_of(source, scope) or frozenset()
+        name for source in sources_of(select) for name in columns_of(source, context) or frozenset()
     }
     keys: list[exp.Expr] = []
     for key in found:
@@ -111,7 +111,7 @@ def _replace(
     keys: list[exp.Expr],
     aggregates: list[exp.Expr],
     select: exp.Select,
-    scope: RewriteContext,
+    context: RewriteContext,
 ) -> None:
     named = [(key, f"key {i}") for i, key in enumerate(keys)]
     named += [(found, f"value {i}") for i, found in enumerate(aggregates)]
@@ -119,17 +119,17 @@ def _replace(
         if node is place and isinstance(place, exp.Alias):
             continue
         name = next((name for found, name in named if _same(found, node)), None)
-        if name is None or not _is_of(node, select, scope):
+        if name is None or not _is_of(node, select, context):
             continue
         node.replace(exp.Column(this=quoted(name), table=quoted(_GROUPS)))
 
 
-def _is_of(node: exp.Expr, select: exp.Select, scope: RewriteContext) -> bool:
+def _is_of(node: exp.Expr, select: exp.Select, context: RewriteContext) -> bool:
     """Whether an expression, perhaps of a query inside a SELECT, is computed by the SELECT."""
     if node.find_ancestor(exp.Select) is select:
         return True
     columns = list(node.find_all(exp.Column))
-    return bool(columns) and all(belongs_to(column, select, scope) for column in columns)
+    return bool(columns) and all(belongs_to(column, select, context) for column in columns)
 
 
 def _same(wanted: exp.Expr, node: exp.Expr) -> bool:

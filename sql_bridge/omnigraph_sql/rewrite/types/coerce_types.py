@@ -26,23 +26,23 @@ _SMALL_UNITS = ("hour", "minute", "second", "milli", "micro", "nano", ":")
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 
 
-def coerce_types(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def coerce_types(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Casts round, dates become times, lists are as long as they are, weeks begin where they do."""
-    if scope.dialect in _SUNDAY_IS_ONE:
+    if context.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
     for node in tree.find_all(exp.Coalesce, exp.Case, *_COMPARISONS):
-        _dates_as_times(_sides(node), scope)
+        _dates_as_times(_sides(node), context)
     for united in tree.find_all(exp.SetOperation):
         for pair in zip(united.this.selects, united.expression.selects, strict=False):
-            _dates_as_times([column.unalias() for column in pair], scope)
+            _dates_as_times([column.unalias() for column in pair], context)
     for length in list(tree.find_all(exp.Length)):
-        found = type_of(length.this, scope)
+        found = type_of(length.this, context)
         if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
             length.replace(exp.ArraySize(this=length.this.copy()))
-    if scope.dialect not in _CUTTING_DIALECTS:
+    if context.dialect not in _CUTTING_DIALECTS:
         for cast in list(tree.find_all(exp.Cast)):
-            _round(cast, scope)
-    types = TypeInference(scope)
+            _round(cast, context)
+    types = TypeInference(context)
     computed = list(tree.find_all(exp.Add, exp.Sub, exp.Mul))
     for node in reversed(computed):
         _type_parameters(node, types)
@@ -51,9 +51,9 @@ def coerce_types(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     return tree
 
 
-def _round(cast: exp.Cast, scope: RewriteContext) -> None:
+def _round(cast: exp.Cast, context: RewriteContext) -> None:
     if pa.types.is_integer(arrow_type(cast.args["to"])):
-        found = type_of(cast.this, scope)
+        found = type_of(cast.this, context)
         if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
             cast.set("this", exp.Round(this=cast.this.copy()))
 
@@ -121,9 +121,9 @@ def _sides(node: exp.Expr) -> list[exp.Expr]:
     return [side for side in found if side is not None]
 
 
-def _dates_as_times(sides: list[exp.Expr], scope: RewriteContext) -> None:
+def _dates_as_times(sides: list[exp.Expr], context: RewriteContext) -> None:
     """A date beside a time is a time, in microseconds: nanoseconds end in the year 2262."""
-    types = [type_of(side, scope) for side in sides]
+    types = [type_of(side, context) for side in sides]
     if any(type_ is not None and pa.types.is_timestamp(type_) for type_ in types):
         for side, type_ in zip(sides, types, strict=True):
             if type_ == pa.date32():

@@ -21,7 +21,7 @@ _TIMES = (
 )
 
 
-def preserve_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:  # noqa: ARG001
+def preserve_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # noqa: ARG001
     """Hexadecimal is bytes, an exponent makes a double, and a time has the digits it is given.
 
     The engine takes every number for a decimal, which has no room for the exponents of doubles.

@@ -9,10 +9,10 @@ from omnigraph_sql.resolve.column_sources import sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def substitute_id_for_key(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def substitute_id_for_key(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Compare ids where keys are compared with texts; both have the same answer."""
     keys = {
-        name: read.table.key for name, read in scope.reads.items() if read.table.key is not None
+        name: read.table.key for name, read in context.reads.items() if read.table.key is not None
     }
     if keys:
         for comparison in tree.find_all(exp.EQ, exp.In):

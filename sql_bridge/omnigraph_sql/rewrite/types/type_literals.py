@@ -25,7 +25,7 @@ _COMPARISONS = (
 _INTEGERS = range(-(2**31), 2**31)
 
 
-def type_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def type_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """A column that is nothing but a number is INTEGER where the number fits.
 
     The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
@@ -35,7 +35,7 @@ def type_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
     """
     for node in tree.find_all(*_COMPARISONS):
         sides = list(node.iter_expressions())
-        if any(_is_double(side, scope) for side in sides):
+        if any(_is_double(side, context) for side in sides):
             for side in sides:
                 _make_double(side)
     for select in tree.find_all(exp.Select):
@@ -78,13 +78,13 @@ def _is_small(value: exp.Expr) -> bool:
     return isinstance(inner, exp.Literal) and inner.is_int and int(value.to_py()) in _INTEGERS
 
 
-def _is_double(side: exp.Expr, scope: RewriteContext) -> bool:
-    if isinstance(side, exp.Query) or type_of(side, scope) != pa.float64():
+def _is_double(side: exp.Expr, context: RewriteContext) -> bool:
+    if isinstance(side, exp.Query) or type_of(side, context) != pa.float64():
         return False
     if isinstance(side.unnest(), exp.Cast):
         return True
     columns = list(side.find_all(exp.Column))
-    return bool(columns) and all(type_of(column, scope) == pa.float64() for column in columns)
+    return bool(columns) and all(type_of(column, context) == pa.float64() for column in columns)
 
 
 def _make_double(side: exp.Expr) -> None:
