@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.sql_types import arrow_type
-from omnigraph_sql.resolve.expression_types import first_type
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
 BoundParameters: TypeAlias = dict[str, pa.Scalar]
@@ -38,12 +38,13 @@ def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = No
 
     Where no place does, it is the type of the value that is given, or text.
     """
+    inference = TypeInference(context, guess=True)
     types: dict[int, pa.DataType] = {}
     for node in tree.find_all(exp.Parameter):
         number = int(node.name)
-        found = _wanted(node, context)
-        if found is not None and number not in types:
-            types[number] = found
+        type_ = _expected(node, context, inference)
+        if type_ is not None and number not in types:
+            types[number] = type_
     untyped = [n for n in range(1, len(context.parameters) + 1) if n not in types]
     if untyped and given is not None:
         own = _own_types(context.parameters, given)
@@ -73,8 +74,8 @@ def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
     return all(own[number - 1] == types.field(number - 1).type for number in untyped)
 
 
-def _wanted(node: exp.Expr, context: RewriteContext) -> pa.DataType | None:
-    """The type that a place asks for, as far as it can be told."""
+def _expected(node: exp.Expr, context: RewriteContext, types: TypeInference) -> pa.DataType | None:
+    """The type that a place expects of a parameter, as far as it is known."""
     parent = node.parent
     while isinstance(parent, exp.Paren | exp.Neg | exp.Alias | exp.Tuple):
         if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Values):
@@ -88,12 +89,11 @@ def _wanted(node: exp.Expr, context: RewriteContext) -> pa.DataType | None:
         case exp.Case() | exp.If():
             others = [i.args.get("true") for i in parent.args.get("ifs") or []]
             others.append(parent.args.get("default"))
-            return first_type([o for o in others if o is not None and o is not node], context)
+            return types.first(o for o in others if o is not None and o is not node)
     if isinstance(parent, _TEXTS):
         return pa.string()
     if isinstance(parent, exp.Binary | exp.In | exp.Between | exp.Coalesce | exp.Nullif):
-        others = [other for other in parent.iter_expressions() if other is not node]
-        return first_type(others, context)
+        return types.first(other for other in parent.iter_expressions() if other is not node)
     return None
 
 

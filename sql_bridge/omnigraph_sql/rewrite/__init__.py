@@ -28,6 +28,7 @@ from omnigraph_sql.rewrite.types.coerce_types import coerce_types
 from omnigraph_sql.rewrite.types.preserve_literals import preserve_literals
 from omnigraph_sql.rewrite.types.substitute_id_for_key import substitute_id_for_key
 from omnigraph_sql.rewrite.types.type_literals import type_literals
+from omnigraph_sql.rewrite.types.widen_integer_arithmetic import widen_integer_arithmetic
 
 PASSES = (
     number_parameters,
@@ -44,6 +45,7 @@ PASSES = (
     expand_quantified_predicates,
     rewrite_null_safe_joins,
     coerce_types,
+    widen_integer_arithmetic,
     name_projections,
     type_literals,
     quote_identifiers,

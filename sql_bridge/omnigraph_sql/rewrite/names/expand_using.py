@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.column_sources import belongs_to, names_of
+from omnigraph_sql.resolve.column_sources import belongs_to, columns_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
@@ -40,7 +40,7 @@ def _settle(select: exp.Select, context: RewriteContext) -> None:
     joins = select.args["joins"]
     from_ = select.args.get("from_")
     sources = [from_.this if from_ else None, *(join.this for join in joins)]
-    named = [names_of(source, context) if source is not None else None for source in sources]
+    named = [columns_of(source, context) if source is not None else None for source in sources]
     if select.args.get("laterals") or any(names is None for names in named):
         return  # only the engine knows them
     visible: list[_Visible] = []

@@ -10,6 +10,7 @@ from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
 from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
 from omnigraph_sql.frontend.parser import parse_one
+from omnigraph_sql.resolve.column_sources import cte_of
 from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
 from omnigraph_sql.rewrite.shapes.normalize_syntax import normalize_syntax
@@ -23,7 +24,7 @@ def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """
     if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
         context.may_hold = False
-    for table in [found for found in tree.find_all(exp.Table) if not _is_cte(found)]:
+    for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is None]:
         if isinstance(table.this, exp.Identifier) and table.name not in context.temporary_names:
             _resolve(table, context)
     for column in tree.find_all(exp.Column):
@@ -161,38 +162,12 @@ def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquer
 
 def _own_withs(tree: exp.Expr, expansion: int) -> None:
     """Give a view's WITHs names of their own: the engine wants each name once per statement."""
-    for table in [found for found in tree.find_all(exp.Table) if _is_cte(found)]:
+    for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is not None]:
         if not table.alias:
             table.set("alias", exp.TableAlias(this=quoted(table.name)))
         table.set("this", quoted(f"{table.name.casefold()} of {expansion}"))
     for cte in tree.find_all(exp.CTE):
         cte.args["alias"].set("this", quoted(f"{cte.alias.casefold()} of {expansion}"))
-
-
-def _is_cte(table: exp.Table) -> bool:
-    """Whether an unqualified name means a WITH of the statement."""
-    if table.args.get("db") or not isinstance(table.this, exp.Identifier):
-        return False
-    wanted, node = table.name.casefold(), table.parent
-    while node is not None:
-        with_ = node.args.get("with_")
-        if isinstance(with_, exp.With):
-            own = _branch_below(table, with_)
-            for cte in with_.expressions:
-                if cte is own and not with_.args.get("recursive"):
-                    break
-                if cte.alias.casefold() == wanted:
-                    return True
-        node = node.parent
-    return False
-
-
-def _branch_below(node: exp.Expr, above: exp.Expr) -> exp.Expr | None:
-    """The child of `above` that a node is in, if it is in one."""
-    current: exp.Expr | None = node
-    while current is not None and current.parent is not above:
-        current = current.parent
-    return current
 
 
 def _drop_qualifiers(column: exp.Column, context: RewriteContext) -> None:

@@ -6,8 +6,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.column_sources import results_of
-from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.resolve.column_sources import result_columns
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _AGAIN = "number of the row"
@@ -29,13 +28,13 @@ def expand_bag_operations(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
 
 
 def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select:
-    outputs = results_of(operation.this, context, _name)
+    outputs = result_columns(operation.this, context)
     if outputs is None:
         raise InvalidInput(
             "EXCEPT ALL and INTERSECT ALL compare columns that are known",
             hint="Write the columns instead of *.",
         )
-    others = results_of(operation.expression, context, _name)
+    others = result_columns(operation.expression, context)
     if others is not None and len(others) != len(outputs):
         raise InvalidInput(
             f"a query of {len(outputs)} columns stands beside one of {len(others)}",
@@ -54,10 +53,6 @@ def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select
     for clause in ("with_", "order", "limit", "offset"):
         found.set(clause, operation.args.get(clause))
     return found
-
-
-def _name(column: exp.Expr) -> str:
-    return column.alias_or_name or result_name(column)
 
 
 def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:

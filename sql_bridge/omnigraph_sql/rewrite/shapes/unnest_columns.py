@@ -11,9 +11,9 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
-from omnigraph_sql.resolve.column_sources import columns_of, sources_of
-from omnigraph_sql.resolve.expression_types import type_of
+from omnigraph_sql.resolve.column_sources import columns_of, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 
 def unnest_columns(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
@@ -65,7 +65,7 @@ def _move(
     if not isinstance(alias, exp.TableAlias):
         raise InvalidInput("an unnested list needs a name", hint="Write UNNEST(…) AS t(element).")
     name = _element_name(alias)
-    known = columns_of(owner, context) or frozenset()
+    known = [column.casefold() for column in columns_of(owner, context) or []]
     inner_name = f"{name} of {alias.name}" if name.casefold() in known else name
     if outer:
         values = _never_empty(values, context)
@@ -96,26 +96,19 @@ def _owner(
     others = [
         s for s in sources_of(select) if s is not source and isinstance(s, exp.Table | exp.Subquery)
     ]
-    found: list[exp.Expr] = []
-    for column in values.find_all(exp.Column):
-        for other in others:
-            names = columns_of(other, context)
-            same = other.alias_or_name.casefold() == column.table.casefold()
-            has = names is None or column.name.casefold() in names
-            meant = same if column.table else has
-            if meant and not any(other is one for one in found):
-                found.append(other)
-    if len(found) != 1:
+    columns = list(values.find_all(exp.Column))
+    owners = [s for s in others if any(may_own(s, column, context) for column in columns)]
+    if len(owners) != 1:
         raise InvalidInput(
             f"{values.sql()} is not a list of one table here",
             hint="Say whose column it is, and unnest lists of one table at a time.",
         )
-    return found[0]
+    return owners[0]
 
 
 def _never_empty(values: exp.Expr, context: RewriteContext) -> exp.Expr:
     """A list that holds a null where it has nothing: its row is kept."""
-    type_ = type_of(values, context)
+    type_ = TypeInference(context, guess=True).of(values)
     if type_ is None:
         raise InvalidInput(
             "the type of this list is not known here", hint="Unnest a column, or CAST the list."

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.column_sources import columns_of, is_outer, sources_of
+from omnigraph_sql.resolve.column_sources import is_outer, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
 
@@ -88,12 +88,7 @@ def _outer_columns(
             continue
         if not is_outer(column, query, context) or _is_alias(column, query):
             continue
-        if column.table:
-            mine = any(s.alias_or_name.casefold() == column.table.casefold() for s in sources)
-        else:
-            known = [columns_of(source, context) for source in sources]
-            mine = any(names is None or column.name.casefold() in names for names in known)
-        if not mine:
+        if not any(may_own(source, column, context) for source in sources):
             return []
         found.append(column)
     return found

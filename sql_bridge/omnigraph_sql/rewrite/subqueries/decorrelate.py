@@ -17,7 +17,6 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import qualified
-from omnigraph_sql.resolve.expression_types import type_of
 from omnigraph_sql.resolve.projection_names import result_name
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.correlated_subqueries import (
@@ -243,11 +242,7 @@ def _domain(
     named = [exp.alias_(c.copy(), key, quoted=True) for c, key in zip(columns, keys, strict=True)]
     domain = Domain(around.rows(named, context), f"{DOMAIN} {number}", keys)
     for column, one in zip(asked.outer, meant, strict=True):
-        type_ = type_of(one, context)
-        key = keys[columns.index(one)]
-        if type_ is not None:
-            context.types.setdefault(key.casefold(), type_)
-        column.replace(domain.column(key))
+        column.replace(domain.column(keys[columns.index(one)]))
     return domain, columns
 
 

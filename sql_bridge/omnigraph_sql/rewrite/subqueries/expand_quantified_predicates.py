@@ -25,6 +25,7 @@ from omnigraph_sql.resolve.column_sources import (
     belongs_to,
     columns_of,
     is_correlated,
+    owner_of,
     qualified,
     rename_sources,
     sources_of,
@@ -397,15 +398,11 @@ def _is_about(
     part: exp.Expr, source: exp.Expr, select: exp.Select, context: RewriteContext
 ) -> bool:
     """Whether a condition is about the columns of one source only."""
-    mine, names = source.alias_or_name.casefold(), columns_of(source, context)
-    for column in part.find_all(exp.Column):
-        if not belongs_to(column, select, context):
-            continue
-        if column.table.casefold() != mine and (
-            column.table or names is None or column.name.casefold() not in names
-        ):
-            return False
-    return True
+    return all(
+        owner_of(column.name, column.table, select, context) is source
+        for column in part.find_all(exp.Column)
+        if belongs_to(column, select, context)
+    )
 
 
 def _ask_once(node: exp.Exists, select: exp.Select, context: RewriteContext) -> None:

@@ -82,7 +82,9 @@ def _keys(select: exp.Select, context: RewriteContext) -> list[exp.Expr]:
         for entry in group.args.get(kind) or []:
             found.extend(entry.find_all(exp.Column))
     known = {
-        name for source in sources_of(select) for name in columns_of(source, context) or frozenset()
+        name.casefold()
+        for source in sources_of(select)
+        for name in columns_of(source, context) or []
     }
     keys: list[exp.Expr] = []
     for key in found:

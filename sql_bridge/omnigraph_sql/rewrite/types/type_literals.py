@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.resolve.expression_types import type_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 _COMPARISONS = (
     exp.EQ,
@@ -33,9 +33,10 @@ def type_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     compared with a DOUBLE is one itself: the engine would make a decimal of both, and cut digits
     off.
     """
+    known, likely = TypeInference(context), TypeInference(context, guess=True)
     for node in tree.find_all(*_COMPARISONS):
         sides = list(node.iter_expressions())
-        if any(_is_double(side, context) for side in sides):
+        if any(_is_double(side, known, likely) for side in sides):
             for side in sides:
                 _make_double(side)
     for select in tree.find_all(exp.Select):
@@ -78,13 +79,14 @@ def _is_small(value: exp.Expr) -> bool:
     return isinstance(inner, exp.Literal) and inner.is_int and int(value.to_py()) in _INTEGERS
 
 
-def _is_double(side: exp.Expr, context: RewriteContext) -> bool:
-    if isinstance(side, exp.Query) or type_of(side, context) != pa.float64():
+def _is_double(side: exp.Expr, known: TypeInference, likely: TypeInference) -> bool:
+    """Whether a side is computed as a DOUBLE: its columns are known to be such."""
+    if isinstance(side, exp.Query) or likely.of(side) != pa.float64():
         return False
     if isinstance(side.unnest(), exp.Cast):
         return True
     columns = list(side.find_all(exp.Column))
-    return bool(columns) and all(type_of(column, context) == pa.float64() for column in columns)
+    return bool(columns) and all(known.of(column) == pa.float64() for column in columns)
 
 
 def _make_double(side: exp.Expr) -> None:
