@@ -55,8 +55,17 @@ def alias_columns(source: exp.Expr) -> list[str]:
     return [column.name for column in named or []]
 
 
+def first_select(query: exp.Expr | None) -> exp.Select | None:
+    """The SELECT that names the columns of a query: the first one of a UNION and its like."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return query if isinstance(query, exp.Select) else None
+
+
 def query_of(source: exp.Expr) -> exp.Expr | None:
-    """The query whose rows a source gives: a derived table, or one of a WITH."""
+    """The query whose rows a source gives: a derived table, one of a WITH, or VALUES."""
+    if isinstance(source, exp.Values):
+        return source
     if isinstance(source, exp.Subquery):
         derived: exp.Expr = source.this
         return derived
@@ -66,14 +75,13 @@ def query_of(source: exp.Expr) -> exp.Expr | None:
 
 def result_columns(query: exp.Expr | None, context: RewriteContext) -> list[str] | None:
     """The names of a query's columns, stars written out; none where only DataFusion knows."""
-    while isinstance(query, exp.SetOperation | exp.Subquery):
-        query = query.this
-    if not isinstance(query, exp.Select):
+    select = first_select(query)
+    if select is None:
         return None
     names: list[str] = []
-    for projection in query.expressions:
+    for projection in select.expressions:
         if projection.is_star:
-            shown = _star_columns(projection, query, context)
+            shown = _star_columns(projection, select, context)
             if shown is None:
                 return None
             names += shown
@@ -107,8 +115,9 @@ def cte_of(table: exp.Table) -> exp.CTE | None:
     node = table.parent
     while node is not None:
         with_ = node.args.get("with_")
+        recursive = isinstance(with_, exp.With) and with_.args.get("recursive")
         for cte in with_.expressions if isinstance(with_, exp.With) else []:
-            if id(cte) in below and not with_.args.get("recursive"):
+            if id(cte) in below and not recursive:
                 break
             if cte.alias.casefold() == name:
                 found: exp.CTE = cte

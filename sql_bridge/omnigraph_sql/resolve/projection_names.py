@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.identifiers import quoted
+
 AGAIN = "\x1f"
 """Stands between a name and its number where a name comes again; never shown."""
 
@@ -40,6 +42,13 @@ def result_name(expression: exp.Expr) -> str:
         case exp.Func():
             return expression.sql_name().lower()
     return "?column?"
+
+
+def named(projection: exp.Expr) -> exp.Expr:
+    """A projection under the name of its result; a star, and what has an alias, as it is."""
+    if projection.is_star or isinstance(projection, exp.Alias):
+        return projection
+    return exp.Alias(this=projection, alias=quoted(result_name(projection)))
 
 
 def projection_names(tree: exp.Expr) -> tuple[str, ...] | None:

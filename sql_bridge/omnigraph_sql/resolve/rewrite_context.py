@@ -15,6 +15,9 @@ from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.datafusion_session import DataFusionSession, table_name
 
+THREE_VALUED = "three_valued"
+"""The one key of `node.meta` that passes use: marks what a quantified predicate became where
+unknown and false differ. It is no field of the context: copies of the node must have it, too."""
 MAX_EXPANSION = 32
 """How many views deep a statement may go."""
 
@@ -75,6 +78,9 @@ class RewriteContext:
     """How each of them is read, by the name it has in the tree."""
     temporary_names: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
+    domains: set[str] = field(default_factory=set)
+    """The aliases of the domains of dependent joins, which `decorrelate` makes: a derived table
+    that names one of them is correlated."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where the engine knows better."""
     given: Mapping[str, ComputedRows] = field(default_factory=dict)

@@ -192,6 +192,8 @@ class TypeInference:
             query = query.this
         if isinstance(query, exp.SetOperation):
             return unified([self._at(side, place) for side in (query.this, query.expression)])
+        if isinstance(query, exp.Values):
+            return self._unified([row.expressions[place] for row in query.expressions])
         if not isinstance(query, exp.Select) or place >= len(query.selects):
             return None
         if not stars and any(one.is_star for one in query.selects):

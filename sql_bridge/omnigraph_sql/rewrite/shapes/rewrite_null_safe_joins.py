@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.rewrite.conjuncts import conjuncts
 
 
 def rewrite_null_safe_joins(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # noqa: ARG001
@@ -31,9 +32,8 @@ def _null_safe(select: exp.Select) -> Iterator[exp.Expr]:
     where = select.args.get("where")
     conditions = [join.args.get("on") for join in select.args.get("joins") or []]
     for condition in [*conditions, where.this if where else None]:
-        parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
-        for part in parts:
-            inner = part.unnest() if part is not None else None
+        for part in conjuncts(condition):
+            inner = part.unnest()
             if isinstance(inner, exp.NullSafeEQ):
                 yield inner
 

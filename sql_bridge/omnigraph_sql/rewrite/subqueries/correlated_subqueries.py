@@ -1,4 +1,4 @@
-"""Queries about the row around them: where a SELECT has some, and which the engine runs itself."""
+"""The correlated subqueries of a SELECT, and which of them DataFusion runs itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from sqlglot import exp
 
 from omnigraph_sql.resolve.column_sources import is_outer, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
 
-SubqueryKind = Literal["scalar", "member", "exists", "source"]
-DOMAIN = "rows around"
-"""With what the names of domains begin."""
+SubqueryKind = Literal["scalar", "quantified", "exists", "source"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def correlated_subqueries(select: exp.Select, context: RewriteContext) -> list[C
             case exp.Exists():
                 kind, holder = "exists", holder.parent
             case exp.In() | exp.Any() | exp.All():
-                kind = "member"
+                kind = "quantified"
             case exp.From() | exp.Join() | exp.Lateral() | exp.CTE() | exp.SetOperation() | None:
                 continue
             case _ if isinstance(holder, exp.Subquery) and not holder.alias:
@@ -69,10 +68,10 @@ def correlated_sources(select: exp.Select, context: RewriteContext) -> list[Corr
             continue
         outer = _outer_columns(held.this, select, context)
         if not lateral:
-            outer = [column for column in outer if column.table.startswith(DOMAIN)]
-        asked = CorrelatedSubquery("source", held.this, join, tuple(outer))
-        if outer and not (lateral and runs_natively(asked, select)):
-            found.append(asked)
+            outer = [column for column in outer if column.table in context.domains]
+        subquery = CorrelatedSubquery("source", held.this, join, tuple(outer))
+        if outer and not (lateral and runs_natively(subquery, select)):
+            found.append(subquery)
     return found
 
 
@@ -118,9 +117,9 @@ def has_always_a_row(query: exp.Expr) -> bool:
     )
 
 
-def runs_natively(asked: CorrelatedSubquery, select: exp.Select) -> bool:
-    """Whether the engine runs a query as it stands."""
-    query = asked.query
+def runs_natively(subquery: CorrelatedSubquery, select: exp.Select) -> bool:
+    """Whether DataFusion runs a subquery as it stands."""
+    query = subquery.query
     if not isinstance(query, exp.Select) or any(
         query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
     ):
@@ -128,30 +127,37 @@ def runs_natively(asked: CorrelatedSubquery, select: exp.Select) -> bool:
     if any(one.find(exp.Window) for one in query.selects):
         return False
     where = query.args.get("where")
-    if not all(_is_in(column, where) and column.parent_select is query for column in asked.outer):
+    if not all(
+        _is_in(column, where) and column.parent_select is query for column in subquery.outer
+    ):
         return False
     aggregated = is_aggregated(query)
-    if asked.kind == "exists":
-        # Without one, the engine loops over both sides and mixes up which columns it needs.
-        return any(_equalities(asked))
-    if asked.kind == "member":
-        return not aggregated or all(_equalities(asked))
-    if asked.kind == "source" and not aggregated:
+    if subquery.kind == "exists":
+        # Without one, DataFusion loops over both sides and mixes up which columns it needs.
+        return any(_equalities(subquery))
+    if subquery.kind == "quantified":
+        return not aggregated or all(_equalities(subquery))
+    if subquery.kind == "source" and not aggregated:
         return True
-    inside = asked.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Filter, exp.Select)
-    return aggregated and (asked.kind == "source" or inside is select) and all(_equalities(asked))
+    inside = subquery.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Filter, exp.Select)
+    return (
+        aggregated
+        and (subquery.kind == "source" or inside is select)
+        and all(_equalities(subquery))
+    )
 
 
 def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
     return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
 
 
-def _equalities(asked: CorrelatedSubquery) -> Iterator[bool]:
-    """Of every condition about the row, whether it says that something is `=` to it."""
-    condition = asked.query.args["where"].this
-    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
-    for part in parts:
-        mine = [column for column in part.find_all(exp.Column) if _is_one_of(column, asked.outer)]
+def _equalities(subquery: CorrelatedSubquery) -> Iterator[bool]:
+    """Of every condition on outer columns, whether it says that something is `=` to them."""
+    where = subquery.query.args["where"]
+    for part in conjuncts(where.this):
+        mine = [
+            column for column in part.find_all(exp.Column) if _is_one_of(column, subquery.outer)
+        ]
         if not mine:
             continue
         if not isinstance(part, exp.EQ):

@@ -1,9 +1,9 @@
-"""A query about one row as a query about all rows at once.
+"""The dependent join of a correlated subquery with its domain.
 
-A query that needs the row around it has an answer for every such row. `spread` gives all of them in
-one query: the distinct rows around it (the domain) are its first source, and what it computes over
-its rows (groups, windows, LIMIT) it computes for each row of the domain apart. The domain's columns
-come last, and say to which row an answer belongs.
+A correlated subquery has a result for every row around it. The dependent join gives all of them in
+one query: the distinct values of the outer columns (the domain) are its first source, and what it
+computes over its rows (groups, windows, LIMIT) it computes for each row of the domain apart. The
+domain's columns come last, and say to which row a result belongs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.frontend.identifiers import called, column_of, quoted
+from omnigraph_sql.resolve.projection_names import named
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
@@ -24,16 +24,16 @@ from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
 
 _COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 """Aggregates that are 0 and not null where there are no rows."""
-_PLACE, _SORT, _KEPT, _GROUPS = "place", "sort", "kept", "groups"
+_GROUPS = "groups"
 
 
 class CannotDecorrelate(Exception):
-    """The query has a shape that is not taken apart."""
+    """The subquery has a shape that is not decorrelated."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The distinct rows a query is asked about."""
+    """The distinct values of the outer columns of a correlated subquery."""
 
     rows: exp.Select
     alias: str
@@ -41,7 +41,7 @@ class Domain:
 
     def column(self, key: str) -> exp.Column:
         """One of its columns, where the domain is a source."""
-        return exp.Column(this=quoted(key), table=quoted(self.alias))
+        return column_of(self.alias, key)
 
     def columns(self) -> list[exp.Column]:
         """All of them."""
@@ -56,12 +56,12 @@ class Domain:
         """A name for what is computed for this domain only."""
         return f"{name} of {self.alias}"
 
-    def same(self, table: str) -> exp.Expr:
-        """That rows of the domain and of a table with its columns are the same, nulls included."""
-        pairs = (
-            (self.column(k), exp.Column(this=quoted(k), table=quoted(table))) for k in self.keys
+    def matches(self, table: str, columns: Sequence[exp.Expr]) -> exp.Expr:
+        """That a table's row belongs to the row of some columns, nulls included."""
+        pairs = zip(self.keys, columns, strict=True)
+        return exp.and_(
+            *(exp.NullSafeEQ(this=column_of(table, key), expression=c.copy()) for key, c in pairs)
         )
-        return exp.and_(*(exp.NullSafeEQ(this=one, expression=other) for one, other in pairs))
 
 
 def dependent_join(query: exp.Query, domain: Domain, context: RewriteContext) -> exp.Query:
@@ -71,18 +71,20 @@ def dependent_join(query: exp.Query, domain: Domain, context: RewriteContext) ->
     limit, offset = _popped(query, "limit"), _popped(query, "offset")
     order: exp.Expr | None = query.args.get("order")
     query.set("order", None)
-    cut = limit is not None or offset is not None
-    keys = order.expressions if order is not None and cut else []
-    found: exp.Query
+    limited = limit is not None or offset is not None
+    keys = order.expressions if order is not None and limited else []
+    joined: exp.Query
+    hidden: list[str] = []
     if isinstance(query, exp.SetOperation):
         sorts = [_sorted_output(key, query) for key in keys]
-        found = _spread_sides(query, domain, context)
+        joined = _join_sides(query, domain, context)
     elif isinstance(query, exp.Select):
-        sorts = _hide(query, keys, domain)
-        found = _spread_select(query, domain, context)
+        sorts = _sort_columns(query, keys, domain)
+        hidden = [key.this.name for key in sorts]
+        joined = _join_select(query, domain, context)
     else:
         raise CannotDecorrelate
-    return _cut(found, domain, sorts, limit, offset) if cut else found
+    return _limited(joined, domain, sorts, hidden, limit, offset) if limited else joined
 
 
 def is_one_row(query: exp.Expr) -> bool:
@@ -96,23 +98,17 @@ def is_one_row(query: exp.Expr) -> bool:
 
 
 def lift_having(select: exp.Select, context: RewriteContext) -> exp.Select:
-    """`above_aggregates`, with HAVING as a WHERE over the groups; gives the SELECT of these."""
+    """`lift_above_aggregation`, with HAVING as a WHERE over the groups; gives their SELECT."""
     having = select.args.get("having")
     select.set("having", None)
-    results = [
-        one
-        if isinstance(one, exp.Alias) or one.is_star
-        else exp.Alias(this=one, alias=quoted(result_name(one)))
-        for one in select.expressions
-    ]
-    select.set("expressions", results)
+    select.set("expressions", [named(one) for one in select.expressions])
     if having is not None:
-        select.append("expressions", exp.alias_(having.this, _KEPT, quoted=True))
+        select.append("expressions", called(having.this, "having"))
     groups = lift_above_aggregation(select, context)
     if having is not None:
-        kept = select.expressions[-1]
-        select.set("expressions", select.expressions[:-1])
-        select.where(kept.this, copy=False)
+        *results, condition = select.expressions
+        select.set("expressions", results)
+        select.where(condition.this, copy=False)
     return groups
 
 
@@ -131,7 +127,7 @@ def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
 # --------------------------------------------------------------------------- SELECT
 
 
-def _spread_select(select: exp.Select, domain: Domain, context: RewriteContext) -> exp.Select:
+def _join_select(select: exp.Select, domain: Domain, context: RewriteContext) -> exp.Select:
     if select.args.get("windows") or select.args.get("laterals") or _is_distinct_on(select):
         raise CannotDecorrelate
     if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
@@ -190,7 +186,9 @@ def _one_group_each(select: exp.Select, domain: Domain, context: RewriteContext)
         if column.table == _GROUPS and column.name in counts:
             zero = exp.Literal.number(0)
             column.replace(exp.Coalesce(this=column.copy(), expressions=[zero]))
-    joined = exp.Join(this=select.args["from_"].this, side="LEFT", on=domain.same(_GROUPS))
+    joined = exp.Join(
+        this=select.args["from_"].this, side="LEFT", on=domain.matches(_GROUPS, domain.columns())
+    )
     select.set("from_", exp.From(this=domain.source()))
     select.set("joins", [joined])
 
@@ -204,7 +202,7 @@ def _aggregate(node: exp.Expr) -> exp.Expr:
 # --------------------------------------------------------------------------- UNION and its like
 
 
-def _spread_sides(query: exp.SetOperation, domain: Domain, context: RewriteContext) -> exp.Query:
+def _join_sides(query: exp.SetOperation, domain: Domain, context: RewriteContext) -> exp.Query:
     if query.args.get("by_name") or query.args.get("on"):
         raise CannotDecorrelate
     query.set("this", dependent_join(query.this, domain, context))
@@ -215,19 +213,19 @@ def _spread_sides(query: exp.SetOperation, domain: Domain, context: RewriteConte
 # --------------------------------------------------------------------------- ORDER BY and LIMIT
 
 
-def _hide(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) -> list[exp.Expr]:
+def _sort_columns(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) -> list[exp.Expr]:
     """Give out what is sorted by under names of its own; the sort keys by these names."""
-    found: list[exp.Expr] = []
+    sorts: list[exp.Expr] = []
     outputs = list(select.expressions)
     distinct = select.args.get("distinct") is not None
     for place, key in enumerate(keys):
         meant = _meant(key.this, outputs)
-        name = domain.named(f"{_SORT} {place}")
+        name = domain.named(f"sort {place}")
         if distinct and not any(meant == output.unalias() for output in outputs):
             raise CannotDecorrelate
         select.append("expressions", exp.alias_(meant.copy(), name, quoted=True))
-        found.append(_ordered(key, name))
-    return found
+        sorts.append(_ordered(key, name))
+    return sorts
 
 
 def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
@@ -263,18 +261,19 @@ def _ordered(key: exp.Expr, name: str) -> exp.Expr:
     return found
 
 
-def _cut(
+def _limited(
     query: exp.Query,
     domain: Domain,
     sorts: Sequence[exp.Expr],
+    hidden: Sequence[str],
     limit: exp.Expr | None,
     offset: exp.Expr | None,
 ) -> exp.Select:
-    """Only the rows of some places, counted for each row of the domain."""
+    """LIMIT and OFFSET for each row of the domain; the hidden columns are left out."""
     if limit == exp.Literal.number(0) and not sorts:  # none: not some that nothing decides
         none = exp.TableAlias(this=quoted(domain.named("rows")))
         return exp.select("*").from_(exp.Subquery(this=query, alias=none)).where(exp.false())
-    place = domain.named(_PLACE)
+    place = domain.named("place")
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.Column(this=quoted(key)) for key in domain.keys],
@@ -284,8 +283,8 @@ def _cut(
     numbered = exp.select("*", exp.alias_(number, place, quoted=True)).from_(
         exp.Subquery(this=query, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
     )
-    hidden = [*(key.this.this.copy() for key in sorts if _SORT in key.this.name), quoted(place)]
-    found = exp.Select(expressions=[exp.Star(except_=hidden)]).from_(
+    star = exp.Star(except_=[quoted(name) for name in (*hidden, place)])
+    found = exp.Select(expressions=[star]).from_(
         exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
     )
     if offset is not None:
