@@ -34,7 +34,7 @@ _ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, e
 
 
 def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = None) -> pa.Schema:
-    """The parameters of a rewritten tree, each with the type its place asks for.
+    """The parameters of a rewritten tree, each with the type that its place expects.
 
     Where no place does, it is the type of the value that is given, or text.
     """
@@ -61,8 +61,8 @@ def _own_types(names: Sequence[str], params: Params) -> list[pa.DataType]:
     if isinstance(params, pa.RecordBatch):
         found = list(arranged(names, params).schema.types)
     else:
-        found = [_fitting(value, None).type for value in values_of(names, params)]
-    # The engine takes no null of a list's or a struct's type for a parameter.
+        found = [_cast_value(value, None).type for value in values_of(names, params)]
+    # DataFusion takes no null of a list's or a struct's type for a parameter.
     return [pa.string() if pa.types.is_nested(t) or t == pa.null() else t for t in found]
 
 
@@ -118,12 +118,12 @@ def bindings(
     """The values of each execution, by the number of the parameter. One, unless rows are given."""
     if isinstance(params, pa.RecordBatch):
         given = arranged(names, params).columns
-        columns = [_fitting_array(array, _type(types, i)) for i, array in enumerate(given)]
+        columns = [_cast_array(array, _type(types, i)) for i, array in enumerate(given)]
         for row in range(params.num_rows):
             yield {str(i): column[row] for i, column in enumerate(columns, 1)}
         return
     values = values_of(names, params)
-    yield {str(i): _fitting(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
+    yield {str(i): _cast_value(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
 
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
@@ -168,7 +168,7 @@ def _no_value(name: str, names: Sequence[str]) -> InvalidInput:
 def _require_count(names: Sequence[str], given: int) -> None:
     if len(names) != given:
         raise InvalidInput(
-            f"the statement has {len(names)} parameters, {given} values are given",
+            f"the statement has {len(names)} parameters, but {given} values are given",
             hint="Give one value for each.",
         )
 
@@ -177,28 +177,28 @@ def _type(types: pa.Schema | None, place: int) -> pa.DataType | None:
     return None if types is None else types.field(place).type
 
 
-def _fitting(value: Any, wanted: pa.DataType | None) -> pa.Scalar:  # noqa: ANN401
-    """A value in the type its place asks for, or in its own where that loses something."""
+def _cast_value(value: Any, expected: pa.DataType | None) -> pa.Scalar:  # noqa: ANN401
+    """A value in the type that its place expects, or in its own where that loses something."""
     if value is None:
-        return pa.scalar(None, wanted or pa.string())
+        return pa.scalar(None, expected or pa.string())
     if isinstance(value, UUID):
         value = str(value)
     try:
         own = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     except (pa.ArrowException, OverflowError) as error:
-        raise InvalidInput(f"{type(value).__name__} is no value for SQL: {error}") from error
-    if wanted is None or own.type == wanted:
+        raise InvalidInput(f"{type(value).__name__} is not a value for SQL: {error}") from error
+    if expected is None or own.type == expected:
         return own
     try:
-        return own.cast(wanted)
+        return own.cast(expected)
     except pa.ArrowException:
         return own
 
 
-def _fitting_array(array: pa.Array, wanted: pa.DataType | None) -> pa.Array:
-    if wanted is None or array.type == wanted:
+def _cast_array(array: pa.Array, expected: pa.DataType | None) -> pa.Array:
+    if expected is None or array.type == expected:
         return array
     try:
-        return array.cast(wanted)
+        return array.cast(expected)
     except pa.ArrowException:
         return array if array.type != pa.null() else array.cast(pa.string())

@@ -50,7 +50,9 @@ def _step(part: exp.Expr) -> str | int:
         return part.this
     if isinstance(part, exp.JSONPathSubscript) and isinstance(part.this, int | str):
         return part.this
-    raise InvalidInput("a JSON path has keys and places only", hint="Write it as '$.key[0].other'.")
+    raise InvalidInput(
+        "a JSON path has keys and indexes only", hint="Write it as '$.key[0].other'."
+    )
 
 
 def _split(path: str) -> list[str | int]:

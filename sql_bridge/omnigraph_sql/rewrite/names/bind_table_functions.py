@@ -16,7 +16,11 @@ _ENGINE_FUNCTIONS = ("generate_series", "range")
 
 
 def bind_table_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Call what stands where a table does; series get the names that other databases give."""
+    """Call what stands where a table does; series get the names that other databases give.
+
+    SELECT n FROM generate_series(1, 3) AS n
+    -> SELECT n FROM GENERATE_SERIES(1, 3) AS n(n)
+    """
     for table in list(tree.find_all(exp.Table)):
         function = table.this
         if isinstance(function, exp.GenerateSeries):
@@ -41,11 +45,9 @@ def _call(table: exp.Table, function: exp.Func, context: RewriteContext) -> None
     folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
     rows = call_function(TableFunctionCall(folded, context.pins, catalog, places, names))
     context.cacheable = False
-    context.temporary_names.append(context.engine.register_temporary(rows))
-    context.registered[context.temporary_names[-1]] = rows.schema
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
     context.know(alias.name or name, rows.schema)
-    table.set("this", quoted(context.temporary_names[-1]))
+    table.set("this", quoted(context.register_temporary(rows)))
     table.set("db", None)
     table.set("catalog", None)
     table.set("alias", alias)

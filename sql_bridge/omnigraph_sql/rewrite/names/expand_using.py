@@ -1,6 +1,6 @@
 """JOIN … USING and NATURAL JOIN as joins with conditions.
 
-The engine has USING, but takes the joined column from one side whatever the join: after LEFT JOIN,
+DataFusion has USING, but takes the joined column from one side whatever the join: after LEFT JOIN,
 `*` gives the nulls of the right side, and after FULL JOIN the name means the left side only.
 """
 
@@ -28,21 +28,26 @@ class _Visible:
 
 
 def expand_using(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Write out the conditions, what the joined names mean, and `*`; the innermost first."""
+    """Write out the conditions, what the joined names mean, and `*`; the innermost first.
+
+    SELECT * FROM (SELECT 1 AS a, 2 AS b) AS l LEFT JOIN (SELECT 1 AS a) AS r USING (a)
+    -> SELECT "l"."a" AS "a", "l"."b" AS "b" FROM (SELECT 1 AS a, 2 AS b) AS l LEFT JOIN (SELECT 1
+    AS a) AS r ON "l"."a" = "r"."a"
+    """
     for select in reversed(list(tree.find_all(exp.Select))):
         joins = select.args.get("joins") or []
         if any(join.args.get("using") or join.method == "NATURAL" for join in joins):
-            _settle(select, context)
+            _expand(select, context)
     return tree
 
 
-def _settle(select: exp.Select, context: RewriteContext) -> None:
+def _expand(select: exp.Select, context: RewriteContext) -> None:
     joins = select.args["joins"]
     from_ = select.args.get("from_")
     sources = [from_.this if from_ else None, *(join.this for join in joins)]
     named = [columns_of(source, context) if source is not None else None for source in sources]
     if select.args.get("laterals") or any(names is None for names in named):
-        return  # only the engine knows them
+        return  # only DataFusion knows them
     visible: list[_Visible] = []
     conditions: list[exp.Expr | None] = [None]
     for place, (source, names) in enumerate(zip(sources, named, strict=True)):
@@ -51,7 +56,7 @@ def _settle(select: exp.Select, context: RewriteContext) -> None:
         using = _using(joins[place - 1], visible, mine) if place else []
         kept = _merged(joins[place - 1], using, visible, mine) if place else mine
         if kept is None:
-            return  # a name that is not there, or twice: the engine says so
+            return  # a name that is not there, or twice: DataFusion says so
         if place:
             conditions.append(_condition(using, visible, mine))
         visible = kept
@@ -64,8 +69,8 @@ def _settle(select: exp.Select, context: RewriteContext) -> None:
         elif join.method == "NATURAL":
             join.set("kind", "CROSS")
         join.set("method", None)
-    _mean(select, [one for one in visible if one.merged], context)
-    _write_out(select, visible)
+    _replace_merged(select, [one for one in visible if one.merged], context)
+    _expand_stars(select, visible)
 
 
 def _column(table: str, name: str) -> exp.Column:
@@ -109,7 +114,7 @@ def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) ->
     return exp.and_(*pairs) if pairs else None
 
 
-def _mean(select: exp.Select, merged: list[_Visible], context: RewriteContext) -> None:
+def _replace_merged(select: exp.Select, merged: list[_Visible], context: RewriteContext) -> None:
     """Put what a joined name means in its place; what is sorted by a result's name stays so."""
     order = select.args.get("order")
     results = {one.alias_or_name.casefold() for one in select.expressions if _is_named(one)}
@@ -136,7 +141,7 @@ def _is_named(result: exp.Expr) -> bool:
     return isinstance(result, exp.Alias) or (isinstance(result, exp.Column) and not result.table)
 
 
-def _write_out(select: exp.Select, visible: list[_Visible]) -> None:
+def _expand_stars(select: exp.Select, visible: list[_Visible]) -> None:
     results: list[exp.Expr] = []
     for one in select.expressions:
         if not isinstance(one, exp.Star):

@@ -1,4 +1,4 @@
-"""Questions about the session (`current_user`, `current_schema()`, `version()`) are answered."""
+"""Functions of the session (`current_user`, `current_schema()`, `version()`) become constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_ANSWERS: dict[type[exp.Func], Callable[[RewriteContext], str | None]] = {
+_Value = Callable[[RewriteContext], str | None]
+_FUNCTIONS: dict[type[exp.Func], _Value] = {
     exp.CurrentUser: lambda context: context.user,
     exp.SessionUser: lambda context: context.user,
     exp.CurrentCatalog: lambda context: context.pins.current,
@@ -17,7 +18,7 @@ _ANSWERS: dict[type[exp.Func], Callable[[RewriteContext], str | None]] = {
     exp.CurrentSchema: lambda context: context.schema,
     exp.CurrentVersion: lambda context: product_version(),
 }
-_NAMES: dict[str, Callable[[RewriteContext], str | None]] = {
+_NAMES: dict[str, _Value] = {
     "version": lambda context: product_version(),
     "database": lambda context: context.pins.current,
     "db_name": lambda context: context.pins.current,
@@ -25,36 +26,39 @@ _NAMES: dict[str, Callable[[RewriteContext], str | None]] = {
     "user": lambda context: context.user,
     "suser_sname": lambda context: context.user,
 }
-_SETTINGS: dict[str, Callable[[RewriteContext], str | None]] = {
+_SETTINGS: dict[str, _Value] = {
     "timezone": lambda context: "UTC",
     "search_path": lambda context: context.schema,
 }
 
 
 def inline_session_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Put the answers in."""
-    for node in list(tree.find_all(*_ANSWERS, exp.Anonymous)):
+    """Put the value in the place of each call.
+
+    SELECT current_user, current_setting('timezone') AS zone
+    -> SELECT 'ada' AS "current_user", 'UTC' AS zone
+    """
+    for node in list(tree.find_all(*_FUNCTIONS, exp.Anonymous)):
         assert isinstance(node, exp.Func)
-        answer = (
-            _NAMES.get(str(node.this).lower())
-            if isinstance(node, exp.Anonymous)
-            else _ANSWERS.get(type(node))
-        )
-        if isinstance(node, exp.Anonymous) and node.expressions:
-            answer = _setting(node)
-        if answer is None:
+        if not isinstance(node, exp.Anonymous):
+            value_of = _FUNCTIONS.get(type(node))
+        elif node.expressions:
+            value_of = _setting(node)
+        else:
+            value_of = _NAMES.get(str(node.this).lower())
+        if value_of is None:
             continue
         context.cacheable = False
-        found = answer(context)
-        value: exp.Expr = exp.Null() if found is None else exp.Literal.string(found)
+        text = value_of(context)
+        value: exp.Expr = exp.Null() if text is None else exp.Literal.string(text)
         if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
             value = exp.alias_(value, _name(node), quoted=True)
         node.replace(value)
     return tree
 
 
-def _setting(node: exp.Anonymous) -> Callable[[RewriteContext], str | None] | None:
-    """`current_setting('timezone')`, which clients ask before they show times."""
+def _setting(node: exp.Anonymous) -> _Value | None:
+    """`current_setting('timezone')`, which clients read before they show times."""
     if str(node.this).lower() != "current_setting":
         return None
     name = str(node.expressions[0].name).lower()
@@ -62,7 +66,7 @@ def _setting(node: exp.Anonymous) -> Callable[[RewriteContext], str | None] | No
 
 
 def product_version() -> str:
-    """Who answers."""
+    """The product and its version."""
     try:
         return f"OmniGraph {version('omnigraph-sql')}"
     except PackageNotFoundError:

@@ -12,7 +12,11 @@ MAX_PARAMETERS = 10_000
 
 
 def number_parameters(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Number the parameters: by their own number, or by the place of their name."""
+    """Number the parameters: by their own number, or by the place of their name.
+
+    SELECT name FROM person WHERE age > :age AND city = :city
+    -> SELECT name FROM person WHERE age > $1 AND city = $2
+    """
     found = list(tree.find_all(exp.Placeholder, exp.Parameter))
     names = [parameter_name(node) for node in found]
     if len({name.isdigit() for name in names}) > 1:

@@ -14,7 +14,11 @@ _TABLE_PARTS = frozenset({"table", "db", "catalog"})
 
 
 def quote_identifiers(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Quote every name in its one spelling."""
+    """Quote every name in its one spelling.
+
+    SELECT NAME FROM person AS P WHERE p.Age > 1
+    -> SELECT "name" FROM person AS "P" WHERE "P"."age" > 1
+    """
     aliases: dict[str, str] = {}
     tables: dict[str, str] = {}
     for name in tree.find_all(exp.Identifier):

@@ -19,7 +19,10 @@ from omnigraph_sql.rewrite.shapes.normalize_syntax import normalize_syntax
 def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Resolve each table that is not a name of the statement's own WITH.
 
-    Above a RIGHT or FULL join the engine pushes conditions to the wrong side, unless what stands
+    SELECT main.person.name FROM main.person
+    -> SELECT person.name FROM "person@…" AS "Person"
+
+    Above a RIGHT or FULL join DataFusion pushes conditions to the wrong side, unless what stands
     there is a scan of the store, which takes none.
     """
     if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
@@ -60,7 +63,7 @@ def _columns_called(
     named = [column.name for column in alias.args["columns"]]
     if len(named) > len(schema):
         raise InvalidInput(
-            f"{relation.name} has {len(schema)} columns, {len(named)} are named",
+            f"{relation.name} has {len(schema)} columns, but {len(named)} are named",
             hint="Name at most as many as there are.",
         )
     inner = f"{alias.name} as it is"
@@ -93,16 +96,13 @@ def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr
     context.know(alias, rows.schema)
     if not isinstance(rows, ReadableTable):
         context.cacheable = False
-        context.temporary_names.append(context.engine.register_temporary(rows))
-        context.registered[context.temporary_names[-1]] = rows.schema
-        return exp.Table(this=quoted(context.temporary_names[-1]))
+        return exp.Table(this=quoted(context.register_temporary(rows)))
     context.tables.append(rows)
     addresses = (
         context.addresses_of is not None and alias.casefold() == context.addresses_of.casefold()
     )
     if context.part is not None:
-        context.temporary_names.append(context.engine.register_temporary(rows, context.part))
-        table = exp.Table(this=quoted(context.temporary_names[-1]))
+        table = exp.Table(this=quoted(context.register_temporary(rows, context.part)))
     else:
         read = Read(rows, addresses, context.may_hold)
         context.reads[read.name] = read
@@ -134,7 +134,7 @@ def _renamed(table: exp.Table, rows: ReadableTable, addresses: bool) -> exp.Subq
 
 
 def arrow_name(type_: pa.DataType) -> str:
-    """How the engine's `arrow_cast` calls the types that a property may be widened to."""
+    """How DataFusion's `arrow_cast` calls the types that a property may be widened to."""
     return {pa.int64(): "Int64", pa.uint64(): "UInt64", pa.float64(): "Float64"}[type_]
 
 
@@ -142,7 +142,7 @@ def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquer
     context.expansions += 1
     expansion = context.expansions
     if context.expansions > MAX_EXPANSION:
-        raise InvalidInput(f"the view {name} goes through too many views, or through itself")
+        raise InvalidInput(f"the view {name} is nested too deeply, or refers to itself")
     current, schema = context.pins.current, context.schema
     context.pins.current, context.schema = view.catalog, view.schema
     try:
@@ -161,7 +161,7 @@ def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquer
 
 
 def _own_withs(tree: exp.Expr, expansion: int) -> None:
-    """Give a view's WITHs names of their own: the engine wants each name once per statement."""
+    """Give a view's WITHs names of their own: DataFusion wants each name once per statement."""
     for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is not None]:
         if not table.alias:
             table.set("alias", exp.TableAlias(this=quoted(table.name)))

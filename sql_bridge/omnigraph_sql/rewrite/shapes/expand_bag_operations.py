@@ -1,4 +1,4 @@
-"""EXCEPT ALL and INTERSECT ALL, which the engine has, but without counting rows."""
+"""EXCEPT ALL and INTERSECT ALL, which DataFusion has, but without counting rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ _AGAIN = "number of the row"
 def expand_bag_operations(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """EXCEPT ALL and INTERSECT ALL over numbered rows, which are all different; innermost first.
 
-    The engine drops, or keeps, every row that has an equal one.
+    SELECT city FROM person AS p EXCEPT ALL SELECT sku FROM item AS i
+    -> SELECT "column 0" AS "city" FROM (SELECT "column 0", ROW_NUMBER() OVER (PARTITION BY "column
+    0") AS "number of the row" FROM (SELECT city FROM person AS p) AS "side"("column 0") EXCEPT
+    SELECT "column 0", ROW_NUMBER() OVER (PARTITION BY "column 0") AS "number of the row" FROM
+    (SELECT sku FROM item AS i) AS "side"("column 0")) AS "rows"
+
+    DataFusion drops, or keeps, every row that has an equal one.
     """
     for operation in reversed(list(tree.find_all(exp.Except, exp.Intersect))):
         if operation.args.get("distinct") is False:
@@ -31,14 +37,14 @@ def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select
     outputs = result_columns(operation.this, context)
     if outputs is None:
         raise InvalidInput(
-            "EXCEPT ALL and INTERSECT ALL compare columns that are known",
+            "EXCEPT ALL and INTERSECT ALL need to know the columns of their queries",
             hint="Write the columns instead of *.",
         )
     others = result_columns(operation.expression, context)
     if others is not None and len(others) != len(outputs):
         raise InvalidInput(
-            f"a query of {len(outputs)} columns stands beside one of {len(others)}",
-            hint="Give both as many columns.",
+            f"a set operation has a query of {len(outputs)} columns and one of {len(others)}",
+            hint="Give both the same number of columns.",
         )
     columns = [f"column {place}" for place in range(len(outputs))]
     sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]

@@ -15,7 +15,14 @@ _NAMES = "names of columns"
 
 
 def expand_pivot(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Turn every table that is followed by PIVOT or UNPIVOT, and every such statement."""
+    """Turn every table that is followed by PIVOT or UNPIVOT, and every such statement.
+
+    SELECT * FROM (SELECT city, active, age FROM person) AS p PIVOT (max(age) FOR active IN (true,
+    false))
+    -> SELECT * FROM (SELECT "city", MAX(age) FILTER(WHERE active = TRUE) AS "true", MAX(age)
+    FILTER(WHERE active = FALSE) AS "false" FROM (SELECT city, active, age FROM person) AS p GROUP
+    BY "city") AS "p"
+    """
     for source in list(tree.find_all(exp.Table, exp.Subquery)):
         if source.args.get("pivots"):
             _turn(source, context)
@@ -217,7 +224,7 @@ def _with_ctes(query: exp.Select, source: exp.Expr) -> exp.Select:
         if isinstance(with_, exp.With):
             if with_.args.get("recursive"):
                 raise InvalidInput(
-                    "PIVOT in a statement with a recursive WITH is not there",
+                    "PIVOT is not supported in a statement with a recursive WITH",
                     hint="Make a table or a view of the recursive query first.",
                 )
             places = enumerate(with_.expressions)

@@ -1,6 +1,6 @@
 """Lists of a table's rows as rows: `FROM t, unnest(t.list)`, LATERAL VIEW explode, FLATTEN.
 
-The engine unnests where columns are computed, not where tables stand, so the table whose list it
+DataFusion unnests where columns are computed, not where tables stand, so the table whose list it
 is gets a column more, and a row for each element.
 """
 
@@ -17,7 +17,11 @@ from omnigraph_sql.resolve.type_inference import TypeInference
 
 
 def unnest_columns(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Move every unnesting of a table's own column into that table."""
+    """Move every unnesting of a table's own column into that table.
+
+    SELECT p.name, t.tag FROM person AS p, UNNEST(p.tags) AS t(tag)
+    -> SELECT p.name, "p"."tag" FROM (SELECT *, UNNEST(p.tags) AS "tag" FROM person AS p) AS "p"
+    """
     for select in list(tree.find_all(exp.Select)):
         for join in list(select.args.get("joins") or []):
             values = _list_of(join.this)
@@ -25,7 +29,7 @@ def unnest_columns(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
                 on = join.args.get("on") or exp.true()
                 if join.side not in (None, "", "LEFT"):
                     raise InvalidInput(
-                        "the elements of a list are joined to the rows they are of",
+                        "UNNEST of a column is not supported in a RIGHT or FULL join",
                         hint="Write JOIN or LEFT JOIN UNNEST(…).",
                     )
                 _move(select, join.this, values, join.side == "LEFT", context)
@@ -46,7 +50,7 @@ def _list_of(source: exp.Expr) -> exp.Expr | None:
     if isinstance(inner, exp.Unnest):
         if inner.args.get("offset") or len(inner.expressions) != 1:
             raise InvalidInput(
-                "UNNEST of a column has one list and no ordinality",
+                "UNNEST of a column takes one list, without ordinality",
                 hint="Number the elements with row_number() OVER (…).",
             )
         found: exp.Expr = inner.expressions[0]
@@ -100,7 +104,7 @@ def _owner(
     owners = [s for s in others if any(may_own(s, column, context) for column in columns)]
     if len(owners) != 1:
         raise InvalidInput(
-            f"{values.sql()} is not a list of one table here",
+            f"{values.sql()} is not a column of exactly one table",
             hint="Say whose column it is, and unnest lists of one table at a time.",
         )
     return owners[0]

@@ -43,10 +43,16 @@ _MAX_SELECTS = 2_000
 def decorrelate(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Join what correlated subqueries give for all rows at once (`dependent_join`).
 
-        SELECT name, (SELECT s.amount FROM sale AS s WHERE s.buyer = p.id LIMIT 1) AS a
-        FROM person AS p
-        SELECT name, "subquery 1"."value 1.0" AS a FROM person AS p LEFT JOIN (…) AS "subquery 1"
-        ON "subquery 1"."domain 1.0" IS NOT DISTINCT FROM p.id
+    SELECT p.name, (SELECT i.sku FROM item AS i WHERE i.price < p.age ORDER BY i.sku LIMIT 1) AS s
+    FROM person AS p
+    -> SELECT p.name, "subquery 1"."value 1.0" AS s FROM person AS p LEFT JOIN (SELECT * EXCEPT
+    ("sort 0 of domain 1", "place of domain 1") FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY
+    "domain 1.0" ORDER BY "sort 0 of domain 1") AS "place of domain 1" FROM (SELECT i.sku AS "sku",
+    i.sku AS "sort 0 of domain 1", "domain 1"."domain 1.0" AS "domain 1.0" FROM (SELECT DISTINCT
+    p.age AS "domain 1.0" FROM person AS p) AS "domain 1" CROSS JOIN item AS i WHERE i.price <
+    "domain 1"."domain 1.0") AS "rows of domain 1") AS "numbered of domain 1" WHERE "place of
+    domain 1" <= CAST((1) AS BIGINT)) AS "subquery 1"("value 1.0", "domain 1.0") ON "subquery
+    1"."domain 1.0" IS NOT DISTINCT FROM p.age
 
     DataFusion itself runs a correlated subquery that compares rows in its WHERE, and a scalar one
     that aggregates rows which are `=` to something. The outermost SELECT comes first: the

@@ -65,9 +65,9 @@ class _Quantified:
 def expand_quantified_predicates(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Write them as EXISTS in every SELECT, the innermost first.
 
-    SELECT name FROM person WHERE age < ANY (SELECT price FROM item)
-    SELECT name FROM person WHERE (COALESCE(age < (SELECT MAX("rows 0 of 1"."rows 0 of 1.0")
-    FROM (SELECT price FROM item) AS "rows 0 of 1"("rows 0 of 1.0")), FALSE))
+    SELECT p.name FROM person AS p WHERE p.age < ANY (SELECT i.price FROM item AS i)
+    -> SELECT p.name FROM person AS p WHERE (COALESCE(p.age < (SELECT MAX("rows 0 of 1"."rows 0 of
+    1.0") FROM (SELECT i.price FROM item AS i) AS "rows 0 of 1"("rows 0 of 1.0")), FALSE))
     """
     numbers = count(1)
     for select in reversed(list(tree.find_all(exp.Select))):

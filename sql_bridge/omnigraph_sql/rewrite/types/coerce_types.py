@@ -22,9 +22,9 @@ _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 def coerce_types(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Casts round, dates become timestamps, lists have a length, weeks begin where they do.
 
-        SELECT CAST(1.5 AS INT), length([1, 2]), DATE '2024-01-01' + INTERVAL '1 hour'
-        SELECT CAST(ROUND(1.5) AS INT), ARRAY_LENGTH(ARRAY(1, 2)),
-               CAST(CAST('2024-01-01' AS DATE) AS TIMESTAMP) + INTERVAL '1 HOUR'
+    SELECT CAST(score AS INT), LENGTH(tags), born + INTERVAL '1 hour' FROM person AS p
+    -> SELECT CAST(ROUND(score) AS INT), ARRAY_LENGTH(tags, 1), CAST(born AS TIMESTAMP) + INTERVAL
+    '1 HOUR' FROM person AS p
 
     A likely type is enough: a wrong guess casts or rounds what DataFusion would cast anyway.
     """

@@ -1,4 +1,4 @@
-"""A row that is asked for by its key is found by its id: the same text, and it has an index."""
+"""A row that is looked up by its key is found by its id: the same text, and it has an index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
 def substitute_id_for_key(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
-    """Compare ids where keys are compared with texts; both have the same answer."""
+    """Compare ids where keys are compared with texts; both have the same answer.
+
+    SELECT age FROM person AS p WHERE name = 'ada'
+    -> SELECT age FROM person AS p WHERE "id" = 'ada'
+    """
     keys = {
         name: read.table.key for name, read in context.reads.items() if read.table.key is not None
     }

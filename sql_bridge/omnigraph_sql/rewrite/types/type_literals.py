@@ -28,9 +28,12 @@ _INTEGERS = range(-(2**31), 2**31)
 def type_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """A column that is nothing but a number is INTEGER where the number fits.
 
-    The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
+    SELECT 1 AS one FROM person AS p WHERE score > 1.1
+    -> SELECT CAST(1 AS INT) AS one FROM person AS p WHERE score > CAST('1.1' AS DOUBLE PRECISION)
+
+    DataFusion takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
     so is a recursion, whose first rows decide on the types of all. A number with a fraction that is
-    compared with a DOUBLE is one itself: the engine would make a decimal of both, and cut digits
+    compared with a DOUBLE is one itself: DataFusion would make a decimal of both, and cut digits
     off.
     """
     known, likely = TypeInference(context), TypeInference(context, guess=True)

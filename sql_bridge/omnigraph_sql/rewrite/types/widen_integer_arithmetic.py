@@ -19,8 +19,8 @@ _SUMS = (exp.Add, exp.Sub)
 def widen_integer_arithmetic(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Compute small integers as BIGINT and cast the result back.
 
-        SELECT age + age FROM person
-        SELECT CAST(CAST(age AS BIGINT) + age AS INT) FROM person
+    SELECT age + age FROM person AS p
+    -> SELECT CAST(CAST(age AS BIGINT) + age AS INT) FROM person AS p
 
     DataFusion lets small integers overflow unseen, but casts none that does not fit. Only what is
     certainly small is computed so, and a parameter beside it.
