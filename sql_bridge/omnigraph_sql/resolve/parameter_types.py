@@ -17,17 +17,9 @@ from omnigraph_sql.resolve.type_inference import TypeInference
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
 BoundParameters: TypeAlias = dict[str, pa.Scalar]
 
-_TEXTS = (
-    exp.Interval,
-    exp.Like,
-    exp.ILike,
-    exp.RegexpLike,
-    exp.RegexpILike,
-    exp.DPipe,
-    exp.SimilarTo,
+_STRING_OPERATIONS = (
+    *(exp.Interval, exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.DPipe, exp.SimilarTo),
 )
-_COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
-_ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, exp.Between)
 
 
 # --------------------------------------------------------------------------- types
@@ -59,11 +51,11 @@ def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = No
 def _own_types(names: Sequence[str], params: Params) -> list[pa.DataType]:
     """The types that values have of themselves; text where there is none."""
     if isinstance(params, pa.RecordBatch):
-        found = list(arranged(names, params).schema.types)
+        types = list(arranged(names, params).schema.types)
     else:
-        found = [_cast_value(value, None).type for value in values_of(names, params)]
+        types = [_cast_value(value, None).type for value in values_of(names, params)]
     # DataFusion takes no null of a list's or a struct's type for a parameter.
-    return [pa.string() if pa.types.is_nested(t) or t == pa.null() else t for t in found]
+    return [pa.string() if pa.types.is_nested(t) or t == pa.null() else t for t in types]
 
 
 def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
@@ -90,7 +82,7 @@ def _expected(node: exp.Expr, context: RewriteContext, types: TypeInference) -> 
             others = [i.args.get("true") for i in parent.args.get("ifs") or []]
             others.append(parent.args.get("default"))
             return types.first(o for o in others if o is not None and o is not node)
-    if isinstance(parent, _TEXTS):
+    if isinstance(parent, _STRING_OPERATIONS):
         return pa.string()
     if isinstance(parent, exp.Binary | exp.In | exp.Between | exp.Coalesce | exp.Nullif):
         return types.first(other for other in parent.iter_expressions() if other is not node)

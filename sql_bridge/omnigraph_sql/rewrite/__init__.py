@@ -37,7 +37,7 @@ PASSES = (
     number_parameters,  # first: views and table functions are added later, without parameters
     normalize_syntax,  # so that the passes below know fewer shapes
     preserve_literals,  # before anything reads or copies a literal
-    expand_pivot,  # plans queries of the statement itself, so before its tables are registered names
+    expand_pivot,  # plans queries of the statement itself, while its tables have their names
     # Names.
     inline_session_functions,  # their values may be arguments of table functions
     bind_table_functions,  # gives registered rows, which resolve_tables then leaves alone

@@ -12,8 +12,6 @@ from omnigraph_sql.catalog.graph_functions import UNBOUND, TableFunctionCall, ca
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_ENGINE_FUNCTIONS = ("generate_series", "range")
-
 
 def bind_table_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Call what stands where a table does; series get the names that other databases give.
@@ -67,8 +65,8 @@ def _value(argument: exp.Expr, context: RewriteContext) -> Any:  # noqa: ANN401
     """What an argument says: a literal, a list of them, a parameter's value, or a query's rows."""
     match argument:
         case exp.Literal():
-            found = argument.to_py()
-            return float(found) if isinstance(found, Decimal) else found
+            value = argument.to_py()
+            return float(value) if isinstance(value, Decimal) else value
         case exp.Boolean():
             return bool(argument.this)
         case exp.Null():

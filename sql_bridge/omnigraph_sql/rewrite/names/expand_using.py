@@ -54,12 +54,12 @@ def _expand(select: exp.Select, context: RewriteContext) -> None:
         assert source is not None and names is not None
         mine = [_Visible(name, _column(source.alias_or_name, name)) for name in names]
         using = _using(joins[place - 1], visible, mine) if place else []
-        kept = _merged(joins[place - 1], using, visible, mine) if place else mine
-        if kept is None:
+        merged = _merged(joins[place - 1], using, visible, mine) if place else mine
+        if merged is None:
             return  # a name that is not there, or twice: DataFusion says so
         if place:
             conditions.append(_condition(using, visible, mine))
-        visible = kept
+        visible = merged
     for join, condition in zip(joins, conditions[1:], strict=True):
         if condition is not None:
             join.set("using", None)
@@ -87,7 +87,7 @@ def _merged(
     join: exp.Join, using: list[str], left: list[_Visible], right: list[_Visible]
 ) -> list[_Visible] | None:
     """What is visible after a join: the joined columns first, then the others of both sides."""
-    found: list[_Visible] = []
+    joined: list[_Visible] = []
     for name in using:
         ours = [one for one in left if one.is_called(name)]
         theirs = [one for one in right if one.is_called(name)]
@@ -96,11 +96,11 @@ def _merged(
         value = theirs[0].value if join.side == "RIGHT" else ours[0].value
         if join.side == "FULL":
             value = exp.Coalesce(this=ours[0].value.copy(), expressions=[theirs[0].value.copy()])
-        found.append(_Visible(ours[0].name, value, merged=True))
+        joined.append(_Visible(ours[0].name, value, merged=True))
     if join.kind in ("SEMI", "ANTI"):
         right = []
     rest = [*left, *right]
-    return [*found, *(one for one in rest if not any(one.is_called(name) for name in using))]
+    return [*joined, *(one for one in rest if not any(one.is_called(name) for name in using))]
 
 
 def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) -> exp.Expr | None:
@@ -151,9 +151,10 @@ def _expand_stars(select: exp.Select, visible: list[_Visible]) -> None:
         other = {alias.alias.casefold(): alias.this for alias in one.args.get("replace") or []}
         results += [
             exp.Alias(
-                this=other.get(found.name.casefold(), found.value).copy(), alias=quoted(found.name)
+                this=other.get(column.name.casefold(), column.value).copy(),
+                alias=quoted(column.name),
             )
-            for found in visible
-            if found.name.casefold() not in hidden
+            for column in visible
+            if column.name.casefold() not in hidden
         ]
     select.set("expressions", results)

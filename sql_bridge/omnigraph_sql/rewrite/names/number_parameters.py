@@ -17,8 +17,8 @@ def number_parameters(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT name FROM person WHERE age > :age AND city = :city
     -> SELECT name FROM person WHERE age > $1 AND city = $2
     """
-    found = list(tree.find_all(exp.Placeholder, exp.Parameter))
-    names = [parameter_name(node) for node in found]
+    parameters = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    names = [parameter_name(node) for node in parameters]
     if len({name.isdigit() for name in names}) > 1:
         raise mixed_parameters()
     if names and names[0].isdigit():
@@ -33,7 +33,7 @@ def number_parameters(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
         context.parameters = [str(number) for number in range(1, most + 1)]
     else:
         context.parameters = sorted(set(names))
-    for node, name in zip(found, names, strict=True):
+    for node, name in zip(parameters, names, strict=True):
         number = context.parameters.index(name) + 1
         node.replace(exp.Parameter(this=exp.Literal.number(number)))
     return tree

@@ -83,10 +83,10 @@ def _alias(table: exp.Table, name: str) -> exp.TableAlias:
     alias = table.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.this:
         return alias
-    found = exp.TableAlias(this=quoted(name))
+    own = exp.TableAlias(this=quoted(name))
     if isinstance(alias, exp.TableAlias):
-        found.set("columns", alias.args.get("columns"))
-    return found
+        own.set("columns", alias.args.get("columns"))
+    return own
 
 
 def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr:

@@ -50,15 +50,15 @@ def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select
     sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]
     distinct = type(operation)(this=sides[0], expression=sides[1], distinct=True)
     rows = exp.Subquery(this=distinct, alias=exp.TableAlias(this=quoted("rows")))
-    found = exp.Select(
+    select = exp.Select(
         expressions=[
             exp.Alias(this=exp.Column(this=quoted(column)), alias=quoted(output))
             for column, output in zip(columns, outputs, strict=True)
         ]
     ).from_(rows)
     for clause in ("with_", "order", "limit", "offset"):
-        found.set(clause, operation.args.get(clause))
-    return found
+        select.set(clause, operation.args.get(clause))
+    return select
 
 
 def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:

@@ -39,22 +39,22 @@ def expand_pivot(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
 
 
 def _turn(source: exp.Expr, context: RewriteContext) -> None:
-    found = source.copy()
+    turned_source = source.copy()
     pivots = source.args["pivots"]
-    found.set("pivots", None)
-    joins = found.args.get("joins")
-    found.set("joins", None)
+    turned_source.set("pivots", None)
+    joins = turned_source.args.get("joins")
+    turned_source.set("joins", None)
     alias: exp.Expr = exp.TableAlias(this=quoted(source.alias_or_name or "turned"))
     for pivot in pivots:
         alias = pivot.args.get("alias") or alias
         turned = (
-            _long(found, pivot, context, source)
+            _long(turned_source, pivot, context, source)
             if pivot.args.get("unpivot")
-            else _wide(found, pivot, context, source)
+            else _wide(turned_source, pivot, context, source)
         )
-        found = exp.Subquery(this=turned, alias=alias.copy())
-    found.set("joins", joins)
-    source.replace(found)
+        turned_source = exp.Subquery(this=turned, alias=alias.copy())
+    turned_source.set("joins", joins)
+    source.replace(turned_source)
 
 
 # --------------------------------------------------------------------------- wide
@@ -89,10 +89,10 @@ def _wide(
             )
         )
         for aggregate in aggregates:
-            kept = exp.Filter(this=aggregate.copy(), expression=exp.Where(this=matches.copy()))
-            values.append(exp.alias_(kept, columns[len(values)], quoted=True))
-    found = exp.select(*(key.copy() for key in keys), *values).from_(source.copy())
-    return found.group_by(*(key.copy() for key in keys)) if keys else found
+            filtered = exp.Filter(this=aggregate.copy(), expression=exp.Where(this=matches.copy()))
+            values.append(exp.alias_(filtered, columns[len(values)], quoted=True))
+    select = exp.select(*(key.copy() for key in keys), *values).from_(source.copy())
+    return select.group_by(*(key.copy() for key in keys)) if keys else select
 
 
 def _value(chosen: exp.Expr) -> exp.Expr:
@@ -109,8 +109,8 @@ def _pivoting(pivot: exp.Pivot, source: exp.Expr, context: RewriteContext) -> ex
         if not isinstance(on, exp.In):
             there = exp.Not(this=exp.Is(this=on.copy(), expression=exp.null()))
             query = exp.select(on.copy()).distinct().from_(source.copy()).where(there)
-            found = context.first_column(_with_ctes(query.order_by(on.copy()), source))
-            on = exp.In(this=on.copy(), expressions=[exp.convert(value) for value in found])
+            values = context.first_column(_with_ctes(query.order_by(on.copy()), source))
+            on = exp.In(this=on.copy(), expressions=[exp.convert(value) for value in values])
         fields.append(on)
     columns = [quoted(name) for name in _column_names(fields, using)]
     clause = exp.Pivot(expressions=using, fields=fields, columns=columns)
@@ -149,7 +149,7 @@ def _long(
     groups = [_members(chosen) for chosen in field.expressions]
     labels = [_label(chosen) for chosen in field.expressions]
     turned = {column.name.casefold() for group in groups for column in group}
-    kept = [name for name in _columns(source, context, place) if name.casefold() not in turned]
+    others = [name for name in _columns(source, context, place) if name.casefold() not in turned]
     values = [part for one in pivot.expressions for part in _members(one)]
     label = exp.Column(this=quoted(_NAMES), table=quoted(_NAMES))
     cases: list[exp.Expr] = []
@@ -164,7 +164,7 @@ def _long(
     )
     named: exp.Expr = exp.alias_(label, field.this.name, quoted=True)
     turned_columns = [*cases, named] if pivot.args.get("value_columns_first") else [named, *cases]
-    rows = exp.select(*(exp.Column(this=quoted(name)) for name in kept), *turned_columns).from_(
+    rows = exp.select(*(exp.Column(this=quoted(name)) for name in others), *turned_columns).from_(
         source.copy()
     )
     rows.append("joins", exp.Join(this=names, kind="CROSS"))

@@ -127,19 +127,19 @@ def _compare_rows(comparison: exp.Expr) -> None:
             "rows of different lengths are compared", hint="Give both the same number of values."
         )
     kind = type(comparison)
-    found: exp.Expr
+    condition: exp.Expr
     if kind in (exp.EQ, exp.NEQ):
         same = exp.and_(*(exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs))
-        found = same if kind is exp.EQ else exp.not_(exp.paren(same))
+        condition = same if kind is exp.EQ else exp.not_(exp.paren(same))
     else:
         strict = _STRICT.get(kind, kind)
         *earlier, last = pairs
-        found = kind(this=last[0].copy(), expression=last[1].copy())
+        condition = kind(this=last[0].copy(), expression=last[1].copy())
         for a, b in reversed(earlier):
             same = exp.EQ(this=a.copy(), expression=b.copy())
             before = strict(this=a.copy(), expression=b.copy())
-            found = exp.or_(before, exp.and_(same, exp.paren(found)))
-    comparison.replace(exp.paren(found))
+            condition = exp.or_(before, exp.and_(same, exp.paren(condition)))
+    comparison.replace(exp.paren(condition))
 
 
 def _order_by_all(order: exp.Order) -> None:
@@ -254,8 +254,8 @@ def _collect(array: exp.Array) -> None:
     elements: exp.Expr = exp.column("element")
     if sorts:
         elements = exp.Order(this=elements, expressions=sorts)
-    found = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
-    array.replace(exp.Subquery(this=exp.select(found).from_(query.subquery("elements"))))
+    collected = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
+    array.replace(exp.Subquery(this=exp.select(collected).from_(query.subquery("elements"))))
 
 
 def _names(key: exp.Expr, value: exp.Expr) -> bool:

@@ -30,7 +30,7 @@ class CorrelatedSubquery:
 
 def correlated_subqueries(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The queries in the expressions of a SELECT that need its row."""
-    found: list[CorrelatedSubquery] = []
+    subqueries: list[CorrelatedSubquery] = []
     for node in select.walk(
         prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)
     ):
@@ -53,33 +53,33 @@ def correlated_subqueries(select: exp.Select, context: RewriteContext) -> list[C
                 continue
         outer = _outer_columns(node, select, context)
         if outer:
-            found.append(CorrelatedSubquery(kind, node, holder, tuple(outer)))
-    return found
+            subqueries.append(CorrelatedSubquery(kind, node, holder, tuple(outer)))
+    return subqueries
 
 
 def correlated_sources(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The joined queries that need rows of the sources before them."""
-    found: list[CorrelatedSubquery] = []
+    sources: list[CorrelatedSubquery] = []
     for join in select.args.get("joins") or []:
         source = join.this
         lateral = isinstance(source, exp.Lateral)
-        held = source.this if lateral else source
-        if not isinstance(held, exp.Subquery) or not isinstance(held.this, exp.Query):
+        derived = source.this if lateral else source
+        if not isinstance(derived, exp.Subquery) or not isinstance(derived.this, exp.Query):
             continue
-        outer = _outer_columns(held.this, select, context)
+        outer = _outer_columns(derived.this, select, context)
         if not lateral:
             outer = [column for column in outer if column.table in context.domains]
-        subquery = CorrelatedSubquery("source", held.this, join, tuple(outer))
+        subquery = CorrelatedSubquery("source", derived.this, join, tuple(outer))
         if outer and not (lateral and runs_natively(subquery, select)):
-            found.append(subquery)
-    return found
+            sources.append(subquery)
+    return sources
 
 
 def _outer_columns(
     query: exp.Expr, select: exp.Select, context: RewriteContext
 ) -> list[exp.Column]:
     """The columns in a query that are the SELECT's; none where some are of a query further out."""
-    found: list[exp.Column] = []
+    columns: list[exp.Column] = []
     sources = sources_of(select)
     for column in query.find_all(exp.Column):
         sorting = column.find_ancestor(exp.Order, exp.Select)
@@ -89,8 +89,8 @@ def _outer_columns(
             continue
         if not any(may_own(source, column, context) for source in sources):
             return []
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def _is_alias(column: exp.Column, query: exp.Expr) -> bool:

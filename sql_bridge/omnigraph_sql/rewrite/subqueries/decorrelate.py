@@ -12,7 +12,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import column_of, quoted
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select, qualified
-from omnigraph_sql.resolve.projection_names import named
+from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name, named
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.correlated_subqueries import (
@@ -98,14 +98,14 @@ def _decorrelate_select(
 
 def _not_native(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The subqueries that DataFusion does not run; an EXISTS that is always true becomes so."""
-    found: list[CorrelatedSubquery] = []
+    subqueries: list[CorrelatedSubquery] = []
     for subquery in correlated_subqueries(select, context):
         if subquery.kind == "exists" and has_always_a_row(subquery.query):
-            _name_result(subquery.holder, select)
+            keep_name(subquery.holder, select)
             subquery.holder.replace(exp.true())
         elif not runs_natively(subquery, select):
-            found.append(subquery)
-    return found
+            subqueries.append(subquery)
+    return subqueries
 
 
 def _is_above(subquery: CorrelatedSubquery, select: exp.Select) -> bool:
@@ -294,7 +294,7 @@ def _join_source(
     if given is not None and given != exp.true():
         on = exp.and_(on, given.copy())
     join.replace(exp.Join(this=derived, side=side, on=on))
-    _hide(select, domain.keys, alias.name)
+    hide_from_stars(select, domain.keys, alias.name)
     return [derived]
 
 
@@ -373,10 +373,10 @@ def _replace(
             hidden.append(counted)
         joins = list(select.args.get("joins") or [])
         joins.append(exp.Join(this=derived, side="LEFT", on=domain.matches(alias, columns)))
-        _name_result(subquery.holder, select)
+        keep_name(subquery.holder, select)
         subquery.holder.replace(value)
         select.set("joins", joins)
-        _hide(select, hidden, None)
+        hide_from_stars(select, hidden)
         return [derived]
     quantified = subquery.kind == "quantified"
     derived = _derived(rows, alias, names if quantified else None, domain)
@@ -405,26 +405,3 @@ def _derived(
     """The rows as a source; with names, its columns are called so, and by the domain's keys."""
     columns = [quoted(name) for name in (*names, *domain.keys)] if names is not None else None
     return exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias), columns=columns))
-
-
-def _name_result(holder: exp.Expr, select: exp.Select) -> None:
-    """Keep the name of the result that a subquery is in, whatever is put in its place."""
-    projection: exp.Expr = holder
-    while projection.parent is not None and projection.parent is not select:
-        projection = projection.parent
-    if projection.arg_key == "expressions":
-        results = [named(one) if one is projection else one for one in select.expressions]
-        select.set("expressions", results)
-
-
-def _hide(select: exp.Select, names: Sequence[str], table: str | None) -> None:
-    """Keep columns that were joined out of `*`."""
-    for projection in select.expressions:
-        star = projection.this if isinstance(projection, exp.Column) else projection
-        if not isinstance(star, exp.Star):
-            continue
-        if isinstance(projection, exp.Column) and (
-            table is None or projection.table.casefold() != table.casefold()
-        ):
-            continue
-        star.set("except_", [*(star.args.get("except_") or []), *map(quoted, names)])

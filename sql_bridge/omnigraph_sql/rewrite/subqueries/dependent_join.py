@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import called, column_of, quoted
-from omnigraph_sql.resolve.projection_names import named
+from omnigraph_sql.resolve.projection_names import hide_from_stars, named, projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
@@ -114,13 +114,13 @@ def lift_having(select: exp.Select, context: RewriteContext) -> exp.Select:
 
 def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
     """The count of LIMIT or OFFSET, taken away; none where there is none."""
-    found = query.args.get(clause)
+    given = query.args.get(clause)
     query.set(clause, None)
-    if found is None:
+    if given is None:
         return None
-    if not isinstance(found, exp.Limit | exp.Offset) or found.expression is None:
+    if not isinstance(given, exp.Limit | exp.Offset) or given.expression is None:
         raise CannotDecorrelate
-    count: exp.Expr = found.expression
+    count: exp.Expr = given.expression
     return None if isinstance(count, exp.Null) or count.name.upper() == "ALL" else count
 
 
@@ -167,10 +167,7 @@ def _put_first(select: exp.Select, domain: Domain) -> None:
 
 
 def _give_keys(select: exp.Select, domain: Domain) -> None:
-    for projection in select.expressions:
-        if isinstance(projection, exp.Star):
-            hidden = [*(projection.args.get("except_") or []), *map(quoted, domain.keys)]
-            projection.set("except_", hidden)
+    hide_from_stars(select, domain.keys)
     keys = [exp.alias_(domain.column(key), key, quoted=True) for key in domain.keys]
     select.set("expressions", [*select.expressions, *keys])
 
@@ -236,29 +233,24 @@ def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
             raise CannotDecorrelate
         meant: exp.Expr = outputs[place].unalias()
         return meant
-    if isinstance(key, exp.Column) and not key.table:
-        for one in outputs:
-            if isinstance(one, exp.Alias) and one.alias.casefold() == key.name.casefold():
-                found: exp.Expr = one.this
-                return found
-    return key
+    return projection_called(key, outputs) or key
 
 
 def _sorted_output(key: exp.Expr, query: exp.SetOperation) -> exp.Expr:
     names = [one.alias_or_name for one in query.selects]
-    wanted = key.this
-    if isinstance(wanted, exp.Literal) and wanted.is_int and 0 < int(wanted.name) <= len(names):
-        return _ordered(key, names[int(wanted.name) - 1])
+    output = key.this
+    if isinstance(output, exp.Literal) and output.is_int and 0 < int(output.name) <= len(names):
+        return _ordered(key, names[int(output.name) - 1])
     for name in names:
-        if isinstance(wanted, exp.Column) and name.casefold() == wanted.name.casefold():
+        if isinstance(output, exp.Column) and name.casefold() == output.name.casefold():
             return _ordered(key, name)
     raise CannotDecorrelate
 
 
 def _ordered(key: exp.Expr, name: str) -> exp.Expr:
-    found = key.copy()
-    found.set("this", exp.Column(this=quoted(name)))
-    return found
+    ordered = key.copy()
+    ordered.set("this", exp.Column(this=quoted(name)))
+    return ordered
 
 
 def _limited(
@@ -284,17 +276,17 @@ def _limited(
         exp.Subquery(this=query, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
     )
     star = exp.Star(except_=[quoted(name) for name in (*hidden, place)])
-    found = exp.Select(expressions=[star]).from_(
+    select = exp.Select(expressions=[star]).from_(
         exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
     )
     if offset is not None:
-        found.where(
+        select.where(
             exp.GT(this=exp.Column(this=quoted(place)), expression=_count(offset)), copy=False
         )
     if limit is not None:
         last = _count(limit) if offset is None else _count(offset) + _count(limit)
-        found.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
-    return found
+        select.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
+    return select
 
 
 def _count(value: exp.Expr) -> exp.Expr:

@@ -30,7 +30,7 @@ from omnigraph_sql.resolve.column_sources import (
     rename_sources,
     sources_of,
 )
-from omnigraph_sql.resolve.projection_names import named
+from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name
 from omnigraph_sql.resolve.rewrite_context import THREE_VALUED, RewriteContext
 from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
@@ -73,7 +73,8 @@ def expand_quantified_predicates(tree: exp.Expr, context: RewriteContext) -> exp
     for select in reversed(list(tree.find_all(exp.Select))):
         if not any(_predicates(select)):
             continue
-        _name_results(select)
+        for node in list(_predicates(select)):
+            keep_name(node, select)
         name_groups(select)
         if is_aggregated(select) and any(_is_above(node, select) for node in _predicates(select)):
             _expand_in(lift_above_aggregation(select, context), context, numbers)
@@ -97,17 +98,6 @@ def _expand_in(select: exp.Select, context: RewriteContext, numbers: Iterator[in
     _join_truth_values(select, numbers)
 
 
-def _name_results(select: exp.Select) -> None:
-    """Keep the names of results with predicates, whatever is put in the place of these."""
-    for node in list(_predicates(select)):
-        projection = node
-        while projection.parent is not select and projection.parent is not None:
-            projection = projection.parent
-        if projection.arg_key == "expressions":
-            results = [named(one) if one is projection else one for one in select.expressions]
-            select.set("expressions", results)
-
-
 def _is_above(node: exp.Expr, select: exp.Select) -> bool:
     """Whether a predicate is evaluated after grouping, and no condition."""
     in_join = isinstance(node.find_ancestor(exp.Join, exp.Select), exp.Join)
@@ -127,18 +117,18 @@ def _predicates(select: exp.Select) -> Iterator[exp.Expr]:
 
 def _quantified(node: exp.Expr, context: RewriteContext) -> _Quantified | None:
     """A predicate over a query; none where it is one over a list."""
-    held = node.args["query"] if isinstance(node, exp.In) else node.expression.this
-    while isinstance(held, exp.Subquery | exp.Paren) and not held.alias:
-        held = held.this
-    if not isinstance(held, exp.Query):
+    query = node.args["query"] if isinstance(node, exp.In) else node.expression.this
+    while isinstance(query, exp.Subquery | exp.Paren) and not query.alias:
+        query = query.this
+    if not isinstance(query, exp.Query):
         return None
     left = node.this.unnest()
     operands = tuple(left.expressions) if isinstance(left, exp.Tuple) else (left,)
-    _name_the_star(held, context)
+    _name_the_star(query, context)
     comparison = exp.EQ if isinstance(node, exp.In) else type(node)
     assert issubclass(comparison, exp.Binary)
     all_ = isinstance(node.args.get("expression"), exp.All)
-    return _Quantified(node, held, operands, comparison, all_, is_correlated(held, context))
+    return _Quantified(node, query, operands, comparison, all_, is_correlated(query, context))
 
 
 def _name_the_star(query: exp.Query, context: RewriteContext) -> None:
@@ -285,11 +275,11 @@ def _is_condition(node: exp.Expr | None) -> bool:
 
 
 def _in_condition(node: exp.Expr) -> bool:
-    found = node.find_ancestor(exp.Where, exp.Having, exp.Select)
-    while found is not None and not isinstance(found, exp.Select):
-        if _is_condition(found):
+    clause = node.find_ancestor(exp.Where, exp.Having, exp.Select)
+    while clause is not None and not isinstance(clause, exp.Select):
+        if _is_condition(clause):
             return True
-        found = found.find_ancestor(exp.Where, exp.Having, exp.Select)
+        clause = clause.find_ancestor(exp.Where, exp.Having, exp.Select)
     return False
 
 
@@ -304,10 +294,10 @@ class _Rows:
     def matches(self) -> exp.Expr:
         """That the comparison holds for a row; for ALL, that it does not."""
         pairs = zip(self.operands, self._columns(), strict=True)
-        found = exp.and_(
+        compared = exp.and_(
             *(self.predicate.comparison(this=x.copy(), expression=c) for x, c in pairs)
         )
-        return exp.not_(exp.paren(found)) if self.predicate.all_ else found
+        return exp.not_(exp.paren(compared)) if self.predicate.all_ else compared
 
     def extreme(self) -> exp.Expr | None:
         """The same for `<` and its like: the least or greatest row decides, and no join is needed.
@@ -321,10 +311,10 @@ class _Rows:
         (column,) = self._columns()
         value = exp.Min(this=column) if least else exp.Max(this=column)
         decisive = exp.Subquery(this=exp.select(value).from_(self._rows()))
-        found: exp.Expr = comparison(this=self.operands[0].copy(), expression=decisive)
+        compared: exp.Expr = comparison(this=self.operands[0].copy(), expression=decisive)
         if self.predicate.all_:
-            found = exp.not_(exp.paren(found))
-        return exp.Coalesce(this=found, expressions=[exp.false()])
+            compared = exp.not_(exp.paren(compared))
+        return exp.Coalesce(this=compared, expressions=[exp.false()])
 
     def unknown(self) -> exp.Expr:
         """That it is unknown for some row: one side is null, looked for on each side alone."""
@@ -342,17 +332,17 @@ class _Rows:
         query = self.predicate.query
         if self.predicate.correlated:
             assert isinstance(query, exp.Select)
-            found = query.copy()
-            found.set("expressions", [exp.Literal.number(1)])
+            select = query.copy()
+            select.set("expressions", [exp.Literal.number(1)])
             for clause in ("distinct", "order"):
-                found.set(clause, None)
-            return exp.Exists(this=found if condition is None else found.where(condition))
-        kept = exp.select("1").from_(self._rows())
+                select.set(clause, None)
+            return exp.Exists(this=select if condition is None else select.where(condition))
+        rows = exp.select("1").from_(self._rows())
         if condition is None:
-            return _any_row(kept)
-        kept = kept.where(condition)
+            return _any_row(rows)
+        rows = rows.where(condition)
         outer = any(column.table != self.alias for column in condition.find_all(exp.Column))
-        return exp.Exists(this=kept) if outer else _any_row(kept)
+        return exp.Exists(this=rows) if outer else _any_row(rows)
 
     def _rows(self) -> exp.Subquery:
         columns = [quoted(f"{self.alias}.{place}") for place in range(len(self.operands))]
@@ -433,8 +423,7 @@ def _join_truth_values(select: exp.Select, numbers: Iterator[int]) -> None:
             columns[text] = f"truth {next(numbers)}"
             _join_truth_value(select, node, columns[text])
         node.replace(column_of(columns[text], columns[text]))
-    for star in [s for s in select.expressions if isinstance(s, exp.Star)] if columns else []:
-        star.set("except_", [*(star.args.get("except_") or []), *map(quoted, columns.values())])
+    hide_from_stars(select, columns.values())
 
 
 def _outside_of_conditions(select: exp.Select) -> list[exp.Expr]:

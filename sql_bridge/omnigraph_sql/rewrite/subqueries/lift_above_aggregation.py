@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
+from omnigraph_sql.resolve.projection_names import projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _GROUPS = "groups"
@@ -60,7 +61,7 @@ def lift_above_aggregation(select: exp.Select, context: RewriteContext) -> exp.S
         ]
     )
     for projection in list(select.expressions):  # results keep the names they have
-        if not isinstance(projection, exp.Alias) and isinstance(projection, exp.Column):
+        if isinstance(projection, exp.Column):
             projection.replace(exp.alias_(projection.copy(), projection.name, quoted=True))
     for clause in ("expressions", "order", "qualify"):
         places = select.args.get(clause) or []
@@ -98,14 +99,11 @@ def _keys(select: exp.Select, context: RewriteContext) -> list[exp.Expr]:
 
 def _meant(key: exp.Expr, select: exp.Select, known: set[str]) -> exp.Expr:
     """The expression of a key: a number is a place, an alias stands for what it names."""
-    found: exp.Expr = key
     if isinstance(key, exp.Literal) and key.is_int:
-        found = select.expressions[int(key.name) - 1].unalias()
-    elif isinstance(key, exp.Column) and not key.table and key.name.casefold() not in known:
-        for projection in select.expressions:
-            if isinstance(projection, exp.Alias) and _same_name(projection.alias, key.name):
-                found = projection.this
-    return found
+        numbered: exp.Expr = select.expressions[int(key.name) - 1].unalias()
+        return numbered
+    named = key.name.casefold() not in known
+    return (projection_called(key, select.expressions) if named else None) or key
 
 
 def _replace(
@@ -134,15 +132,11 @@ def _is_of(node: exp.Expr, select: exp.Select, context: RewriteContext) -> bool:
     return bool(columns) and all(belongs_to(column, select, context) for column in columns)
 
 
-def _same(wanted: exp.Expr, node: exp.Expr) -> bool:
-    if isinstance(wanted, exp.Column) and isinstance(node, exp.Column):
-        tables = {wanted.table.casefold(), node.table.casefold()} - {""}
-        return _same_name(wanted.name, node.name) and len(tables) < 2
-    return wanted == node
-
-
-def _same_name(one: str, other: str) -> bool:
-    return one.casefold() == other.casefold()
+def _same(grouped: exp.Expr, node: exp.Expr) -> bool:
+    if isinstance(grouped, exp.Column) and isinstance(node, exp.Column):
+        tables = {grouped.table.casefold(), node.table.casefold()} - {""}
+        return grouped.name.casefold() == node.name.casefold() and len(tables) < 2
+    return grouped == node
 
 
 def _aggregates(place: exp.Expr, select: exp.Select) -> list[exp.Expr]:

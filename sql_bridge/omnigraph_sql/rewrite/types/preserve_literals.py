@@ -59,7 +59,7 @@ def _keep_nanoseconds(cast: exp.Cast) -> None:
     declared, text = cast.to, cast.this
     if declared.this not in _TIMES or declared.expressions or not text.is_string:
         return
-    found = _NANOSECONDS.match(text.name)
-    if found is not None and _FIRST <= found[1].replace("T", " ") <= _LAST:
+    matched = _NANOSECONDS.match(text.name)
+    if matched is not None and _FIRST <= matched[1].replace("T", " ") <= _LAST:
         precise = exp.DataTypeParam(this=exp.Literal.number(9))
         cast.set("to", exp.DataType(this=declared.this, expressions=[precise]))
