@@ -8,7 +8,7 @@ JOBS   ?= 2
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark test test-quick test-clients client-matrix test-dbt test-dbt-next test-spark \
+.PHONY: help setup demo demo-spark test test-quick test-clients client-matrix test-dbt test-dbt-next test-spark test-sqlglotc \
   soak lint format clean bench bench-cost bench-load bench-query bench-merge bench-sql bench-spark bench-flight \
   bench-dbt
 
@@ -51,6 +51,13 @@ test-dbt: $(STAMP) ## dbt's own suite for adapters, in direct mode and in branch
 	$(PYTEST) -n $(JOBS) --dist loadscope tests/dbt/suite --dbt-publish direct
 	$(PYTEST) -n $(JOBS) --dist loadscope tests/dbt/suite --dbt-publish on_success
 	$(PYTEST) -n $(JOBS) --dist loadgroup tests/dbt --ignore tests/dbt/suite -m "not soak"
+
+SQLGLOTC := build/sqlglotc
+test-sqlglotc: $(STAMP) ## the tests of SQL with the compiled build of sqlglot (downloads it)
+	mkdir -p $(SQLGLOTC)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(SQLGLOTC) --upgrade \
+	  -c constraints.txt 'sqlglot[c]'
+	PYTHONPATH=$(SQLGLOTC) $(PYTEST) -n $(JOBS) --dist loadgroup tests/sql
 
 DBT_NEXT := build/dbt-next
 test-dbt-next: $(STAMP) ## a smoke run on the next minor version of dbt (installs it)

@@ -10,7 +10,7 @@ from datafusion import DataFrame, LogicalPlan
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput
-from sql.conftest import table
+from sql.conftest import rows, table
 
 AGREED = [
     ("SELECT 1", pa.int32()),
@@ -194,3 +194,27 @@ def test_types_are_told_once_however_deep_the_query_is(
     assert shared_connection.prepare(deep).result_schema == pa.schema([("a", pa.int32())])
     long = f"SELECT {' + '.join(['age'] * 900)} AS a FROM person"
     assert shared_connection.prepare(long).result_schema == pa.schema([("a", pa.int32())])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(SELECT 1.5 AS x) t",
+        "(SELECT score - 8 AS x FROM person WHERE name = 'ada') t",
+        "(VALUES (1.5)) t(x)",
+        "(SELECT * FROM (SELECT 1.5 AS x, 2 AS y) u) t",
+        "(SELECT CASE WHEN true THEN 1.5 END AS x) t",
+    ],
+)
+def test_a_cast_rounds_what_a_derived_table_gives(
+    shared_connection: omnigraph_sql.Connection, source: str
+) -> None:
+    assert rows(shared_connection, f"SELECT CAST(x AS INT) AS i FROM {source}") == [{"i": 2}]
+
+
+def test_what_bag_operations_give_is_called_as_what_others_give(
+    shared_connection: omnigraph_sql.Connection,
+) -> None:
+    for operation in ("EXCEPT", "EXCEPT ALL"):
+        found = rows(shared_connection, f"SELECT -5 {operation} SELECT 1")
+        assert found == [{"?column?": -5}]

@@ -106,7 +106,7 @@ def test_rows_that_are_kept_or_seen_through_a_view_are_counted_too(
 
 
 def test_sides_of_different_widths_are_told(shared_connection: omnigraph_sql.Connection) -> None:
-    with pytest.raises(InvalidInput, match="1 columns stands beside one of 2") as failure:
+    with pytest.raises(InvalidInput, match="1 columns and one of 2") as failure:
         shared_connection.execute("SELECT 1 EXCEPT ALL SELECT 1, 2")
     assert failure.value.hint
 

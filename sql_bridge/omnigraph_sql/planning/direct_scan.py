@@ -90,7 +90,7 @@ class DirectScan:
 
 def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
     """What a rewritten query asks of the store, if that is all it asks."""
-    if not isinstance(tree, exp.Select) or len(scope.tables) != 1 or scope.lent_rows:
+    if not isinstance(tree, exp.Select) or len(scope.tables) != 1 or scope.reads_temporary_rows:
         return None
     if any(value for clause, value in tree.args.items() if clause not in _CLAUSES):
         return None

@@ -220,7 +220,7 @@ def _registered(tree: exp.Expr, scope: RewriteContext, *, held: bool) -> tuple[R
     reads = []
     for name, wanted in scope.reads.items():
         read = wanted if held else replace(wanted, held=False)
-        read.register(scope.engine)
+        read.register(scope.datafusion)
         reads.append(read)
         if read.name != name:
             for table in [found for found in tree.find_all(exp.Table) if found.name == name]:

@@ -11,58 +11,51 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.sql_types import arrow_type
-from omnigraph_sql.resolve.expression_types import first_type
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any] | pa.RecordBatch | None
 BoundParameters: TypeAlias = dict[str, pa.Scalar]
 
-_TEXTS = (
-    exp.Interval,
-    exp.Like,
-    exp.ILike,
-    exp.RegexpLike,
-    exp.RegexpILike,
-    exp.DPipe,
-    exp.SimilarTo,
+_STRING_OPERATIONS = (
+    *(exp.Interval, exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.DPipe, exp.SimilarTo),
 )
-_COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
-_ALIKE = (exp.Coalesce, exp.Greatest, exp.Least, exp.Case, exp.Nullif, exp.In, exp.Between)
 
 
 # --------------------------------------------------------------------------- types
 
 
-def parameter_schema(tree: exp.Expr, scope: RewriteContext, given: Params = None) -> pa.Schema:
-    """The parameters of a rewritten tree, each with the type its place asks for.
+def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = None) -> pa.Schema:
+    """The parameters of a rewritten tree, each with the type that its place expects.
 
     Where no place does, it is the type of the value that is given, or text.
     """
+    inference = TypeInference(context, guess=True)
     types: dict[int, pa.DataType] = {}
     for node in tree.find_all(exp.Parameter):
         number = int(node.name)
-        found = _wanted(node, scope)
-        if found is not None and number not in types:
-            types[number] = found
-    untyped = [n for n in range(1, len(scope.parameters) + 1) if n not in types]
+        type_ = _expected(node, context, inference)
+        if type_ is not None and number not in types:
+            types[number] = type_
+    untyped = [n for n in range(1, len(context.parameters) + 1) if n not in types]
     if untyped and given is not None:
-        own = _own_types(scope.parameters, given)
+        own = _own_types(context.parameters, given)
         types.update({number: own[number - 1] for number in untyped})
-    scope.untyped = tuple(untyped)
+    context.untyped = tuple(untyped)
     return pa.schema(
         pa.field(name, types.get(place, pa.string()))
-        for place, name in enumerate(scope.parameters, 1)
+        for place, name in enumerate(context.parameters, 1)
     )
 
 
 def _own_types(names: Sequence[str], params: Params) -> list[pa.DataType]:
     """The types that values have of themselves; text where there is none."""
     if isinstance(params, pa.RecordBatch):
-        found = list(arranged(names, params).schema.types)
+        types = list(arranged(names, params).schema.types)
     else:
-        found = [_fitting(value, None).type for value in values_of(names, params)]
-    # The engine takes no null of a list's or a struct's type for a parameter.
-    return [pa.string() if pa.types.is_nested(t) or t == pa.null() else t for t in found]
+        types = [_cast_value(value, None).type for value in values_of(names, params)]
+    # DataFusion takes no null of a list's or a struct's type for a parameter.
+    return [pa.string() if pa.types.is_nested(t) or t == pa.null() else t for t in types]
 
 
 def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
@@ -73,12 +66,12 @@ def fits(types: pa.Schema, untyped: Sequence[int], params: Params) -> bool:
     return all(own[number - 1] == types.field(number - 1).type for number in untyped)
 
 
-def _wanted(node: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
-    """The type that a place asks for, as far as it can be told."""
+def _expected(node: exp.Expr, context: RewriteContext, types: TypeInference) -> pa.DataType | None:
+    """The type that a place expects of a parameter, as far as it is known."""
     parent = node.parent
     while isinstance(parent, exp.Paren | exp.Neg | exp.Alias | exp.Tuple):
         if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Values):
-            return _inserted(node, parent, scope)
+            return _inserted(node, parent, context)
         node, parent = parent, parent.parent
     match parent:
         case exp.Cast():
@@ -88,25 +81,24 @@ def _wanted(node: exp.Expr, scope: RewriteContext) -> pa.DataType | None:
         case exp.Case() | exp.If():
             others = [i.args.get("true") for i in parent.args.get("ifs") or []]
             others.append(parent.args.get("default"))
-            return first_type([o for o in others if o is not None and o is not node], scope)
-    if isinstance(parent, _TEXTS):
+            return types.first(o for o in others if o is not None and o is not node)
+    if isinstance(parent, _STRING_OPERATIONS):
         return pa.string()
     if isinstance(parent, exp.Binary | exp.In | exp.Between | exp.Coalesce | exp.Nullif):
-        others = [other for other in parent.iter_expressions() if other is not node]
-        return first_type(others, scope)
+        return types.first(other for other in parent.iter_expressions() if other is not node)
     return None
 
 
-def _inserted(node: exp.Expr, row: exp.Tuple, scope: RewriteContext) -> pa.DataType | None:
+def _inserted(node: exp.Expr, row: exp.Tuple, context: RewriteContext) -> pa.DataType | None:
     insert = row.find_ancestor(exp.Insert)
-    if insert is None or scope.target is None:
+    if insert is None or context.target is None:
         return None
     place = next(i for i, value in enumerate(row.expressions) if value is node)
     target = insert.this
     if isinstance(target, exp.Schema):
         names = [column.name for column in target.expressions]
-        return scope.types.get(names[place].casefold()) if place < len(names) else None
-    return scope.target.field(place).type if place < len(scope.target) else None
+        return context.types.get(names[place].casefold()) if place < len(names) else None
+    return context.target.field(place).type if place < len(context.target) else None
 
 
 # --------------------------------------------------------------------------- values
@@ -118,12 +110,12 @@ def bindings(
     """The values of each execution, by the number of the parameter. One, unless rows are given."""
     if isinstance(params, pa.RecordBatch):
         given = arranged(names, params).columns
-        columns = [_fitting_array(array, _type(types, i)) for i, array in enumerate(given)]
+        columns = [_cast_array(array, _type(types, i)) for i, array in enumerate(given)]
         for row in range(params.num_rows):
             yield {str(i): column[row] for i, column in enumerate(columns, 1)}
         return
     values = values_of(names, params)
-    yield {str(i): _fitting(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
+    yield {str(i): _cast_value(value, _type(types, i - 1)) for i, value in enumerate(values, 1)}
 
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
@@ -168,7 +160,7 @@ def _no_value(name: str, names: Sequence[str]) -> InvalidInput:
 def _require_count(names: Sequence[str], given: int) -> None:
     if len(names) != given:
         raise InvalidInput(
-            f"the statement has {len(names)} parameters, {given} values are given",
+            f"the statement has {len(names)} parameters, but {given} values are given",
             hint="Give one value for each.",
         )
 
@@ -177,28 +169,28 @@ def _type(types: pa.Schema | None, place: int) -> pa.DataType | None:
     return None if types is None else types.field(place).type
 
 
-def _fitting(value: Any, wanted: pa.DataType | None) -> pa.Scalar:  # noqa: ANN401
-    """A value in the type its place asks for, or in its own where that loses something."""
+def _cast_value(value: Any, expected: pa.DataType | None) -> pa.Scalar:  # noqa: ANN401
+    """A value in the type that its place expects, or in its own where that loses something."""
     if value is None:
-        return pa.scalar(None, wanted or pa.string())
+        return pa.scalar(None, expected or pa.string())
     if isinstance(value, UUID):
         value = str(value)
     try:
         own = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     except (pa.ArrowException, OverflowError) as error:
-        raise InvalidInput(f"{type(value).__name__} is no value for SQL: {error}") from error
-    if wanted is None or own.type == wanted:
+        raise InvalidInput(f"{type(value).__name__} is not a value for SQL: {error}") from error
+    if expected is None or own.type == expected:
         return own
     try:
-        return own.cast(wanted)
+        return own.cast(expected)
     except pa.ArrowException:
         return own
 
 
-def _fitting_array(array: pa.Array, wanted: pa.DataType | None) -> pa.Array:
-    if wanted is None or array.type == wanted:
+def _cast_array(array: pa.Array, expected: pa.DataType | None) -> pa.Array:
+    if expected is None or array.type == expected:
         return array
     try:
-        return array.cast(wanted)
+        return array.cast(expected)
     except pa.ArrowException:
         return array if array.type != pa.null() else array.cast(pa.string())

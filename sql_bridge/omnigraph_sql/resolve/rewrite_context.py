@@ -15,12 +15,15 @@ from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.datafusion_session import DataFusionSession, table_name
 
+THREE_VALUED = "three_valued"
+"""The one key of `node.meta` that passes use: marks what a quantified predicate became where
+unknown and false differ. It is no field of the context: copies of the node must have it, too."""
 MAX_EXPANSION = 32
 """How many views deep a statement may go."""
 
 
 def _nothing(query: exp.Expr) -> list[Any]:
-    raise InvalidInput("a query cannot be an argument here")
+    raise InvalidInput("a query cannot be an argument of a table function here")
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,12 @@ class Read:
 
     @property
     def name(self) -> str:
-        """What the engine calls it."""
+        """What DataFusion calls it."""
         return table_name(self.table, addresses=self.addresses, held=self.held)
 
-    def register(self, engine: DataFusionSession) -> None:
-        """See to it that the engine knows it."""
-        engine.table(self.table, addresses=self.addresses, held=self.held)
+    def register(self, datafusion: DataFusionSession) -> None:
+        """See to it that DataFusion knows it."""
+        datafusion.table(self.table, addresses=self.addresses, held=self.held)
 
 
 @dataclass
@@ -49,7 +52,7 @@ class RewriteContext:
     pins: PinnedSnapshots
     schema: str
     dialect: str
-    engine: DataFusionSession
+    datafusion: DataFusionSession
     user: str | None = None
     addresses_of: str | None = None
     """The alias whose rows carry their address, for statements that change them."""
@@ -58,7 +61,7 @@ class RewriteContext:
     parameters: list[str] = field(default_factory=list)
     """Names of the parameters in the order of their numbers."""
     untyped: tuple[int, ...] = ()
-    """The numbers of those whose place asks for no type."""
+    """The numbers of those whose place expects no type."""
     columns: dict[str, set[str]] = field(default_factory=dict)
     """Folded to actual spellings of the columns of all tables."""
     types: dict[str, pa.DataType] = field(default_factory=dict)
@@ -66,7 +69,7 @@ class RewriteContext:
     sources: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns by folded alias."""
     registered: dict[str, pa.Schema] = field(default_factory=dict)
-    """Columns by the name under which the engine knows a table."""
+    """Columns by the name under which DataFusion knows a table."""
     target: pa.Schema | None = None
     """The columns of the table that a statement inserts into."""
     tables: list[ReadableTable] = field(default_factory=list)
@@ -75,8 +78,11 @@ class RewriteContext:
     """How each of them is read, by the name it has in the tree."""
     temporary_names: list[str] = field(default_factory=list)
     """Names of rows that are registered for this statement only."""
+    domains: set[str] = field(default_factory=set)
+    """The aliases of the domains of dependent joins, which `decorrelate` makes: a derived table
+    that names one of them is correlated."""
     names: tuple[str, ...] | None = None
-    """What the result's columns are called; none where the engine knows better."""
+    """What the result's columns are called; none where DataFusion knows better."""
     given: Mapping[str, ComputedRows] = field(default_factory=dict)
     """Rows under names that no table can have."""
     first_column: Callable[[exp.Expr], list[Any]] = _nothing
@@ -93,9 +99,16 @@ class RewriteContext:
     cacheable: bool = True
 
     @property
-    def lent_rows(self) -> bool:
+    def reads_temporary_rows(self) -> bool:
         """Whether rows that are no table's are read, too."""
         return len(self.temporary_names) > (self.part is not None)
+
+    def register_temporary(self, rows: Any, *part: slice) -> str:  # noqa: ANN401
+        """Register rows for this statement only; gives their name."""
+        name = self.datafusion.register_temporary(rows, *part)
+        self.temporary_names.append(name)
+        self.registered[name] = rows.schema
+        return name
 
     def know(self, alias: str, schema: pa.Schema) -> None:
         """Remember the columns of a source."""

@@ -10,7 +10,7 @@ from omnigraph_sql.frontend.identifiers import IdentifierPart
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def target_schema(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def target_schema(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Learn the columns of the tables that a statement names; changes nothing."""
     insert = tree if isinstance(tree, exp.Insert) else None
     target = insert.find(exp.Table) if insert is not None else None
@@ -19,11 +19,11 @@ def target_schema(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
             continue
         names = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
         try:
-            schema = find_relation(scope.pins, scope.schema, names).schema
+            schema = find_relation(context.pins, context.schema, names).schema
         except (NotFound, InvalidInput):
             continue
         if schema is not None:
-            scope.know(table.alias_or_name, schema)
+            context.know(table.alias_or_name, schema)
             if table is target:
-                scope.target = schema
+                context.target = schema
     return tree

@@ -1,7 +1,7 @@
-"""The SQL that the engine underneath reads, as a dialect that sqlglot writes.
+"""DataFusion's SQL as a dialect that sqlglot writes, in its interpreted and its compiled build.
 
 What DataFusion calls otherwise, or lacks, is a table of small functions per subject: dates, texts,
-aggregates, arrays, and what concerns types.
+aggregates, arrays, JSON, operators. Imports only sqlglot and `frontend`.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ __all__ = ["to_datafusion_sql"]
 
 
 def to_datafusion_sql(tree: exp.Expr) -> str:
-    """The text of a rewritten tree for the engine."""
+    """The text of a rewritten tree for DataFusion."""
     return tree.sql(dialect=DataFusion)

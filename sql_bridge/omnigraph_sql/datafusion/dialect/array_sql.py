@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp, generator
 
-from omnigraph_sql.datafusion.dialect.string_sql import named_call
-from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
+from omnigraph_sql.datafusion.dialect.expression_writer import ExpressionWriter, named_call
 
 
 def _array(self: generator.Generator, expression: exp.Array) -> str:

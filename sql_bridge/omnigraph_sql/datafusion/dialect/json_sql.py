@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp, generator
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
+from omnigraph_sql.datafusion.dialect.expression_writer import ExpressionWriter, template
 
 _PART = re.compile(r"""\.?"([^"]*)"|\[\s*'([^']*)'\s*\]|\[\s*(-?\d+)\s*\]|\.?([^.\[\]"]+)""")
 _RAW = (
@@ -28,7 +28,7 @@ _BUILDERS = ("json_array", "json_build_array", "jsonb_build_array", "json_build_
 
 
 def steps_sql(self: generator.Generator, path: exp.Expr | None) -> str:
-    """The steps of a path as the engine's functions take them."""
+    """The steps of a path as our JSON functions take them."""
     match path:
         case None:
             steps: list[str | int] = []
@@ -50,7 +50,9 @@ def _step(part: exp.Expr) -> str | int:
         return part.this
     if isinstance(part, exp.JSONPathSubscript) and isinstance(part.this, int | str):
         return part.this
-    raise InvalidInput("a JSON path has keys and places only", hint="Write it as '$.key[0].other'.")
+    raise InvalidInput(
+        "a JSON path has keys and indexes only", hint="Write it as '$.key[0].other'."
+    )
 
 
 def _split(path: str) -> list[str | int]:
@@ -127,7 +129,7 @@ def _object_agg(self: generator.Generator, expression: exp.Expr) -> str:
     return f"concat('{{', string_agg({member}, ','), '}}')"
 
 
-def _called(name: str) -> Callable[[generator.Generator, exp.Anonymous], str]:
+def _called(name: str) -> ExpressionWriter:
     """A function of one text and perhaps a path."""
 
     def write(self: generator.Generator, expression: exp.Anonymous) -> str:
@@ -137,7 +139,7 @@ def _called(name: str) -> Callable[[generator.Generator, exp.Anonymous], str]:
     return write
 
 
-def _path_of_keys(name: str) -> Callable[[generator.Generator, exp.Anonymous], str]:
+def _path_of_keys(name: str) -> ExpressionWriter:
     def write(self: generator.Generator, expression: exp.Anonymous) -> str:
         first, *keys = expression.expressions
         steps = exp.Literal.string(json.dumps([key.name for key in keys]))
@@ -157,11 +159,11 @@ def _pairs(self: generator.Generator, expression: exp.Anonymous) -> str:
     return _object(self, list(zip(items[::2], items[1::2], strict=False)))
 
 
-def _elements(found: str) -> Callable[[generator.Generator, exp.Anonymous], str]:
+def _elements(found: str) -> ExpressionWriter:
     return lambda self, e: f"unnest({found}({self.sql(e.expressions[0])}, '[]'))"
 
 
-JSON_NAMES: dict[str, Callable[[generator.Generator, exp.Anonymous], str]] = {
+JSON_NAMES: dict[str, ExpressionWriter] = {
     **dict.fromkeys(("json_array_length", "jsonb_array_length"), _called("json_items")),
     "json_length": _called("json_parts"),
     **dict.fromkeys(("json_typeof", "jsonb_typeof"), _called("json_kind_of")),
@@ -195,17 +197,13 @@ JSONS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.JSONExtractArray: _reach("json_elements"),
     exp.JSONKeys: _reach("json_names"),
     exp.JSONType: _reach("json_kind"),
-    exp.JSONBContains: lambda self, e: (
-        f"json_has({self.sql(e, 'this')}, {steps_sql(self, e.expression)})"
-    ),
-    exp.JSONBContainsTopKey: lambda self, e: (
-        f"json_has({self.sql(e, 'this')}, {steps_sql(self, e.expression)})"
-    ),
+    exp.JSONBContains: _reach("json_has"),
+    exp.JSONBContainsTopKey: _reach("json_has"),
     exp.JSONObject: _object_node,
     exp.JSONArray: lambda self, e: _list(self, e.expressions),
     exp.JSONArrayAgg: _list_agg,
     exp.JSONObjectAgg: _object_agg,
     exp.JSONFormat: lambda self, e: value_sql(self, e.this),
-    exp.ParseJSON: lambda self, e: f"json_get({self.sql(e, 'this')}, '[]')",
+    exp.ParseJSON: template("json_get({this}, '[]')"),
     exp.GetExtract: _reach("json_get"),
 }

@@ -1,21 +1,15 @@
-"""Texts, patterns and hashes."""
+"""Strings, patterns and hashes."""
 
 from __future__ import annotations
 
 from sqlglot import exp, generator
 
+from omnigraph_sql.datafusion.dialect.expression_writer import (
+    ExpressionWriter,
+    named_call,
+    template,
+)
 from omnigraph_sql.datafusion.dialect.json_sql import JSON_NAMES
-from omnigraph_sql.datafusion.dialect.temporal_sql import ExpressionWriter
-
-
-def named_call(name: str, *args: str) -> ExpressionWriter:
-    """The same function under the engine's name, with those of its arguments."""
-
-    def write(self: generator.Generator, expression: exp.Expr) -> str:
-        given = [expression.args[arg] for arg in args if expression.args.get(arg) is not None]
-        return self.func(name, *given)
-
-    return write
 
 
 def _position(self: generator.Generator, expression: exp.StrPosition) -> str:
@@ -40,12 +34,6 @@ def _replaced(self: generator.Generator, expression: exp.RegexpReplace) -> str:
     replacement = expression.args.get("replacement") or exp.Literal.string("")
     parts = [expression.this, expression.expression, replacement]
     return self.func("regexp_replace", *parts, *([given] if given is not None else []))
-
-
-def _matches(self: generator.Generator, expression: exp.RegexpLike) -> str:
-    flag = expression.args.get("flag")
-    given = [expression.this, expression.expression, *([flag] if flag is not None else [])]
-    return self.func("regexp_like", *given)
 
 
 def _sha2(self: generator.Generator, expression: exp.SHA2) -> str:
@@ -75,13 +63,6 @@ def _joined(self: generator.Generator, expression: exp.ConcatWs) -> str:
             return self.func("array_to_string", value, separator)
     texts = (f"CAST({self.sql(part)} AS VARCHAR)" for part in parts)
     return f"concat_ws({', '.join([self.sql(separator), *texts])})"
-
-
-def _stuffed(self: generator.Generator, expression: exp.Stuff) -> str:
-    text, start, length, new = (
-        self.sql(expression, key) for key in ("this", "start", "length", "expression")
-    )
-    return f"overlay({text} PLACING {new} FROM {start} FOR {length})"
 
 
 def _hex(self: generator.Generator, expression: exp.Hex) -> str:
@@ -122,7 +103,7 @@ _ANONYMOUS: dict[str, ExpressionWriter] = {
 
 
 _UNSIGNED = ("array_ndims", "array_position", "cardinality")
-"""What the engine counts without a sign, which other databases do not have."""
+"""What DataFusion counts without a sign, which other databases do not have."""
 
 
 def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
@@ -136,23 +117,19 @@ def _anonymous(self: generator.Generator, expression: exp.Anonymous) -> str:
 
 TEXTS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.Anonymous: _anonymous,
-    exp.Base64DecodeString: lambda self, e: (
-        f"arrow_cast(decode({self.sql(e, 'this')}, 'base64'), 'Utf8')"
-    ),
-    exp.Base64Encode: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",
+    exp.Base64DecodeString: template("arrow_cast(decode({this}, 'base64'), 'Utf8')"),
+    exp.Base64Encode: template("encode({this}, 'base64')"),
     exp.Concat: _concat,
     exp.ConcatWs: _joined,
-    exp.FromBase64: lambda self, e: f"decode({self.sql(e, 'this')}, 'base64')",
+    exp.FromBase64: template("decode({this}, 'base64')"),
     exp.Hex: _hex,
     exp.IsNan: named_call("isnan", "this"),
     exp.LowerHex: named_call("to_hex", "this"),
     exp.Left: named_call("left", "this", "expression"),
-    exp.MD5Digest: lambda self, e: f"decode(md5({self.sql(e, 'this')}), 'hex')",
+    exp.MD5Digest: template("decode(md5({this}), 'hex')"),
     exp.RegexpExtract: _extracted,
-    exp.RegexpILike: lambda self, e: (
-        f"regexp_like({self.sql(e, 'this')}, {self.sql(e, 'expression')}, 'i')"
-    ),
-    exp.RegexpLike: _matches,
+    exp.RegexpILike: template("regexp_like({this}, {expression}, 'i')"),
+    exp.RegexpLike: named_call("regexp_like", "this", "expression", "flag"),
     exp.RegexpReplace: _replaced,
     exp.RegexpSplit: named_call("string_to_array", "this", "expression"),
     exp.SHA2: _sha2,
@@ -161,10 +138,10 @@ TEXTS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.SimilarTo: _similar,
     exp.Split: named_call("string_to_array", "this", "expression"),
     exp.StrPosition: _position,
-    exp.Stuff: _stuffed,
-    exp.ToBase64: lambda self, e: f"encode({self.sql(e, 'this')}, 'base64')",
-    exp.ToBoolean: lambda self, e: f"CAST({self.sql(e, 'this')} AS BOOLEAN)",
-    exp.ToDouble: lambda self, e: f"CAST({self.sql(e, 'this')} AS DOUBLE)",
-    exp.ToNumber: lambda self, e: f"CAST({self.sql(e, 'this')} AS DOUBLE)",
-    exp.Unhex: lambda self, e: f"decode({self.sql(e, 'this')}, 'hex')",
+    exp.Stuff: template("overlay({this} PLACING {expression} FROM {start} FOR {length})"),
+    exp.ToBase64: template("encode({this}, 'base64')"),
+    exp.ToBoolean: template("CAST({this} AS BOOLEAN)"),
+    exp.ToDouble: template("CAST({this} AS DOUBLE)"),
+    exp.ToNumber: template("CAST({this} AS DOUBLE)"),
+    exp.Unhex: template("decode({this}, 'hex')"),
 }

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sqlglot import exp, generator
 
 from omnigraph.errors import InvalidInput
-
-ExpressionWriter = Callable[[generator.Generator, Any], str]
+from omnigraph_sql.datafusion.dialect.expression_writer import ExpressionWriter, template
 
 _UNITS = {
     "yyyy": "year", "yy": "year", "y": "year", "years": "year", "yr": "year",
@@ -50,19 +46,21 @@ def times_interval(count: str, unit: str) -> str:
     return f"interval_of({', '.join(parts)})"
 
 
+def _moment(self: generator.Generator, value: exp.Expr) -> str:
+    """A moment, which a literal is only when it is cast."""
+    written = self.sql(value)
+    return f"CAST({written} AS TIMESTAMP(6))" if isinstance(value, exp.Literal) else written
+
+
 def _added(sign: int) -> ExpressionWriter:
     def write(self: generator.Generator, expression: exp.Expr) -> str:
         unit, count = unit_of(expression), expression.expression
         if isinstance(count, exp.Interval):
             unit, count = unit_of(count), count.this
-        moment, number = self.sql(expression, "this"), self.sql(count)
+        moment, number = _moment(self, expression.this), self.sql(count)
         if isinstance(count, exp.Literal) and count.is_string:
             number = count.name
-        if (
-            isinstance(expression.this, exp.Literal)
-            or unit not in _DATE_UNITS
-            and _is_date(expression.this)
-        ):
+        if unit not in _DATE_UNITS and _is_date(expression.this):
             moment = f"CAST({moment} AS TIMESTAMP(6))"
         interval = times_interval(number, unit)
         return f"({moment} {'+' if sign > 0 else '-'} {interval})"
@@ -91,21 +89,12 @@ def _difference(function: str) -> ExpressionWriter:
 
 
 def _truncated(self: generator.Generator, expression: exp.Expr) -> str:
-    unit, value = unit_of(expression), self.sql(expression, "this")
-    if isinstance(expression.this, exp.Literal):
-        value = f"CAST({value} AS TIMESTAMP(6))"
-    found = f"date_trunc('{unit}', {value})"
-    return f"CAST({found} AS DATE)" if _is_date(expression.this) else found
+    written = f"date_trunc('{unit_of(expression)}', {_moment(self, expression.this)})"
+    return f"CAST({written} AS DATE)" if _is_date(expression.this) else written
 
 
 def _part(name: str) -> ExpressionWriter:
-    def write(self: generator.Generator, expression: exp.Expr) -> str:
-        value = self.sql(expression, "this")
-        if isinstance(expression.this, exp.Literal):
-            value = f"CAST({value} AS TIMESTAMP(6))"
-        return f"date_part('{name}', {value})"
-
-    return write
+    return lambda self, expression: f"date_part('{name}', {_moment(self, expression.this)})"
 
 
 def _extract(self: generator.Generator, expression: exp.Extract) -> str:
@@ -128,20 +117,18 @@ def _extract(self: generator.Generator, expression: exp.Extract) -> str:
 
 
 def _format(expression: exp.Expr) -> str:
-    """A format in the engine's spelling, which is that of strftime."""
-    found = expression.args.get("format")
-    text = found.name if found is not None else "%Y-%m-%d %H:%M:%S"
-    text = text.replace("strict", "").replace("%-", "%-")
-    return "'" + text.replace("'", "''") + "'"
+    """A format in DataFusion's spelling, which is that of strftime."""
+    given = expression.args.get("format")
+    text = given.name if given is not None else "%Y-%m-%d %H:%M:%S"
+    return "'" + text.replace("strict", "").replace("'", "''") + "'"
 
 
 def _to_text(self: generator.Generator, expression: exp.TimeToStr) -> str:
-    value = self.sql(expression, "this")
-    if isinstance(expression.this, exp.Literal):
-        value = f"CAST({value} AS TIMESTAMP(6))"
-    elif isinstance(expression.this, exp.TimeStrToTime):
-        value = self.sql(expression.this, "this")
-    return f"to_char({value}, {_format(expression)})"
+    value = expression.this
+    moment = (
+        self.sql(value, "this") if isinstance(value, exp.TimeStrToTime) else _moment(self, value)
+    )
+    return f"to_char({moment}, {_format(expression)})"
 
 
 def _to_time(self: generator.Generator, expression: exp.StrToTime) -> str:
@@ -153,10 +140,6 @@ def _to_date(self: generator.Generator, expression: exp.Expr) -> str:
     if expression.args.get("format") is None:
         return f"CAST({value} AS DATE)"
     return f"to_date({value}, {_format(expression)})"
-
-
-def _timestamp(self: generator.Generator, expression: exp.Expr) -> str:
-    return f"CAST({self.sql(expression, 'this')} AS TIMESTAMP(6))"
 
 
 def _interval(self: generator.Generator, expression: exp.Interval) -> str:
@@ -187,25 +170,14 @@ def _multiplied(self: generator.Generator, expression: exp.Mul) -> str:
     return self.binary(expression, "*")
 
 
-def _months_between(self: generator.Generator, expression: exp.MonthsBetween) -> str:
-    later, earlier = self.sql(expression, "this"), self.sql(expression, "expression")
-    months = f"boundaries('month', CAST({earlier} AS TIMESTAMP(6)), CAST({later} AS TIMESTAMP(6)))"
-    days = f"(date_part('day', {later}) - date_part('day', {earlier})) / CAST(31 AS DOUBLE)"
-    return f"({months} + {days})"
-
-
-def _zoned(self: generator.Generator, expression: exp.AtTimeZone) -> str:
-    return f"({self.sql(expression, 'this')} AT TIME ZONE {self.sql(expression, 'zone')})"
-
-
 DATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.AddMonths: lambda self, e: (
         f"({self.sql(e, 'this')} + {times_interval(self.sql(e, 'expression'), 'month')})"
     ),
-    exp.AtTimeZone: _zoned,
-    exp.CurrentDatetime: lambda self, e: "arrow_cast(now(), 'Timestamp(Microsecond, None)')",
-    exp.CurrentTime: lambda self, e: "arrow_cast(current_time(), 'Time64(Microsecond)')",
-    exp.Date: lambda self, e: f"CAST({self.sql(e, 'this')} AS DATE)",
+    exp.AtTimeZone: template("({this} AT TIME ZONE {zone})"),
+    exp.CurrentDatetime: template("arrow_cast(now(), 'Timestamp(Microsecond, None)')"),
+    exp.CurrentTime: template("arrow_cast(current_time(), 'Time64(Microsecond)')"),
+    exp.Date: template("CAST({this} AS DATE)"),
     exp.DateAdd: _added(1),
     exp.DateDiff: _difference("boundaries"),
     exp.DateFromParts: lambda self, e: self.func(
@@ -221,31 +193,32 @@ DATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.Day: _part("day"),
     exp.DayOfMonth: _part("day"),
     exp.DayOfWeek: _part("dow"),
-    exp.DayOfWeekIso: lambda self, e: f"((date_part('dow', {self.sql(e, 'this')}) + 6) % 7 + 1)",
+    exp.DayOfWeekIso: template("((date_part('dow', {this}) + 6) % 7 + 1)"),
     exp.DayOfYear: _part("doy"),
     exp.Dayname: lambda self, e: self.func("day_name", exp.cast(e.this, "date")),
     exp.Extract: _extract,
     exp.Hour: _part("hour"),
     exp.Interval: _interval,
     exp.LastDay: lambda self, e: self.func("last_day", exp.cast(e.this, "date")),
-    exp.Localtimestamp: lambda self, e: "arrow_cast(now(), 'Timestamp(Microsecond, None)')",
+    exp.Localtimestamp: template("arrow_cast(now(), 'Timestamp(Microsecond, None)')"),
     exp.Minute: _part("minute"),
     exp.Month: _part("month"),
     exp.Monthname: lambda self, e: self.func("month_name", exp.cast(e.this, "date")),
-    exp.MonthsBetween: _months_between,
+    exp.MonthsBetween: template(
+        "(boundaries('month', CAST({expression} AS TIMESTAMP(6)), CAST({this} AS TIMESTAMP(6))) + "
+        "(date_part('day', {this}) - date_part('day', {expression})) / CAST(31 AS DOUBLE))"
+    ),
     exp.Mul: _multiplied,
     exp.Quarter: _part("quarter"),
     exp.Second: _part("second"),
     exp.StrToDate: _to_date,
     exp.StrToTime: _to_time,
-    exp.StrToUnix: lambda self, e: (
-        f"CAST(date_part('epoch', CAST({self.sql(e, 'this')} AS TIMESTAMP(6))) AS BIGINT)"
-    ),
+    exp.StrToUnix: template("CAST(date_part('epoch', CAST({this} AS TIMESTAMP(6))) AS BIGINT)"),
     exp.Systimestamp: lambda self, e: self.sql(exp.CurrentTimestamp()),
-    exp.TimeStrToTime: _timestamp,
+    exp.TimeStrToTime: template("CAST({this} AS TIMESTAMP(6))"),
     exp.TimeToStr: _to_text,
-    exp.TimeToUnix: lambda self, e: f"date_part('epoch', {self.sql(e, 'this')})",
-    exp.Timestamp: _timestamp,
+    exp.TimeToUnix: template("date_part('epoch', {this})"),
+    exp.Timestamp: template("CAST({this} AS TIMESTAMP(6))"),
     exp.TimestampAdd: _added(1),
     exp.TimestampDiff: _difference("elapsed"),
     exp.TimestampSub: _added(-1),
@@ -253,14 +226,13 @@ DATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.TsOrDsAdd: _added(1),
     exp.TsOrDsDiff: _difference("boundaries"),
     exp.TsOrDsToDate: _to_date,
-    exp.TsOrDsToTimestamp: _timestamp,
+    exp.TsOrDsToTimestamp: template("CAST({this} AS TIMESTAMP(6))"),
     exp.UnixToStr: lambda self, e: (
         f"to_char(arrow_cast({self.sql(e, 'this')} * 1000000, 'Timestamp(Microsecond, None)'), "
         f"{_format(e)})"
     ),
-    exp.UnixToTime: lambda self, e: (
-        f"arrow_cast(CAST({self.sql(e, 'this')} * 1000000 AS BIGINT), "
-        "'Timestamp(Microsecond, Some(\"UTC\"))')"
+    exp.UnixToTime: template(
+        "arrow_cast(CAST({this} * 1000000 AS BIGINT), 'Timestamp(Microsecond, Some(\"UTC\"))')"
     ),
     exp.Week: _part("week"),
     exp.WeekOfYear: _part("week"),

@@ -12,40 +12,40 @@ from omnigraph_sql.catalog.graph_functions import UNBOUND, TableFunctionCall, ca
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_ENGINE_FUNCTIONS = ("generate_series", "range")
 
+def bind_table_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Call what stands where a table does; series get the names that other databases give.
 
-def bind_table_functions(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Call what stands where a table does; series get the names that other databases give."""
+    SELECT n FROM generate_series(1, 3) AS n
+    -> SELECT n FROM GENERATE_SERIES(1, 3) AS n(n)
+    """
     for table in list(tree.find_all(exp.Table)):
         function = table.this
         if isinstance(function, exp.GenerateSeries):
             _name_series(table, function)
         elif isinstance(function, exp.Func):
-            _call(table, function, scope)
+            _call(table, function, context)
     for unnest in tree.find_all(exp.Unnest):
         _name_elements(unnest)
     return tree
 
 
-def _call(table: exp.Table, function: exp.Func, scope: RewriteContext) -> None:
+def _call(table: exp.Table, function: exp.Func, context: RewriteContext) -> None:
     name = str(function.this) if isinstance(function, exp.Anonymous) else function.sql_name()
     places, names = [], {}
     for argument in _arguments(function):
         if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
-            names[argument.this.name.lower()] = _value(argument.expression, scope)
+            names[argument.this.name.lower()] = _value(argument.expression, context)
         else:
-            places.append(_value(argument, scope))
-    catalog = table.catalog or scope.pins.current
-    snapshot = scope.pins.snapshot(catalog)
+            places.append(_value(argument, context))
+    catalog = table.catalog or context.pins.current
+    snapshot = context.pins.snapshot(catalog)
     folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
-    rows = call_function(TableFunctionCall(folded, scope.pins, catalog, places, names))
-    scope.cacheable = False
-    scope.temporary_names.append(scope.engine.register_temporary(rows))
-    scope.registered[scope.temporary_names[-1]] = rows.schema
+    rows = call_function(TableFunctionCall(folded, context.pins, catalog, places, names))
+    context.cacheable = False
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
-    scope.know(alias.name or name, rows.schema)
-    table.set("this", quoted(scope.temporary_names[-1]))
+    context.know(alias.name or name, rows.schema)
+    table.set("this", quoted(context.register_temporary(rows)))
     table.set("db", None)
     table.set("catalog", None)
     table.set("alias", alias)
@@ -61,31 +61,31 @@ def _arguments(function: exp.Func) -> list[exp.Expr]:
     return [value for value in function.args.values() if isinstance(value, exp.Expr)]
 
 
-def _value(argument: exp.Expr, scope: RewriteContext) -> Any:  # noqa: ANN401
+def _value(argument: exp.Expr, context: RewriteContext) -> Any:  # noqa: ANN401
     """What an argument says: a literal, a list of them, a parameter's value, or a query's rows."""
     match argument:
         case exp.Literal():
-            found = argument.to_py()
-            return float(found) if isinstance(found, Decimal) else found
+            value = argument.to_py()
+            return float(value) if isinstance(value, Decimal) else value
         case exp.Boolean():
             return bool(argument.this)
         case exp.Null():
             return None
         case exp.Neg():
-            return -_value(argument.this, scope)
+            return -_value(argument.this, context)
         case exp.Paren() | exp.Cast():
-            return _value(argument.this, scope)
+            return _value(argument.this, context)
         case exp.Array() if not any(isinstance(e, exp.Query) for e in argument.expressions):
-            return [_value(item, scope) for item in argument.expressions]
+            return [_value(item, context) for item in argument.expressions]
         case exp.Parameter():
-            scope.calls_with_parameters = True
-            bound = scope.values.get(argument.name) if scope.values is not None else None
+            context.calls_with_parameters = True
+            bound = context.values.get(argument.name) if context.values is not None else None
             return UNBOUND if bound is None else bound.as_py()
         case exp.Subquery() | exp.Query():
             query = argument.this if isinstance(argument, exp.Subquery) else argument
-            return scope.first_column(query)
+            return context.first_column(query)
         case exp.Array():
-            return scope.first_column(argument.expressions[0])
+            return context.first_column(argument.expressions[0])
     raise InvalidInput(
         f"{argument.sql()} cannot be an argument of a table function",
         hint="Give a literal, a list, a parameter or a query in parentheses.",

@@ -1,6 +1,6 @@
 """JOIN … USING and NATURAL JOIN as joins with conditions.
 
-The engine has USING, but takes the joined column from one side whatever the join: after LEFT JOIN,
+DataFusion has USING, but takes the joined column from one side whatever the join: after LEFT JOIN,
 `*` gives the nulls of the right side, and after FULL JOIN the name means the left side only.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.column_sources import belongs_to, names_of
+from omnigraph_sql.resolve.column_sources import belongs_to, columns_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
@@ -27,34 +27,39 @@ class _Visible:
         return self.name.casefold() == name.casefold()
 
 
-def expand_using(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Write out the conditions, what the joined names mean, and `*`; the innermost first."""
+def expand_using(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Write out the conditions, what the joined names mean, and `*`; the innermost first.
+
+    SELECT * FROM (SELECT 1 AS a, 2 AS b) AS l LEFT JOIN (SELECT 1 AS a) AS r USING (a)
+    -> SELECT "l"."a" AS "a", "l"."b" AS "b" FROM (SELECT 1 AS a, 2 AS b) AS l LEFT JOIN (SELECT 1
+    AS a) AS r ON "l"."a" = "r"."a"
+    """
     for select in reversed(list(tree.find_all(exp.Select))):
         joins = select.args.get("joins") or []
         if any(join.args.get("using") or join.method == "NATURAL" for join in joins):
-            _settle(select, scope)
+            _expand(select, context)
     return tree
 
 
-def _settle(select: exp.Select, scope: RewriteContext) -> None:
+def _expand(select: exp.Select, context: RewriteContext) -> None:
     joins = select.args["joins"]
     from_ = select.args.get("from_")
     sources = [from_.this if from_ else None, *(join.this for join in joins)]
-    named = [names_of(source, scope) if source is not None else None for source in sources]
+    named = [columns_of(source, context) if source is not None else None for source in sources]
     if select.args.get("laterals") or any(names is None for names in named):
-        return  # only the engine knows them
+        return  # only DataFusion knows them
     visible: list[_Visible] = []
     conditions: list[exp.Expr | None] = [None]
     for place, (source, names) in enumerate(zip(sources, named, strict=True)):
         assert source is not None and names is not None
         mine = [_Visible(name, _column(source.alias_or_name, name)) for name in names]
         using = _using(joins[place - 1], visible, mine) if place else []
-        kept = _merged(joins[place - 1], using, visible, mine) if place else mine
-        if kept is None:
-            return  # a name that is not there, or twice: the engine says so
+        merged = _merged(joins[place - 1], using, visible, mine) if place else mine
+        if merged is None:
+            return  # a name that is not there, or twice: DataFusion says so
         if place:
             conditions.append(_condition(using, visible, mine))
-        visible = kept
+        visible = merged
     for join, condition in zip(joins, conditions[1:], strict=True):
         if condition is not None:
             join.set("using", None)
@@ -64,8 +69,8 @@ def _settle(select: exp.Select, scope: RewriteContext) -> None:
         elif join.method == "NATURAL":
             join.set("kind", "CROSS")
         join.set("method", None)
-    _mean(select, [one for one in visible if one.merged], scope)
-    _write_out(select, visible)
+    _replace_merged(select, [one for one in visible if one.merged], context)
+    _expand_stars(select, visible)
 
 
 def _column(table: str, name: str) -> exp.Column:
@@ -82,7 +87,7 @@ def _merged(
     join: exp.Join, using: list[str], left: list[_Visible], right: list[_Visible]
 ) -> list[_Visible] | None:
     """What is visible after a join: the joined columns first, then the others of both sides."""
-    found: list[_Visible] = []
+    joined: list[_Visible] = []
     for name in using:
         ours = [one for one in left if one.is_called(name)]
         theirs = [one for one in right if one.is_called(name)]
@@ -91,11 +96,11 @@ def _merged(
         value = theirs[0].value if join.side == "RIGHT" else ours[0].value
         if join.side == "FULL":
             value = exp.Coalesce(this=ours[0].value.copy(), expressions=[theirs[0].value.copy()])
-        found.append(_Visible(ours[0].name, value, merged=True))
+        joined.append(_Visible(ours[0].name, value, merged=True))
     if join.kind in ("SEMI", "ANTI"):
         right = []
     rest = [*left, *right]
-    return [*found, *(one for one in rest if not any(one.is_called(name) for name in using))]
+    return [*joined, *(one for one in rest if not any(one.is_called(name) for name in using))]
 
 
 def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) -> exp.Expr | None:
@@ -109,7 +114,7 @@ def _condition(using: list[str], left: list[_Visible], right: list[_Visible]) ->
     return exp.and_(*pairs) if pairs else None
 
 
-def _mean(select: exp.Select, merged: list[_Visible], scope: RewriteContext) -> None:
+def _replace_merged(select: exp.Select, merged: list[_Visible], context: RewriteContext) -> None:
     """Put what a joined name means in its place; what is sorted by a result's name stays so."""
     order = select.args.get("order")
     results = {one.alias_or_name.casefold() for one in select.expressions if _is_named(one)}
@@ -119,7 +124,7 @@ def _mean(select: exp.Select, merged: list[_Visible], scope: RewriteContext) -> 
         if column.table or column.is_star:
             continue
         meant = next((one for one in merged if one.is_called(column.name)), None)
-        if meant is None or not belongs_to(column, select, scope):
+        if meant is None or not belongs_to(column, select, context):
             continue
         key = column.parent
         sorting = order is not None and isinstance(key, exp.Ordered) and key.parent is order
@@ -136,7 +141,7 @@ def _is_named(result: exp.Expr) -> bool:
     return isinstance(result, exp.Alias) or (isinstance(result, exp.Column) and not result.table)
 
 
-def _write_out(select: exp.Select, visible: list[_Visible]) -> None:
+def _expand_stars(select: exp.Select, visible: list[_Visible]) -> None:
     results: list[exp.Expr] = []
     for one in select.expressions:
         if not isinstance(one, exp.Star):
@@ -146,9 +151,10 @@ def _write_out(select: exp.Select, visible: list[_Visible]) -> None:
         other = {alias.alias.casefold(): alias.this for alias in one.args.get("replace") or []}
         results += [
             exp.Alias(
-                this=other.get(found.name.casefold(), found.value).copy(), alias=quoted(found.name)
+                this=other.get(column.name.casefold(), column.value).copy(),
+                alias=quoted(column.name),
             )
-            for found in visible
-            if found.name.casefold() not in hidden
+            for column in visible
+            if column.name.casefold() not in hidden
         ]
     select.set("expressions", results)

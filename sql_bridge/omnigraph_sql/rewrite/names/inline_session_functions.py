@@ -1,4 +1,4 @@
-"""Questions about the session (`current_user`, `current_schema()`, `version()`) are answered."""
+"""Functions of the session (`current_user`, `current_schema()`, `version()`) become constants."""
 
 from __future__ import annotations
 
@@ -9,60 +9,64 @@ from sqlglot import exp
 
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_ANSWERS: dict[type[exp.Func], Callable[[RewriteContext], str | None]] = {
-    exp.CurrentUser: lambda scope: scope.user,
-    exp.SessionUser: lambda scope: scope.user,
-    exp.CurrentCatalog: lambda scope: scope.pins.current,
-    exp.CurrentDatabase: lambda scope: scope.pins.current,
-    exp.CurrentSchema: lambda scope: scope.schema,
-    exp.CurrentVersion: lambda scope: product_version(),
+_Value = Callable[[RewriteContext], str | None]
+_FUNCTIONS: dict[type[exp.Func], _Value] = {
+    exp.CurrentUser: lambda context: context.user,
+    exp.SessionUser: lambda context: context.user,
+    exp.CurrentCatalog: lambda context: context.pins.current,
+    exp.CurrentDatabase: lambda context: context.pins.current,
+    exp.CurrentSchema: lambda context: context.schema,
+    exp.CurrentVersion: lambda context: product_version(),
 }
-_NAMES: dict[str, Callable[[RewriteContext], str | None]] = {
-    "version": lambda scope: product_version(),
-    "database": lambda scope: scope.pins.current,
-    "db_name": lambda scope: scope.pins.current,
-    "schema_name": lambda scope: scope.schema,
-    "user": lambda scope: scope.user,
-    "suser_sname": lambda scope: scope.user,
+_NAMES: dict[str, _Value] = {
+    "version": lambda context: product_version(),
+    "database": lambda context: context.pins.current,
+    "db_name": lambda context: context.pins.current,
+    "schema_name": lambda context: context.schema,
+    "user": lambda context: context.user,
+    "suser_sname": lambda context: context.user,
 }
-_SETTINGS: dict[str, Callable[[RewriteContext], str | None]] = {
-    "timezone": lambda scope: "UTC",
-    "search_path": lambda scope: scope.schema,
+_SETTINGS: dict[str, _Value] = {
+    "timezone": lambda context: "UTC",
+    "search_path": lambda context: context.schema,
 }
 
 
-def inline_session_functions(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Put the answers in."""
-    for node in list(tree.find_all(*_ANSWERS, exp.Anonymous)):
+def inline_session_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Put the value in the place of each call.
+
+    SELECT current_user, current_setting('timezone') AS zone
+    -> SELECT 'ada' AS "current_user", 'UTC' AS zone
+    """
+    for node in list(tree.find_all(*_FUNCTIONS, exp.Anonymous)):
         assert isinstance(node, exp.Func)
-        answer = (
-            _NAMES.get(str(node.this).lower())
-            if isinstance(node, exp.Anonymous)
-            else _ANSWERS.get(type(node))
-        )
-        if isinstance(node, exp.Anonymous) and node.expressions:
-            answer = _setting(node)
-        if answer is None:
+        if not isinstance(node, exp.Anonymous):
+            value_of = _FUNCTIONS.get(type(node))
+        elif node.expressions:
+            value_of = _setting(node)
+        else:
+            value_of = _NAMES.get(str(node.this).lower())
+        if value_of is None:
             continue
-        scope.cacheable = False
-        found = answer(scope)
-        value: exp.Expr = exp.Null() if found is None else exp.Literal.string(found)
+        context.cacheable = False
+        text = value_of(context)
+        value: exp.Expr = exp.Null() if text is None else exp.Literal.string(text)
         if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
             value = exp.alias_(value, _name(node), quoted=True)
         node.replace(value)
     return tree
 
 
-def _setting(node: exp.Anonymous) -> Callable[[RewriteContext], str | None] | None:
-    """`current_setting('timezone')`, which clients ask before they show times."""
+def _setting(node: exp.Anonymous) -> _Value | None:
+    """`current_setting('timezone')`, which clients read before they show times."""
     if str(node.this).lower() != "current_setting":
         return None
     name = str(node.expressions[0].name).lower()
-    return _SETTINGS.get(name) or (lambda scope: None)
+    return _SETTINGS.get(name) or (lambda context: None)
 
 
 def product_version() -> str:
-    """Who answers."""
+    """The product and its version."""
     try:
         return f"OmniGraph {version('omnigraph-sql')}"
     except PackageNotFoundError:

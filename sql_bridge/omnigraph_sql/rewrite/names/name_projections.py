@@ -1,4 +1,4 @@
-"""Unnamed results get a name: unique for the engine, telling for people."""
+"""Unnamed results get a name: unique for DataFusion, telling for people."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from omnigraph_sql.resolve.projection_names import AGAIN, projection_names, resu
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def name_projections(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Name the projections of every SELECT; remember the names of the result."""
+def name_projections(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Name the projections of every SELECT; remember the names of the result.
+
+    SELECT name, COUNT(*), MAX(age) + 1 FROM person AS p GROUP BY 1
+    -> SELECT name, COUNT(*) AS "count", MAX(age) + 1 AS "?column?" FROM person AS p GROUP BY 1
+    """
     for select in list(tree.find_all(exp.Select)):
         _name(select)
-    scope.names = projection_names(tree)
+    context.names = projection_names(tree)
     return tree
 
 

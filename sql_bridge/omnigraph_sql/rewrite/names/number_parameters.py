@@ -11,10 +11,14 @@ from omnigraph_sql.resolve.rewrite_context import RewriteContext
 MAX_PARAMETERS = 10_000
 
 
-def number_parameters(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Number the parameters: by their own number, or by the place of their name."""
-    found = list(tree.find_all(exp.Placeholder, exp.Parameter))
-    names = [parameter_name(node) for node in found]
+def number_parameters(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Number the parameters: by their own number, or by the place of their name.
+
+    SELECT name FROM person WHERE age > :age AND city = :city
+    -> SELECT name FROM person WHERE age > $1 AND city = $2
+    """
+    parameters = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    names = [parameter_name(node) for node in parameters]
     if len({name.isdigit() for name in names}) > 1:
         raise mixed_parameters()
     if names and names[0].isdigit():
@@ -26,11 +30,11 @@ def number_parameters(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
                 hint=f"They begin with $1 and end with ${MAX_PARAMETERS}; for more values, bind a "
                 "list, or load them into a table.",
             )
-        scope.parameters = [str(number) for number in range(1, most + 1)]
+        context.parameters = [str(number) for number in range(1, most + 1)]
     else:
-        scope.parameters = sorted(set(names))
-    for node, name in zip(found, names, strict=True):
-        number = scope.parameters.index(name) + 1
+        context.parameters = sorted(set(names))
+    for node, name in zip(parameters, names, strict=True):
+        number = context.parameters.index(name) + 1
         node.replace(exp.Parameter(this=exp.Literal.number(number)))
     return tree
 

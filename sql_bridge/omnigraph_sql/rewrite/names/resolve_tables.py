@@ -10,41 +10,45 @@ from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
 from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
 from omnigraph_sql.frontend.parser import parse_one
+from omnigraph_sql.resolve.column_sources import cte_of
 from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
 from omnigraph_sql.rewrite.shapes.normalize_syntax import normalize_syntax
 
 
-def resolve_tables(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """Resolve each table that is not a name of the statement's own WITH.
 
-    Above a RIGHT or FULL join the engine pushes conditions to the wrong side, unless what stands
+    SELECT main.person.name FROM main.person
+    -> SELECT person.name FROM "person@…" AS "Person"
+
+    Above a RIGHT or FULL join DataFusion pushes conditions to the wrong side, unless what stands
     there is a scan of the store, which takes none.
     """
     if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
-        scope.may_hold = False
-    for table in [found for found in tree.find_all(exp.Table) if not _is_cte(found)]:
-        if isinstance(table.this, exp.Identifier) and table.name not in scope.temporary_names:
-            _resolve(table, scope)
+        context.may_hold = False
+    for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is None]:
+        if isinstance(table.this, exp.Identifier) and table.name not in context.temporary_names:
+            _resolve(table, context)
     for column in tree.find_all(exp.Column):
-        _drop_qualifiers(column, scope)
+        _drop_qualifiers(column, context)
     return tree
 
 
-def _resolve(table: exp.Table, scope: RewriteContext) -> None:
+def _resolve(table: exp.Table, context: RewriteContext) -> None:
     parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    given = scope.given.get(parts[0].text) if len(parts) == 1 else None
+    given = context.given.get(parts[0].text) if len(parts) == 1 else None
     if given is not None:
         relation = Relation(parts[0].text, given)
     else:
-        relation = find_relation(scope.pins, scope.schema, parts)
+        relation = find_relation(context.pins, context.schema, parts)
     alias = _alias(table, relation.name)
     columns = alias.args.get("columns")
     if columns and relation.schema is not None:
-        replacement: exp.Expr = _columns_called(relation, relation.schema, alias, scope)
+        replacement: exp.Expr = _columns_called(relation, relation.schema, alias, context)
         alias.set("columns", None)
     else:
-        replacement = _source(relation, alias.name, scope)
+        replacement = _source(relation, alias.name, context)
     replacement.set("alias", alias)
     for extra in ("joins", "pivots", "sample", "laterals"):
         if table.args.get(extra):
@@ -53,21 +57,21 @@ def _resolve(table: exp.Table, scope: RewriteContext) -> None:
 
 
 def _columns_called(
-    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, scope: RewriteContext
+    relation: Relation, schema: pa.Schema, alias: exp.TableAlias, context: RewriteContext
 ) -> exp.Subquery:
     """`FROM t AS a(x, y)`: the first columns are called so, the others as they are."""
     named = [column.name for column in alias.args["columns"]]
     if len(named) > len(schema):
         raise InvalidInput(
-            f"{relation.name} has {len(schema)} columns, {len(named)} are named",
+            f"{relation.name} has {len(schema)} columns, but {len(named)} are named",
             hint="Name at most as many as there are.",
         )
     inner = f"{alias.name} as it is"
-    source = _source(relation, inner, scope)
+    source = _source(relation, inner, context)
     source.set("alias", exp.TableAlias(this=quoted(inner)))
     names = [*named, *schema.names[len(named) :]]
     renamed = [field.with_name(name) for field, name in zip(schema, names, strict=True)]
-    scope.sources[alias.name.casefold()] = pa.schema(renamed)
+    context.sources[alias.name.casefold()] = pa.schema(renamed)
     columns = (
         exp.alias_(exp.Column(this=quoted(field.name), table=quoted(inner)), quoted(name))
         for field, name in zip(schema, names, strict=True)
@@ -79,34 +83,33 @@ def _alias(table: exp.Table, name: str) -> exp.TableAlias:
     alias = table.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.this:
         return alias
-    found = exp.TableAlias(this=quoted(name))
+    own = exp.TableAlias(this=quoted(name))
     if isinstance(alias, exp.TableAlias):
-        found.set("columns", alias.args.get("columns"))
-    return found
+        own.set("columns", alias.args.get("columns"))
+    return own
 
 
-def _source(relation: Relation, alias: str, scope: RewriteContext) -> exp.Expr:
+def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr:
     rows = relation.rows
     if isinstance(rows, ViewText):
-        return _expanded(relation.name, rows, scope)
-    scope.know(alias, rows.schema)
+        return _expanded(relation.name, rows, context)
+    context.know(alias, rows.schema)
     if not isinstance(rows, ReadableTable):
-        scope.cacheable = False
-        scope.temporary_names.append(scope.engine.register_temporary(rows))
-        scope.registered[scope.temporary_names[-1]] = rows.schema
-        return exp.Table(this=quoted(scope.temporary_names[-1]))
-    scope.tables.append(rows)
-    addresses = scope.addresses_of is not None and alias.casefold() == scope.addresses_of.casefold()
-    if scope.part is not None:
-        scope.temporary_names.append(scope.engine.register_temporary(rows, scope.part))
-        table = exp.Table(this=quoted(scope.temporary_names[-1]))
+        context.cacheable = False
+        return exp.Table(this=quoted(context.register_temporary(rows)))
+    context.tables.append(rows)
+    addresses = (
+        context.addresses_of is not None and alias.casefold() == context.addresses_of.casefold()
+    )
+    if context.part is not None:
+        table = exp.Table(this=quoted(context.register_temporary(rows, context.part)))
     else:
-        read = Read(rows, addresses, scope.may_hold)
-        scope.reads[read.name] = read
+        read = Read(rows, addresses, context.may_hold)
+        context.reads[read.name] = read
         table = exp.Table(this=quoted(read.name))
     if addresses:
-        scope.know_fields([pa.field(ADDRESS, pa.uint64())])
-    scope.registered[table.name] = rows.schema
+        context.know_fields([pa.field(ADDRESS, pa.uint64())])
+    context.registered[table.name] = rows.schema
     return _renamed(table, rows, addresses) if rows.renamed else table
 
 
@@ -131,21 +134,21 @@ def _renamed(table: exp.Table, rows: ReadableTable, addresses: bool) -> exp.Subq
 
 
 def arrow_name(type_: pa.DataType) -> str:
-    """How the engine's `arrow_cast` calls the types that a property may be widened to."""
+    """How DataFusion's `arrow_cast` calls the types that a property may be widened to."""
     return {pa.int64(): "Int64", pa.uint64(): "UInt64", pa.float64(): "Float64"}[type_]
 
 
-def _expanded(name: str, view: ViewText, scope: RewriteContext) -> exp.Subquery:
-    scope.expansions += 1
-    expansion = scope.expansions
-    if scope.expansions > MAX_EXPANSION:
-        raise InvalidInput(f"the view {name} goes through too many views, or through itself")
-    current, schema = scope.pins.current, scope.schema
-    scope.pins.current, scope.schema = view.catalog, view.schema
+def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquery:
+    context.expansions += 1
+    expansion = context.expansions
+    if context.expansions > MAX_EXPANSION:
+        raise InvalidInput(f"the view {name} is nested too deeply, or refers to itself")
+    current, schema = context.pins.current, context.schema
+    context.pins.current, context.schema = view.catalog, view.schema
     try:
-        text = normalize_syntax(parse_one(view.sql, view.dialect).tree.copy(), scope)
-        tree = bind_table_functions(text, scope)
-        resolve_tables(tree, scope)
+        text = normalize_syntax(parse_one(view.sql, view.dialect).tree.copy(), context)
+        tree = bind_table_functions(text, context)
+        resolve_tables(tree, context)
         _own_withs(tree, expansion)
     except (InvalidInput, NotFound) as error:
         raise InvalidInput(
@@ -153,13 +156,13 @@ def _expanded(name: str, view: ViewText, scope: RewriteContext) -> exp.Subquery:
             hint="Something it needs was changed or dropped; replace the view.",
         ) from error
     finally:
-        scope.pins.current, scope.schema = current, schema
+        context.pins.current, context.schema = current, schema
     return exp.Subquery(this=tree)
 
 
 def _own_withs(tree: exp.Expr, expansion: int) -> None:
-    """Give a view's WITHs names of their own: the engine wants each name once per statement."""
-    for table in [found for found in tree.find_all(exp.Table) if _is_cte(found)]:
+    """Give a view's WITHs names of their own: DataFusion wants each name once per statement."""
+    for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is not None]:
         if not table.alias:
             table.set("alias", exp.TableAlias(this=quoted(table.name)))
         table.set("this", quoted(f"{table.name.casefold()} of {expansion}"))
@@ -167,34 +170,8 @@ def _own_withs(tree: exp.Expr, expansion: int) -> None:
         cte.args["alias"].set("this", quoted(f"{cte.alias.casefold()} of {expansion}"))
 
 
-def _is_cte(table: exp.Table) -> bool:
-    """Whether an unqualified name means a WITH of the statement."""
-    if table.args.get("db") or not isinstance(table.this, exp.Identifier):
-        return False
-    wanted, node = table.name.casefold(), table.parent
-    while node is not None:
-        with_ = node.args.get("with_")
-        if isinstance(with_, exp.With):
-            own = _branch_below(table, with_)
-            for cte in with_.expressions:
-                if cte is own and not with_.args.get("recursive"):
-                    break
-                if cte.alias.casefold() == wanted:
-                    return True
-        node = node.parent
-    return False
-
-
-def _branch_below(node: exp.Expr, above: exp.Expr) -> exp.Expr | None:
-    """The child of `above` that a node is in, if it is in one."""
-    current: exp.Expr | None = node
-    while current is not None and current.parent is not above:
-        current = current.parent
-    return current
-
-
-def _drop_qualifiers(column: exp.Column, scope: RewriteContext) -> None:
+def _drop_qualifiers(column: exp.Column, context: RewriteContext) -> None:
     """`main.nodes.Person.name` is `Person.name`."""
-    if column.args.get("db") and column.table.casefold() in scope.sources:
+    if column.args.get("db") and column.table.casefold() in context.sources:
         column.set("db", None)
         column.set("catalog", None)

@@ -14,46 +14,55 @@ from omnigraph_sql.resolve.rewrite_context import RewriteContext
 _NAMES = "names of columns"
 
 
-def expand_pivot(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Turn every table that is followed by PIVOT or UNPIVOT, and every such statement."""
+def expand_pivot(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Turn every table that is followed by PIVOT or UNPIVOT, and every such statement.
+
+    SELECT * FROM (SELECT city, active, age FROM person) AS p PIVOT (max(age) FOR active IN (true,
+    false))
+    -> SELECT * FROM (SELECT "city", MAX(age) FILTER(WHERE active = TRUE) AS "true", MAX(age)
+    FILTER(WHERE active = FALSE) AS "false" FROM (SELECT city, active, age FROM person) AS p GROUP
+    BY "city") AS "p"
+    """
     for source in list(tree.find_all(exp.Table, exp.Subquery)):
         if source.args.get("pivots"):
-            _turn(source, scope)
+            _turn(source, context)
     for pivot in list(tree.find_all(exp.Pivot)):
         source = pivot.this
         if pivot.args.get("unpivot"):
-            turned = _long(source, _unpivoting(pivot, source, scope), scope, source)
+            turned = _long(source, _unpivoting(pivot, source, context), context, source)
         else:
-            turned = _wide(source, _pivoting(pivot, source, scope), scope, source)
+            turned = _wide(source, _pivoting(pivot, source, context), context, source)
         if pivot is tree:
             return turned
         pivot.replace(turned)
     return tree
 
 
-def _turn(source: exp.Expr, scope: RewriteContext) -> None:
-    found = source.copy()
+def _turn(source: exp.Expr, context: RewriteContext) -> None:
+    turned_source = source.copy()
     pivots = source.args["pivots"]
-    found.set("pivots", None)
-    joins = found.args.get("joins")
-    found.set("joins", None)
+    turned_source.set("pivots", None)
+    joins = turned_source.args.get("joins")
+    turned_source.set("joins", None)
     alias: exp.Expr = exp.TableAlias(this=quoted(source.alias_or_name or "turned"))
     for pivot in pivots:
         alias = pivot.args.get("alias") or alias
         turned = (
-            _long(found, pivot, scope, source)
+            _long(turned_source, pivot, context, source)
             if pivot.args.get("unpivot")
-            else _wide(found, pivot, scope, source)
+            else _wide(turned_source, pivot, context, source)
         )
-        found = exp.Subquery(this=turned, alias=alias.copy())
-    found.set("joins", joins)
-    source.replace(found)
+        turned_source = exp.Subquery(this=turned, alias=alias.copy())
+    turned_source.set("joins", joins)
+    source.replace(turned_source)
 
 
 # --------------------------------------------------------------------------- wide
 
 
-def _wide(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.Expr) -> exp.Select:
+def _wide(
+    source: exp.Expr, pivot: exp.Pivot, context: RewriteContext, place: exp.Expr
+) -> exp.Select:
     """One row per group, a column per value and aggregate."""
     aggregates = [one.unalias() for one in pivot.expressions]
     fields = pivot.args["fields"]
@@ -69,7 +78,7 @@ def _wide(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.
             for part in [*aggregates, *(field.this for field in fields)]
             for column in part.find_all(exp.Column)
         }
-        names = [name for name in _columns(source, scope, place) if name.casefold() not in used]
+        names = [name for name in _columns(source, context, place) if name.casefold() not in used]
         keys = [exp.Column(this=quoted(name)) for name in names]
     values: list[exp.Expr] = []
     for chosen in product(*(field.expressions for field in fields)):
@@ -80,10 +89,10 @@ def _wide(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.
             )
         )
         for aggregate in aggregates:
-            kept = exp.Filter(this=aggregate.copy(), expression=exp.Where(this=matches.copy()))
-            values.append(exp.alias_(kept, columns[len(values)], quoted=True))
-    found = exp.select(*(key.copy() for key in keys), *values).from_(source.copy())
-    return found.group_by(*(key.copy() for key in keys)) if keys else found
+            filtered = exp.Filter(this=aggregate.copy(), expression=exp.Where(this=matches.copy()))
+            values.append(exp.alias_(filtered, columns[len(values)], quoted=True))
+    select = exp.select(*(key.copy() for key in keys), *values).from_(source.copy())
+    return select.group_by(*(key.copy() for key in keys)) if keys else select
 
 
 def _value(chosen: exp.Expr) -> exp.Expr:
@@ -92,7 +101,7 @@ def _value(chosen: exp.Expr) -> exp.Expr:
     return exp.Literal.string(value.name) if isinstance(value, exp.Column) else value.copy()
 
 
-def _pivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> exp.Pivot:
+def _pivoting(pivot: exp.Pivot, source: exp.Expr, context: RewriteContext) -> exp.Pivot:
     """The statement `PIVOT t ON column USING aggregates` as the clause of a table."""
     using = list(pivot.args.get("using") or []) or [exp.Count(this=exp.Star())]
     fields = []
@@ -100,8 +109,8 @@ def _pivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> exp.
         if not isinstance(on, exp.In):
             there = exp.Not(this=exp.Is(this=on.copy(), expression=exp.null()))
             query = exp.select(on.copy()).distinct().from_(source.copy()).where(there)
-            found = scope.first_column(_with_ctes(query.order_by(on.copy()), source))
-            on = exp.In(this=on.copy(), expressions=[exp.convert(value) for value in found])
+            values = context.first_column(_with_ctes(query.order_by(on.copy()), source))
+            on = exp.In(this=on.copy(), expressions=[exp.convert(value) for value in values])
         fields.append(on)
     columns = [quoted(name) for name in _column_names(fields, using)]
     clause = exp.Pivot(expressions=using, fields=fields, columns=columns)
@@ -132,13 +141,15 @@ def _written(chosen: exp.Expr) -> str:
 # --------------------------------------------------------------------------- long
 
 
-def _long(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.Expr) -> exp.Select:
+def _long(
+    source: exp.Expr, pivot: exp.Pivot, context: RewriteContext, place: exp.Expr
+) -> exp.Select:
     """One row per row and column: its name, and its value or values."""
     (field,) = pivot.args["fields"]
     groups = [_members(chosen) for chosen in field.expressions]
     labels = [_label(chosen) for chosen in field.expressions]
     turned = {column.name.casefold() for group in groups for column in group}
-    kept = [name for name in _columns(source, scope, place) if name.casefold() not in turned]
+    others = [name for name in _columns(source, context, place) if name.casefold() not in turned]
     values = [part for one in pivot.expressions for part in _members(one)]
     label = exp.Column(this=quoted(_NAMES), table=quoted(_NAMES))
     cases: list[exp.Expr] = []
@@ -153,7 +164,7 @@ def _long(source: exp.Expr, pivot: exp.Pivot, scope: RewriteContext, place: exp.
     )
     named: exp.Expr = exp.alias_(label, field.this.name, quoted=True)
     turned_columns = [*cases, named] if pivot.args.get("value_columns_first") else [named, *cases]
-    rows = exp.select(*(exp.Column(this=quoted(name)) for name in kept), *turned_columns).from_(
+    rows = exp.select(*(exp.Column(this=quoted(name)) for name in others), *turned_columns).from_(
         source.copy()
     )
     rows.append("joins", exp.Join(this=names, kind="CROSS"))
@@ -179,7 +190,7 @@ def _label(chosen: exp.Expr) -> str:
     return "_".join(column.name for column in _members(chosen))
 
 
-def _unpivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> exp.Pivot:
+def _unpivoting(pivot: exp.Pivot, source: exp.Expr, context: RewriteContext) -> exp.Pivot:
     """The statement `UNPIVOT t ON columns INTO NAME n VALUE v` as the clause of a table."""
     into = pivot.args.get("into")
     name = into.this.name if into is not None else "name"
@@ -188,7 +199,7 @@ def _unpivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> ex
     for one in pivot.expressions:
         if isinstance(one, exp.Star):
             left_out = {e.name.casefold() for e in one.args.get("except_") or []}
-            names = [n for n in _columns(source, scope, source) if n.casefold() not in left_out]
+            names = [n for n in _columns(source, context, source) if n.casefold() not in left_out]
             columns += [exp.Column(this=quoted(n)) for n in names]
         else:
             columns.append(one)
@@ -199,9 +210,9 @@ def _unpivoting(pivot: exp.Pivot, source: exp.Expr, scope: RewriteContext) -> ex
 # --------------------------------------------------------------------------- columns
 
 
-def _columns(source: exp.Expr, scope: RewriteContext, place: exp.Expr) -> list[str]:
+def _columns(source: exp.Expr, context: RewriteContext, place: exp.Expr) -> list[str]:
     """The columns of a source that stands, or stood, at a place of the statement."""
-    return scope.column_names(_with_ctes(exp.select("*").from_(source.copy()), place))
+    return context.column_names(_with_ctes(exp.select("*").from_(source.copy()), place))
 
 
 def _with_ctes(query: exp.Select, source: exp.Expr) -> exp.Select:
@@ -213,7 +224,7 @@ def _with_ctes(query: exp.Select, source: exp.Expr) -> exp.Select:
         if isinstance(with_, exp.With):
             if with_.args.get("recursive"):
                 raise InvalidInput(
-                    "PIVOT in a statement with a recursive WITH is not there",
+                    "PIVOT is not supported in a statement with a recursive WITH",
                     hint="Make a table or a view of the recursive query first.",
                 )
             places = enumerate(with_.expressions)

@@ -1,4 +1,4 @@
-"""Shapes that the engine lacks, in shapes that it has."""
+"""Shapes that DataFusion lacks, in shapes that it has."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.resolve.column_sources import alias_columns, first_select
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
-from omnigraph_sql.rewrite.shapes.keep_recursive_columns import keep_recursive_columns
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
@@ -20,12 +21,16 @@ _BINARY = ("c", "posix", "default", "binary", "ucs_basic", "utf8_binary")
 _SHORT_OFFSET = re.compile(r"(:\d\d(?:\.\d+)?[+-])(\d)$")
 
 
-def normalize_syntax(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`."""
+def normalize_syntax(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Columns of WITHs, ORDER BY ALL, FETCH, texts of times, rows compared, semi joins, `+`.
+
+    SELECT * FROM t WHERE (a, b) < (1, 2) FETCH FIRST 3 ROWS ONLY
+    -> SELECT * FROM t WHERE (a < 1 OR (a = 1 AND (b < 2))) LIMIT 3
+    """
     for cte in list(tree.find_all(exp.CTE)):
         _push_columns(cte)
-        keep_recursive_columns(cte)
-    for text in list(tree.find_all(exp.ByteString)) if scope.dialect == "postgres" else []:
+        _read_recursive_columns(cte)
+    for text in list(tree.find_all(exp.ByteString)) if context.dialect == "postgres" else []:
         text.replace(exp.Literal.string(_unescaped(str(text.this))))
     for collated in list(tree.find_all(exp.Collate)):
         _drop_collation(collated)
@@ -44,8 +49,8 @@ def normalize_syntax(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
         if join.kind in ("SEMI", "ANTI") and not join.side:
             join.set("side", "LEFT")
     for cast in tree.find_all(exp.Cast):
-        _plain_time(cast, scope)
-    if scope.dialect == "tsql":
+        _plain_time(cast, context)
+    if context.dialect == "tsql":
         for add in list(tree.find_all(exp.Add)):
             if _is_text(add.this) or _is_text(add.expression):
                 add.replace(exp.DPipe(this=add.this.copy(), expression=add.expression.copy()))
@@ -57,10 +62,8 @@ def _push_columns(cte: exp.CTE) -> None:
     alias = cte.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
         return
-    columns, first = alias.args.get("columns"), cte.this
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
-    if not columns or not isinstance(first, exp.Select) or len(first.expressions) != len(columns):
+    columns, first = alias.args.get("columns"), first_select(cte.this)
+    if not columns or first is None or len(first.expressions) != len(columns):
         return
     if any(projection.is_star for projection in first.expressions):
         return
@@ -72,41 +75,71 @@ def _push_columns(cte: exp.CTE) -> None:
     alias.set("columns", None)
 
 
-def _plain_time(cast: exp.Cast, scope: RewriteContext) -> None:
+def _read_recursive_columns(cte: exp.CTE) -> None:
+    """Read every column of a recursive WITH.
+
+    DataFusion leaves a column out that nobody reads, and then takes others for it in each round.
+    """
+    with_, union = cte.parent, cte.this
+    if not isinstance(with_, exp.With) or not with_.args.get("recursive"):
+        return
+    if not isinstance(union, exp.SetOperation) or with_.parent is None:
+        return
+    if not all(isinstance(one, exp.Alias | exp.Column) for one in union.selects):
+        return
+    names = [one.alias_or_name for one in union.selects]
+    pairs = [part for n in names for part in (exp.Literal.string(n), exp.column(n))]
+    present = exp.Not(this=exp.Is(this=exp.func("named_struct", *pairs), expression=exp.null()))
+    own = {id(node) for node in cte.find_all(exp.Table)}
+    for table in list(with_.parent.find_all(exp.Table)):
+        if table.name.casefold() != cte.alias.casefold() or table.args.get("db"):
+            continue
+        if id(table) in own:
+            continue
+        columns = [exp.to_identifier(name) for name in alias_columns(table)]
+        alias = exp.TableAlias(this=quoted(table.alias_or_name), columns=columns or None)
+        rows = exp.select("*").from_(exp.Table(this=table.this.copy())).where(present.copy())
+        derived = exp.Subquery(this=rows, alias=alias)
+        for clause in ("joins", "pivots", "sample", "laterals"):
+            derived.set(clause, table.args.get(clause))
+        table.replace(derived)
+
+
+def _plain_time(cast: exp.Cast, context: RewriteContext) -> None:
     """`-0` at the end is the offset -00; Postgres reads 09/30/2023 as month, day and year."""
     text = cast.this
     if not cast.to.is_type(*exp.DataType.TEMPORAL_TYPES) or not isinstance(text, exp.Literal):
         return
     plain = _SHORT_OFFSET.sub(r"\g<1>0\g<2>", text.name)
-    if scope.dialect == "postgres":
+    if context.dialect == "postgres":
         plain = _MONTH_FIRST.sub(r"\g<3>-\g<1>-\g<2>", plain)
     text.set("this", plain)
 
 
 def _compare_rows(comparison: exp.Expr) -> None:
-    """`(a, b) < (c, d)` place by place, as SQL has it: the engine compares nulls like values."""
+    """`(a, b) < (c, d)` place by place, as SQL has it: DataFusion compares nulls like values."""
     left, right = comparison.this, comparison.expression
     if not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)):
         return
     pairs = list(zip(left.expressions, right.expressions, strict=False))
     if len(left.expressions) != len(right.expressions) or not pairs:
         raise InvalidInput(
-            "rows of different lengths are compared", hint="Give both as many values."
+            "rows of different lengths are compared", hint="Give both the same number of values."
         )
     kind = type(comparison)
-    found: exp.Expr
+    condition: exp.Expr
     if kind in (exp.EQ, exp.NEQ):
         same = exp.and_(*(exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs))
-        found = same if kind is exp.EQ else exp.not_(exp.paren(same))
+        condition = same if kind is exp.EQ else exp.not_(exp.paren(same))
     else:
         strict = _STRICT.get(kind, kind)
         *earlier, last = pairs
-        found = kind(this=last[0].copy(), expression=last[1].copy())
+        condition = kind(this=last[0].copy(), expression=last[1].copy())
         for a, b in reversed(earlier):
             same = exp.EQ(this=a.copy(), expression=b.copy())
             before = strict(this=a.copy(), expression=b.copy())
-            found = exp.or_(before, exp.and_(same, exp.paren(found)))
-    comparison.replace(exp.paren(found))
+            condition = exp.or_(before, exp.and_(same, exp.paren(condition)))
+    comparison.replace(exp.paren(condition))
 
 
 def _order_by_all(order: exp.Order) -> None:
@@ -151,7 +184,7 @@ def _choose_elements(join: exp.Join) -> None:
 
 
 def _escape(escape: exp.Escape) -> None:
-    """`LIKE … ESCAPE '!'` with the escape that the engine knows, a backslash."""
+    """`LIKE … ESCAPE '!'` with the escape that DataFusion knows, a backslash."""
     like, char = escape.this, escape.expression.name
     pattern = like.expression
     if char == "\\" or not isinstance(pattern, exp.Literal) or len(char) > 1:
@@ -197,9 +230,9 @@ def _collect(array: exp.Array) -> None:
         return
     query = query.copy()
     sorts: list[exp.Expr] = []
-    first = query
-    while isinstance(first, exp.SetOperation | exp.Subquery):
-        first = first.this
+    first = first_select(query)
+    if first is None:
+        return
     value = first.selects[0]
     first.set("expressions", [exp.alias_(value.unalias(), "element")])
     order = query.args.get("order")
@@ -208,7 +241,8 @@ def _collect(array: exp.Array) -> None:
             name = "element"
         elif query is not first or query.args.get("distinct"):
             raise InvalidInput(
-                "an array is sorted by what it does not hold", hint="Sort by its elements."
+                "ARRAY(SELECT …) is sorted by an expression that it does not select",
+                hint="Sort by its elements.",
             )
         else:
             name = f"sort_{place}"
@@ -220,8 +254,8 @@ def _collect(array: exp.Array) -> None:
     elements: exp.Expr = exp.column("element")
     if sorts:
         elements = exp.Order(this=elements, expressions=sorts)
-    found = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
-    array.replace(exp.Subquery(this=exp.select(found).from_(query.subquery("elements"))))
+    collected = exp.func("coalesce", exp.ArrayAgg(this=elements), exp.Array(expressions=[]))
+    array.replace(exp.Subquery(this=exp.select(collected).from_(query.subquery("elements"))))
 
 
 def _names(key: exp.Expr, value: exp.Expr) -> bool:

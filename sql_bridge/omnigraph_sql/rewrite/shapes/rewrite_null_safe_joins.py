@@ -1,6 +1,6 @@
-"""`IS NOT DISTINCT FROM` between tables, in a form that the engine does not lose.
+"""`IS NOT DISTINCT FROM` between tables, in a form that DataFusion does not lose.
 
-The engine joins by it as by `=`, and remembers that nulls are the same. It forgets that when it
+DataFusion joins by it as by `=`, and remembers that nulls are the same. It forgets that when it
 puts several inner joins in another order, and rows of nulls are gone; or it takes the nulls of
 other columns for the same, too, when their `=` becomes a part of the join.
 """
@@ -12,10 +12,16 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.rewrite.conjuncts import conjuncts
 
 
-def rewrite_null_safe_joins(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:  # noqa: ARG001
-    """Compare structs where sources are joined: these are equal if both hold null."""
+def rewrite_null_safe_joins(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # noqa: ARG001
+    """Compare structs where sources are joined: these are equal if both hold null.
+
+    SELECT p.name FROM person AS p JOIN item AS i ON p.city IS NOT DISTINCT FROM i.sku
+    -> SELECT p.name FROM person AS p JOIN item AS i ON NAMED_STRUCT('value', p.city) =
+    NAMED_STRUCT('value', i.sku)
+    """
     for select in tree.find_all(exp.Select):
         if select.args.get("joins") or select.parent_select is not None:
             for same in list(_null_safe(select)):
@@ -31,9 +37,8 @@ def _null_safe(select: exp.Select) -> Iterator[exp.Expr]:
     where = select.args.get("where")
     conditions = [join.args.get("on") for join in select.args.get("joins") or []]
     for condition in [*conditions, where.this if where else None]:
-        parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
-        for part in parts:
-            inner = part.unnest() if part is not None else None
+        for part in conjuncts(condition):
+            inner = part.unnest()
             if isinstance(inner, exp.NullSafeEQ):
                 yield inner
 

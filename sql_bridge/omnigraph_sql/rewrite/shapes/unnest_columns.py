@@ -1,6 +1,6 @@
 """Lists of a table's rows as rows: `FROM t, unnest(t.list)`, LATERAL VIEW explode, FLATTEN.
 
-The engine unnests where columns are computed, not where tables stand, so the table whose list it
+DataFusion unnests where columns are computed, not where tables stand, so the table whose list it
 is gets a column more, and a row for each element.
 """
 
@@ -11,13 +11,17 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
-from omnigraph_sql.resolve.column_sources import columns_of, sources_of
-from omnigraph_sql.resolve.expression_types import type_of
+from omnigraph_sql.resolve.column_sources import columns_of, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 
-def unnest_columns(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Move every unnesting of a table's own column into that table."""
+def unnest_columns(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Move every unnesting of a table's own column into that table.
+
+    SELECT p.name, t.tag FROM person AS p, UNNEST(p.tags) AS t(tag)
+    -> SELECT p.name, "p"."tag" FROM (SELECT *, UNNEST(p.tags) AS "tag" FROM person AS p) AS "p"
+    """
     for select in list(tree.find_all(exp.Select)):
         for join in list(select.args.get("joins") or []):
             values = _list_of(join.this)
@@ -25,17 +29,17 @@ def unnest_columns(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
                 on = join.args.get("on") or exp.true()
                 if join.side not in (None, "", "LEFT"):
                     raise InvalidInput(
-                        "the elements of a list are joined to the rows they are of",
+                        "UNNEST of a column is not supported in a RIGHT or FULL join",
                         hint="Write JOIN or LEFT JOIN UNNEST(…).",
                     )
-                _move(select, join.this, values, join.side == "LEFT", scope)
+                _move(select, join.this, values, join.side == "LEFT", context)
                 join.pop()
                 if on != exp.true():
                     select.where(on.copy(), copy=False)
         for lateral in list(select.args.get("laterals") or []):
             values = _list_of(lateral)
             if values is not None and values.find(exp.Column):
-                _move(select, lateral, values, bool(lateral.args.get("outer")), scope)
+                _move(select, lateral, values, bool(lateral.args.get("outer")), context)
                 lateral.pop()
     return tree
 
@@ -46,7 +50,7 @@ def _list_of(source: exp.Expr) -> exp.Expr | None:
     if isinstance(inner, exp.Unnest):
         if inner.args.get("offset") or len(inner.expressions) != 1:
             raise InvalidInput(
-                "UNNEST of a column has one list and no ordinality",
+                "UNNEST of a column takes one list, without ordinality",
                 hint="Number the elements with row_number() OVER (…).",
             )
         found: exp.Expr = inner.expressions[0]
@@ -58,17 +62,17 @@ def _list_of(source: exp.Expr) -> exp.Expr | None:
 
 
 def _move(
-    select: exp.Select, source: exp.Expr, values: exp.Expr, outer: bool, scope: RewriteContext
+    select: exp.Select, source: exp.Expr, values: exp.Expr, outer: bool, context: RewriteContext
 ) -> None:
-    owner = _owner(select, source, values, scope)
+    owner = _owner(select, source, values, context)
     alias = source.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
         raise InvalidInput("an unnested list needs a name", hint="Write UNNEST(…) AS t(element).")
     name = _element_name(alias)
-    known = columns_of(owner, scope) or frozenset()
+    known = [column.casefold() for column in columns_of(owner, context) or []]
     inner_name = f"{name} of {alias.name}" if name.casefold() in known else name
     if outer:
-        values = _never_empty(values, scope)
+        values = _never_empty(values, context)
     rows = exp.select("*", exp.alias_(exp.Explode(this=values.copy()), inner_name, quoted=True))
     owner_name = owner.alias_or_name
     derived = exp.Subquery(
@@ -90,32 +94,25 @@ def _element_name(alias: exp.TableAlias) -> str:
 
 
 def _owner(
-    select: exp.Select, source: exp.Expr, values: exp.Expr, scope: RewriteContext
+    select: exp.Select, source: exp.Expr, values: exp.Expr, context: RewriteContext
 ) -> exp.Expr:
     """The one table whose column it is."""
     others = [
         s for s in sources_of(select) if s is not source and isinstance(s, exp.Table | exp.Subquery)
     ]
-    found: list[exp.Expr] = []
-    for column in values.find_all(exp.Column):
-        for other in others:
-            names = columns_of(other, scope)
-            same = other.alias_or_name.casefold() == column.table.casefold()
-            has = names is None or column.name.casefold() in names
-            meant = same if column.table else has
-            if meant and not any(other is one for one in found):
-                found.append(other)
-    if len(found) != 1:
+    columns = list(values.find_all(exp.Column))
+    owners = [s for s in others if any(may_own(s, column, context) for column in columns)]
+    if len(owners) != 1:
         raise InvalidInput(
-            f"{values.sql()} is not a list of one table here",
+            f"{values.sql()} is not a column of exactly one table",
             hint="Say whose column it is, and unnest lists of one table at a time.",
         )
-    return found[0]
+    return owners[0]
 
 
-def _never_empty(values: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def _never_empty(values: exp.Expr, context: RewriteContext) -> exp.Expr:
     """A list that holds a null where it has nothing: its row is kept."""
-    type_ = type_of(values, scope)
+    type_ = TypeInference(context, guess=True).of(values)
     if type_ is None:
         raise InvalidInput(
             "the type of this list is not known here", hint="Unnest a column, or CAST the list."

@@ -1,4 +1,4 @@
-"""Queries about the row around them: where a SELECT has some, and which the engine runs itself."""
+"""The correlated subqueries of a SELECT, and which of them DataFusion runs itself."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Literal
 
 from sqlglot import exp
 
-from omnigraph_sql.resolve.column_sources import columns_of, is_outer, sources_of
+from omnigraph_sql.resolve.column_sources import is_outer, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
 
-SubqueryKind = Literal["scalar", "member", "exists", "source"]
-DOMAIN = "rows around"
-"""With what the names of domains begin."""
+SubqueryKind = Literal["scalar", "quantified", "exists", "source"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class CorrelatedSubquery:
     """The columns of the SELECT in it."""
 
 
-def correlated_subqueries(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
+def correlated_subqueries(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The queries in the expressions of a SELECT that need its row."""
-    found: list[CorrelatedSubquery] = []
+    subqueries: list[CorrelatedSubquery] = []
     for node in select.walk(
         prune=lambda n: n is not select and isinstance(n, exp.Select | exp.SetOperation)
     ):
@@ -45,56 +44,53 @@ def correlated_subqueries(select: exp.Select, scope: RewriteContext) -> list[Cor
             case exp.Exists():
                 kind, holder = "exists", holder.parent
             case exp.In() | exp.Any() | exp.All():
-                kind = "member"
+                kind = "quantified"
             case exp.From() | exp.Join() | exp.Lateral() | exp.CTE() | exp.SetOperation() | None:
                 continue
             case _ if isinstance(holder, exp.Subquery) and not holder.alias:
                 kind = "scalar"
             case _:
                 continue
-        outer = _outer_columns(node, select, scope)
+        outer = _outer_columns(node, select, context)
         if outer:
-            found.append(CorrelatedSubquery(kind, node, holder, tuple(outer)))
-    return found
+            subqueries.append(CorrelatedSubquery(kind, node, holder, tuple(outer)))
+    return subqueries
 
 
-def correlated_sources(select: exp.Select, scope: RewriteContext) -> list[CorrelatedSubquery]:
+def correlated_sources(select: exp.Select, context: RewriteContext) -> list[CorrelatedSubquery]:
     """The joined queries that need rows of the sources before them."""
-    found: list[CorrelatedSubquery] = []
+    sources: list[CorrelatedSubquery] = []
     for join in select.args.get("joins") or []:
         source = join.this
         lateral = isinstance(source, exp.Lateral)
-        held = source.this if lateral else source
-        if not isinstance(held, exp.Subquery) or not isinstance(held.this, exp.Query):
+        derived = source.this if lateral else source
+        if not isinstance(derived, exp.Subquery) or not isinstance(derived.this, exp.Query):
             continue
-        outer = _outer_columns(held.this, select, scope)
+        outer = _outer_columns(derived.this, select, context)
         if not lateral:
-            outer = [column for column in outer if column.table.startswith(DOMAIN)]
-        asked = CorrelatedSubquery("source", held.this, join, tuple(outer))
-        if outer and not (lateral and runs_natively(asked, select)):
-            found.append(asked)
-    return found
+            outer = [column for column in outer if column.table in context.domains]
+        subquery = CorrelatedSubquery("source", derived.this, join, tuple(outer))
+        if outer and not (lateral and runs_natively(subquery, select)):
+            sources.append(subquery)
+    return sources
 
 
-def _outer_columns(query: exp.Expr, select: exp.Select, scope: RewriteContext) -> list[exp.Column]:
+def _outer_columns(
+    query: exp.Expr, select: exp.Select, context: RewriteContext
+) -> list[exp.Column]:
     """The columns in a query that are the SELECT's; none where some are of a query further out."""
-    found: list[exp.Column] = []
+    columns: list[exp.Column] = []
     sources = sources_of(select)
     for column in query.find_all(exp.Column):
         sorting = column.find_ancestor(exp.Order, exp.Select)
         if isinstance(sorting, exp.Order) and isinstance(sorting.parent, exp.SetOperation):
             continue
-        if not is_outer(column, query, scope) or _is_alias(column, query):
+        if not is_outer(column, query, context) or _is_alias(column, query):
             continue
-        if column.table:
-            mine = any(s.alias_or_name.casefold() == column.table.casefold() for s in sources)
-        else:
-            known = [columns_of(source, scope) for source in sources]
-            mine = any(names is None or column.name.casefold() in names for names in known)
-        if not mine:
+        if not any(may_own(source, column, context) for source in sources):
             return []
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def _is_alias(column: exp.Column, query: exp.Expr) -> bool:
@@ -121,9 +117,9 @@ def has_always_a_row(query: exp.Expr) -> bool:
     )
 
 
-def runs_natively(asked: CorrelatedSubquery, select: exp.Select) -> bool:
-    """Whether the engine runs a query as it stands."""
-    query = asked.query
+def runs_natively(subquery: CorrelatedSubquery, select: exp.Select) -> bool:
+    """Whether DataFusion runs a subquery as it stands."""
+    query = subquery.query
     if not isinstance(query, exp.Select) or any(
         query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
     ):
@@ -131,30 +127,37 @@ def runs_natively(asked: CorrelatedSubquery, select: exp.Select) -> bool:
     if any(one.find(exp.Window) for one in query.selects):
         return False
     where = query.args.get("where")
-    if not all(_is_in(column, where) and column.parent_select is query for column in asked.outer):
+    if not all(
+        _is_in(column, where) and column.parent_select is query for column in subquery.outer
+    ):
         return False
     aggregated = is_aggregated(query)
-    if asked.kind == "exists":
-        # Without one, the engine loops over both sides and mixes up which columns it needs.
-        return any(_equalities(asked))
-    if asked.kind == "member":
-        return not aggregated or all(_equalities(asked))
-    if asked.kind == "source" and not aggregated:
+    if subquery.kind == "exists":
+        # Without one, DataFusion loops over both sides and mixes up which columns it needs.
+        return any(_equalities(subquery))
+    if subquery.kind == "quantified":
+        return not aggregated or all(_equalities(subquery))
+    if subquery.kind == "source" and not aggregated:
         return True
-    inside = asked.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Filter, exp.Select)
-    return aggregated and (asked.kind == "source" or inside is select) and all(_equalities(asked))
+    inside = subquery.holder.find_ancestor(exp.Order, exp.AggFunc, exp.Filter, exp.Select)
+    return (
+        aggregated
+        and (subquery.kind == "source" or inside is select)
+        and all(_equalities(subquery))
+    )
 
 
 def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
     return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
 
 
-def _equalities(asked: CorrelatedSubquery) -> Iterator[bool]:
-    """Of every condition about the row, whether it says that something is `=` to it."""
-    condition = asked.query.args["where"].this
-    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
-    for part in parts:
-        mine = [column for column in part.find_all(exp.Column) if _is_one_of(column, asked.outer)]
+def _equalities(subquery: CorrelatedSubquery) -> Iterator[bool]:
+    """Of every condition on outer columns, whether it says that something is `=` to them."""
+    where = subquery.query.args["where"]
+    for part in conjuncts(where.this):
+        mine = [
+            column for column in part.find_all(exp.Column) if _is_one_of(column, subquery.outer)
+        ]
         if not mine:
             continue
         if not isinstance(part, exp.EQ):

@@ -1,9 +1,9 @@
-"""A query about one row as a query about all rows at once.
+"""The dependent join of a correlated subquery with its domain.
 
-A query that needs the row around it has an answer for every such row. `spread` gives all of them in
-one query: the distinct rows around it (the domain) are its first source, and what it computes over
-its rows (groups, windows, LIMIT) it computes for each row of the domain apart. The domain's columns
-come last, and say to which row an answer belongs.
+A correlated subquery has a result for every row around it. The dependent join gives all of them in
+one query: the distinct values of the outer columns (the domain) are its first source, and what it
+computes over its rows (groups, windows, LIMIT) it computes for each row of the domain apart. The
+domain's columns come last, and say to which row a result belongs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.projection_names import result_name
+from omnigraph_sql.frontend.identifiers import called, column_of, quoted
+from omnigraph_sql.resolve.projection_names import hide_from_stars, named, projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
@@ -24,16 +24,16 @@ from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
 
 _COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 """Aggregates that are 0 and not null where there are no rows."""
-_PLACE, _SORT, _KEPT, _GROUPS = "place", "sort", "kept", "groups"
+_GROUPS = "groups"
 
 
 class CannotDecorrelate(Exception):
-    """The query has a shape that is not taken apart."""
+    """The subquery has a shape that is not decorrelated."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The distinct rows a query is asked about."""
+    """The distinct values of the outer columns of a correlated subquery."""
 
     rows: exp.Select
     alias: str
@@ -41,7 +41,7 @@ class Domain:
 
     def column(self, key: str) -> exp.Column:
         """One of its columns, where the domain is a source."""
-        return exp.Column(this=quoted(key), table=quoted(self.alias))
+        return column_of(self.alias, key)
 
     def columns(self) -> list[exp.Column]:
         """All of them."""
@@ -56,33 +56,35 @@ class Domain:
         """A name for what is computed for this domain only."""
         return f"{name} of {self.alias}"
 
-    def same(self, table: str) -> exp.Expr:
-        """That rows of the domain and of a table with its columns are the same, nulls included."""
-        pairs = (
-            (self.column(k), exp.Column(this=quoted(k), table=quoted(table))) for k in self.keys
+    def matches(self, table: str, columns: Sequence[exp.Expr]) -> exp.Expr:
+        """That a table's row belongs to the row of some columns, nulls included."""
+        pairs = zip(self.keys, columns, strict=True)
+        return exp.and_(
+            *(exp.NullSafeEQ(this=column_of(table, key), expression=c.copy()) for key, c in pairs)
         )
-        return exp.and_(*(exp.NullSafeEQ(this=one, expression=other) for one, other in pairs))
 
 
-def dependent_join(query: exp.Query, domain: Domain, scope: RewriteContext) -> exp.Query:
+def dependent_join(query: exp.Query, domain: Domain, context: RewriteContext) -> exp.Query:
     """The rows of a query for each row of a domain, whose columns the query names already."""
     if isinstance(query, exp.Subquery) and not query.alias:
-        return dependent_join(query.this, domain, scope)
+        return dependent_join(query.this, domain, context)
     limit, offset = _popped(query, "limit"), _popped(query, "offset")
     order: exp.Expr | None = query.args.get("order")
     query.set("order", None)
-    cut = limit is not None or offset is not None
-    keys = order.expressions if order is not None and cut else []
-    found: exp.Query
+    limited = limit is not None or offset is not None
+    keys = order.expressions if order is not None and limited else []
+    joined: exp.Query
+    hidden: list[str] = []
     if isinstance(query, exp.SetOperation):
         sorts = [_sorted_output(key, query) for key in keys]
-        found = _spread_sides(query, domain, scope)
+        joined = _join_sides(query, domain, context)
     elif isinstance(query, exp.Select):
-        sorts = _hide(query, keys, domain)
-        found = _spread_select(query, domain, scope)
+        sorts = _sort_columns(query, keys, domain)
+        hidden = [key.this.name for key in sorts]
+        joined = _join_select(query, domain, context)
     else:
         raise CannotDecorrelate
-    return _cut(found, domain, sorts, limit, offset) if cut else found
+    return _limited(joined, domain, sorts, hidden, limit, offset) if limited else joined
 
 
 def is_one_row(query: exp.Expr) -> bool:
@@ -95,43 +97,37 @@ def is_one_row(query: exp.Expr) -> bool:
     return is_aggregated(query) or not query.args.get("from_")
 
 
-def lift_having(select: exp.Select, scope: RewriteContext) -> exp.Select:
-    """`above_aggregates`, with HAVING as a WHERE over the groups; gives the SELECT of these."""
+def lift_having(select: exp.Select, context: RewriteContext) -> exp.Select:
+    """`lift_above_aggregation`, with HAVING as a WHERE over the groups; gives their SELECT."""
     having = select.args.get("having")
     select.set("having", None)
-    results = [
-        one
-        if isinstance(one, exp.Alias) or one.is_star
-        else exp.Alias(this=one, alias=quoted(result_name(one)))
-        for one in select.expressions
-    ]
-    select.set("expressions", results)
+    select.set("expressions", [named(one) for one in select.expressions])
     if having is not None:
-        select.append("expressions", exp.alias_(having.this, _KEPT, quoted=True))
-    groups = lift_above_aggregation(select, scope)
+        select.append("expressions", called(having.this, "having"))
+    groups = lift_above_aggregation(select, context)
     if having is not None:
-        kept = select.expressions[-1]
-        select.set("expressions", select.expressions[:-1])
-        select.where(kept.this, copy=False)
+        *results, condition = select.expressions
+        select.set("expressions", results)
+        select.where(condition.this, copy=False)
     return groups
 
 
 def _popped(query: exp.Expr, clause: str) -> exp.Expr | None:
     """The count of LIMIT or OFFSET, taken away; none where there is none."""
-    found = query.args.get(clause)
+    given = query.args.get(clause)
     query.set(clause, None)
-    if found is None:
+    if given is None:
         return None
-    if not isinstance(found, exp.Limit | exp.Offset) or found.expression is None:
+    if not isinstance(given, exp.Limit | exp.Offset) or given.expression is None:
         raise CannotDecorrelate
-    count: exp.Expr = found.expression
+    count: exp.Expr = given.expression
     return None if isinstance(count, exp.Null) or count.name.upper() == "ALL" else count
 
 
 # --------------------------------------------------------------------------- SELECT
 
 
-def _spread_select(select: exp.Select, domain: Domain, scope: RewriteContext) -> exp.Select:
+def _join_select(select: exp.Select, domain: Domain, context: RewriteContext) -> exp.Select:
     if select.args.get("windows") or select.args.get("laterals") or _is_distinct_on(select):
         raise CannotDecorrelate
     if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
@@ -148,7 +144,7 @@ def _spread_select(select: exp.Select, domain: Domain, scope: RewriteContext) ->
         group.set("expressions", [*group.expressions, *domain.columns()])
         _put_first(select, domain)
     elif is_aggregated(select):
-        _one_group_each(select, domain, scope)
+        _one_group_each(select, domain, context)
     else:
         _put_first(select, domain)
     _give_keys(select, domain)
@@ -171,17 +167,14 @@ def _put_first(select: exp.Select, domain: Domain) -> None:
 
 
 def _give_keys(select: exp.Select, domain: Domain) -> None:
-    for projection in select.expressions:
-        if isinstance(projection, exp.Star):
-            hidden = [*(projection.args.get("except_") or []), *map(quoted, domain.keys)]
-            projection.set("except_", hidden)
+    hide_from_stars(select, domain.keys)
     keys = [exp.alias_(domain.column(key), key, quoted=True) for key in domain.keys]
     select.set("expressions", [*select.expressions, *keys])
 
 
-def _one_group_each(select: exp.Select, domain: Domain, scope: RewriteContext) -> None:
+def _one_group_each(select: exp.Select, domain: Domain, context: RewriteContext) -> None:
     """An aggregate of all rows has a row also where there are none: nulls, and counts of 0."""
-    groups = lift_having(select, scope)
+    groups = lift_having(select, context)
     _put_first(groups, domain)
     groups.set("group", exp.Group(expressions=list(domain.columns())))
     counts = {one.alias for one in groups.expressions if isinstance(_aggregate(one.this), _COUNTS)}
@@ -190,7 +183,9 @@ def _one_group_each(select: exp.Select, domain: Domain, scope: RewriteContext) -
         if column.table == _GROUPS and column.name in counts:
             zero = exp.Literal.number(0)
             column.replace(exp.Coalesce(this=column.copy(), expressions=[zero]))
-    joined = exp.Join(this=select.args["from_"].this, side="LEFT", on=domain.same(_GROUPS))
+    joined = exp.Join(
+        this=select.args["from_"].this, side="LEFT", on=domain.matches(_GROUPS, domain.columns())
+    )
     select.set("from_", exp.From(this=domain.source()))
     select.set("joins", [joined])
 
@@ -204,30 +199,30 @@ def _aggregate(node: exp.Expr) -> exp.Expr:
 # --------------------------------------------------------------------------- UNION and its like
 
 
-def _spread_sides(query: exp.SetOperation, domain: Domain, scope: RewriteContext) -> exp.Query:
+def _join_sides(query: exp.SetOperation, domain: Domain, context: RewriteContext) -> exp.Query:
     if query.args.get("by_name") or query.args.get("on"):
         raise CannotDecorrelate
-    query.set("this", dependent_join(query.this, domain, scope))
-    query.set("expression", dependent_join(query.expression, domain, scope))
+    query.set("this", dependent_join(query.this, domain, context))
+    query.set("expression", dependent_join(query.expression, domain, context))
     return query
 
 
 # --------------------------------------------------------------------------- ORDER BY and LIMIT
 
 
-def _hide(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) -> list[exp.Expr]:
+def _sort_columns(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) -> list[exp.Expr]:
     """Give out what is sorted by under names of its own; the sort keys by these names."""
-    found: list[exp.Expr] = []
+    sorts: list[exp.Expr] = []
     outputs = list(select.expressions)
     distinct = select.args.get("distinct") is not None
     for place, key in enumerate(keys):
         meant = _meant(key.this, outputs)
-        name = domain.named(f"{_SORT} {place}")
+        name = domain.named(f"sort {place}")
         if distinct and not any(meant == output.unalias() for output in outputs):
             raise CannotDecorrelate
         select.append("expressions", exp.alias_(meant.copy(), name, quoted=True))
-        found.append(_ordered(key, name))
-    return found
+        sorts.append(_ordered(key, name))
+    return sorts
 
 
 def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
@@ -238,43 +233,39 @@ def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
             raise CannotDecorrelate
         meant: exp.Expr = outputs[place].unalias()
         return meant
-    if isinstance(key, exp.Column) and not key.table:
-        for one in outputs:
-            if isinstance(one, exp.Alias) and one.alias.casefold() == key.name.casefold():
-                found: exp.Expr = one.this
-                return found
-    return key
+    return projection_called(key, outputs) or key
 
 
 def _sorted_output(key: exp.Expr, query: exp.SetOperation) -> exp.Expr:
     names = [one.alias_or_name for one in query.selects]
-    wanted = key.this
-    if isinstance(wanted, exp.Literal) and wanted.is_int and 0 < int(wanted.name) <= len(names):
-        return _ordered(key, names[int(wanted.name) - 1])
+    output = key.this
+    if isinstance(output, exp.Literal) and output.is_int and 0 < int(output.name) <= len(names):
+        return _ordered(key, names[int(output.name) - 1])
     for name in names:
-        if isinstance(wanted, exp.Column) and name.casefold() == wanted.name.casefold():
+        if isinstance(output, exp.Column) and name.casefold() == output.name.casefold():
             return _ordered(key, name)
     raise CannotDecorrelate
 
 
 def _ordered(key: exp.Expr, name: str) -> exp.Expr:
-    found = key.copy()
-    found.set("this", exp.Column(this=quoted(name)))
-    return found
+    ordered = key.copy()
+    ordered.set("this", exp.Column(this=quoted(name)))
+    return ordered
 
 
-def _cut(
+def _limited(
     query: exp.Query,
     domain: Domain,
     sorts: Sequence[exp.Expr],
+    hidden: Sequence[str],
     limit: exp.Expr | None,
     offset: exp.Expr | None,
 ) -> exp.Select:
-    """Only the rows of some places, counted for each row of the domain."""
+    """LIMIT and OFFSET for each row of the domain; the hidden columns are left out."""
     if limit == exp.Literal.number(0) and not sorts:  # none: not some that nothing decides
         none = exp.TableAlias(this=quoted(domain.named("rows")))
         return exp.select("*").from_(exp.Subquery(this=query, alias=none)).where(exp.false())
-    place = domain.named(_PLACE)
+    place = domain.named("place")
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.Column(this=quoted(key)) for key in domain.keys],
@@ -284,18 +275,18 @@ def _cut(
     numbered = exp.select("*", exp.alias_(number, place, quoted=True)).from_(
         exp.Subquery(this=query, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
     )
-    hidden = [*(key.this.this.copy() for key in sorts if _SORT in key.this.name), quoted(place)]
-    found = exp.Select(expressions=[exp.Star(except_=hidden)]).from_(
+    star = exp.Star(except_=[quoted(name) for name in (*hidden, place)])
+    select = exp.Select(expressions=[star]).from_(
         exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
     )
     if offset is not None:
-        found.where(
+        select.where(
             exp.GT(this=exp.Column(this=quoted(place)), expression=_count(offset)), copy=False
         )
     if limit is not None:
         last = _count(limit) if offset is None else _count(offset) + _count(limit)
-        found.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
-    return found
+        select.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
+    return select
 
 
 def _count(value: exp.Expr) -> exp.Expr:

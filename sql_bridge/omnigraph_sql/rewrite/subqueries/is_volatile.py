@@ -21,10 +21,10 @@ def is_volatile(node: exp.Expr) -> bool:
         for part in pending.pop().walk():
             if isinstance(part, _DRAWN) or _takes_any(part) or _counts_any(part):
                 return True
-            found = cte_of(part) if isinstance(part, exp.Table) else None
-            if found is not None and id(found) not in seen:
-                seen.add(id(found))
-                pending.append(found.this)
+            cte = cte_of(part) if isinstance(part, exp.Table) else None
+            if cte is not None and id(cte) not in seen:
+                seen.add(id(cte))
+                pending.append(cte.this)
     return False
 
 

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
+from omnigraph_sql.resolve.projection_names import projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _GROUPS = "groups"
@@ -42,12 +43,12 @@ def is_below(node: exp.Expr, select: exp.Select) -> bool:
     return False
 
 
-def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Select:
+def lift_above_aggregation(select: exp.Select, context: RewriteContext) -> exp.Select:
     """Put the grouping into a derived table; the SELECT itself then only computes with groups.
 
     Gives the SELECT of the groups.
     """
-    keys = _keys(select, scope)
+    keys = _keys(select, context)
     aggregates: list[exp.Expr] = []
     for place in [*select.expressions, *(select.args.get(k) for k in ("order", "qualify"))]:
         for found in _aggregates(place, select) if place is not None else []:
@@ -60,12 +61,12 @@ def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Sel
         ]
     )
     for projection in list(select.expressions):  # results keep the names they have
-        if not isinstance(projection, exp.Alias) and isinstance(projection, exp.Column):
+        if isinstance(projection, exp.Column):
             projection.replace(exp.alias_(projection.copy(), projection.name, quoted=True))
     for clause in ("expressions", "order", "qualify"):
         places = select.args.get(clause) or []
         for place in places if isinstance(places, list) else [places]:
-            _replace(place, keys, aggregates, select, scope)
+            _replace(place, keys, aggregates, select, context)
     for clause in _BELOW:
         inner.set(clause, select.args.get(clause))
         select.set(clause, None)
@@ -73,7 +74,7 @@ def lift_above_aggregation(select: exp.Select, scope: RewriteContext) -> exp.Sel
     return inner
 
 
-def _keys(select: exp.Select, scope: RewriteContext) -> list[exp.Expr]:
+def _keys(select: exp.Select, context: RewriteContext) -> list[exp.Expr]:
     group = select.args.get("group")
     if group is None:
         return []
@@ -82,7 +83,9 @@ def _keys(select: exp.Select, scope: RewriteContext) -> list[exp.Expr]:
         for entry in group.args.get(kind) or []:
             found.extend(entry.find_all(exp.Column))
     known = {
-        name for source in sources_of(select) for name in columns_of(source, scope) or frozenset()
+        name.casefold()
+        for source in sources_of(select)
+        for name in columns_of(source, context) or []
     }
     keys: list[exp.Expr] = []
     for key in found:
@@ -96,14 +99,11 @@ def _keys(select: exp.Select, scope: RewriteContext) -> list[exp.Expr]:
 
 def _meant(key: exp.Expr, select: exp.Select, known: set[str]) -> exp.Expr:
     """The expression of a key: a number is a place, an alias stands for what it names."""
-    found: exp.Expr = key
     if isinstance(key, exp.Literal) and key.is_int:
-        found = select.expressions[int(key.name) - 1].unalias()
-    elif isinstance(key, exp.Column) and not key.table and key.name.casefold() not in known:
-        for projection in select.expressions:
-            if isinstance(projection, exp.Alias) and _same_name(projection.alias, key.name):
-                found = projection.this
-    return found
+        numbered: exp.Expr = select.expressions[int(key.name) - 1].unalias()
+        return numbered
+    named = key.name.casefold() not in known
+    return (projection_called(key, select.expressions) if named else None) or key
 
 
 def _replace(
@@ -111,7 +111,7 @@ def _replace(
     keys: list[exp.Expr],
     aggregates: list[exp.Expr],
     select: exp.Select,
-    scope: RewriteContext,
+    context: RewriteContext,
 ) -> None:
     named = [(key, f"key {i}") for i, key in enumerate(keys)]
     named += [(found, f"value {i}") for i, found in enumerate(aggregates)]
@@ -119,28 +119,24 @@ def _replace(
         if node is place and isinstance(place, exp.Alias):
             continue
         name = next((name for found, name in named if _same(found, node)), None)
-        if name is None or not _is_of(node, select, scope):
+        if name is None or not _is_of(node, select, context):
             continue
         node.replace(exp.Column(this=quoted(name), table=quoted(_GROUPS)))
 
 
-def _is_of(node: exp.Expr, select: exp.Select, scope: RewriteContext) -> bool:
+def _is_of(node: exp.Expr, select: exp.Select, context: RewriteContext) -> bool:
     """Whether an expression, perhaps of a query inside a SELECT, is computed by the SELECT."""
     if node.find_ancestor(exp.Select) is select:
         return True
     columns = list(node.find_all(exp.Column))
-    return bool(columns) and all(belongs_to(column, select, scope) for column in columns)
+    return bool(columns) and all(belongs_to(column, select, context) for column in columns)
 
 
-def _same(wanted: exp.Expr, node: exp.Expr) -> bool:
-    if isinstance(wanted, exp.Column) and isinstance(node, exp.Column):
-        tables = {wanted.table.casefold(), node.table.casefold()} - {""}
-        return _same_name(wanted.name, node.name) and len(tables) < 2
-    return wanted == node
-
-
-def _same_name(one: str, other: str) -> bool:
-    return one.casefold() == other.casefold()
+def _same(grouped: exp.Expr, node: exp.Expr) -> bool:
+    if isinstance(grouped, exp.Column) and isinstance(node, exp.Column):
+        tables = {grouped.table.casefold(), node.table.casefold()} - {""}
+        return grouped.name.casefold() == node.name.casefold() and len(tables) < 2
+    return grouped == node
 
 
 def _aggregates(place: exp.Expr, select: exp.Select) -> list[exp.Expr]:

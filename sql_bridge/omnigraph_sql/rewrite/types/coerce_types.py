@@ -1,4 +1,4 @@
-"""What other databases do by the type of an argument, where the engine does something else."""
+"""What other databases do by the type of an argument, where DataFusion does something else."""
 
 from __future__ import annotations
 
@@ -6,126 +6,87 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph_sql.frontend.sql_types import arrow_type
-from omnigraph_sql.resolve.expression_types import type_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
-_CUTTING_DIALECTS = ("spark", "tsql")
-"""Here a cast to an integer cuts the fraction off, as the engine's does; elsewhere it rounds."""
+_TRUNCATING_DIALECTS = ("spark", "tsql")
+"""Here a cast to an integer truncates, as DataFusion's does; elsewhere it rounds."""
 _SUNDAY_IS_ONE = ("mysql", "spark", "bigquery", "tsql")
 """Here days of the week are counted from 1, elsewhere from 0; both begin with Sunday."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
-_SMALL = {
-    pa.int8(): exp.DataType.Type.TINYINT,
-    pa.int16(): exp.DataType.Type.SMALLINT,
-    pa.int32(): exp.DataType.Type.INT,
-}
-_SUMS = (exp.Add, exp.Sub)
-_PARTS = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
-_SMALL_UNITS = ("hour", "minute", "second", "milli", "micro", "nano", ":")
+_OPERATIONS = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
+_UNITS_OF_TIME = ("hour", "minute", "second", "milli", "micro", "nano", ":")
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
 
 
-def coerce_types(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Casts round, dates become times, lists are as long as they are, weeks begin where they do."""
-    if scope.dialect in _SUNDAY_IS_ONE:
+def coerce_types(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Casts round, dates become timestamps, lists have a length, weeks begin where they do.
+
+    SELECT CAST(score AS INT), LENGTH(tags), born + INTERVAL '1 hour' FROM person AS p
+    -> SELECT CAST(ROUND(score) AS INT), ARRAY_LENGTH(tags, 1), CAST(born AS TIMESTAMP) + INTERVAL
+    '1 HOUR' FROM person AS p
+
+    A likely type is enough: a wrong guess casts or rounds what DataFusion would cast anyway.
+    """
+    if context.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
+    types = TypeInference(context, guess=True)
     for node in tree.find_all(exp.Coalesce, exp.Case, *_COMPARISONS):
-        _dates_as_times(_sides(node), scope)
-    for united in tree.find_all(exp.SetOperation):
-        for pair in zip(united.this.selects, united.expression.selects, strict=False):
-            _dates_as_times([column.unalias() for column in pair], scope)
+        _dates_as_timestamps(_sides(node), types)
+    for union in tree.find_all(exp.SetOperation):
+        for pair in zip(union.this.selects, union.expression.selects, strict=False):
+            _dates_as_timestamps([column.unalias() for column in pair], types)
     for length in list(tree.find_all(exp.Length)):
-        found = type_of(length.this, scope)
-        if found is not None and (pa.types.is_list(found) or pa.types.is_fixed_size_list(found)):
+        type_ = types.of(length.this)
+        if type_ is not None and (pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_)):
             length.replace(exp.ArraySize(this=length.this.copy()))
-    if scope.dialect not in _CUTTING_DIALECTS:
+    if context.dialect not in _TRUNCATING_DIALECTS:
         for cast in list(tree.find_all(exp.Cast)):
-            _round(cast, scope)
-    types = TypeInference(scope)
-    computed = list(tree.find_all(exp.Add, exp.Sub, exp.Mul))
-    for node in reversed(computed):
-        _type_parameters(node, types)
-    for node in reversed(computed):
-        _give_room(node, types)
+            _round(cast, types)
+    known = TypeInference(context)
+    for node in reversed(list(tree.find_all(exp.Add, exp.Sub, exp.Mul))):
+        _keep_hours(node, known)
     return tree
 
 
-def _round(cast: exp.Cast, scope: RewriteContext) -> None:
+def _round(cast: exp.Cast, types: TypeInference) -> None:
     if pa.types.is_integer(arrow_type(cast.args["to"])):
-        found = type_of(cast.this, scope)
-        if found is not None and (pa.types.is_floating(found) or pa.types.is_decimal(found)):
+        type_ = types.of(cast.this)
+        if type_ is not None and (pa.types.is_floating(type_) or pa.types.is_decimal(type_)):
             cast.set("this", exp.Round(this=cast.this.copy()))
 
 
-def _type_parameters(node: exp.Expr, types: TypeInference) -> None:
-    """A parameter beside a small integer is one itself, so that the result is looked at."""
-    for side, other in (("this", node.expression), ("expression", node.this)):
-        if isinstance(node.args[side], exp.Parameter) and types.of(other) in _SMALL:
-            _cast(node, side, _SMALL[types.of(other)])
-
-
-def _give_room(node: exp.Expr, types: TypeInference) -> None:
-    """Small integers are computed as BIGINT and cast back, and hours are added to a time.
-
-    The engine lets small integers overflow unseen, but casts none that does not fit; and it drops
-    hours from a date. What is part of a sum is not cast back, but the sum is.
-    """
-    found = types.of(node)  # told before the node is changed
-    left, right = types.of(node.this), types.of(node.expression)
-    if left in _SMALL and right in _SMALL:
-        if not isinstance(node.this.unnest(), _SUMS):
-            _cast(node, "this", exp.DataType.Type.BIGINT)
-        if not _is_part_of_sum(node, types):
-            fitting = exp.Cast(to=exp.DataType(this=_SMALL[found]))
-            node.replace(fitting)
-            fitting.set("this", node)
-    elif left == pa.date32() and _has_hours(node.expression):
-        _cast(node, "this", exp.DataType.Type.TIMESTAMP)
-    elif right == pa.date32() and _has_hours(node.this):
-        _cast(node, "expression", exp.DataType.Type.TIMESTAMP)
-
-
-def _is_part_of_sum(node: exp.Expr, types: TypeInference) -> bool:
-    """Whether a sum of small integers is added to another one."""
-    above = node.parent
-    while isinstance(above, exp.Paren):
-        above = above.parent
-    return (
-        isinstance(node, _SUMS)
-        and isinstance(above, _SUMS)
-        and types.of(above.this) in _SMALL
-        and types.of(above.expression) in _SMALL
-    )
-
-
-def _cast(node: exp.Expr, side: str, type_: exp.DType) -> None:
-    """Cast a side of a node; without a copy, so that its type need not be told again."""
-    node.set(side, exp.Cast(this=node.args[side], to=exp.DataType(this=type_)))
+def _keep_hours(node: exp.Expr, types: TypeInference) -> None:
+    """Hours are added to a timestamp: DataFusion drops them from a date."""
+    types.of(node)  # before the node is changed
+    for side, interval in (("this", node.expression), ("expression", node.this)):
+        if types.of(node.args[side]) == pa.date32() and _has_hours(interval):
+            timestamp = exp.DataType(this=exp.DataType.Type.TIMESTAMP)
+            node.set(side, exp.Cast(this=node.args[side], to=timestamp))
 
 
 def _has_hours(node: exp.Expr) -> bool:
     """Whether an interval that is added has units smaller than a day."""
     if isinstance(node, exp.Interval):
         text = f"{node.text('this')} {node.text('unit')}".lower()
-        return any(unit in text for unit in _SMALL_UNITS)
-    return isinstance(node, _PARTS) and any(_has_hours(one) for one in node.iter_expressions())
+        return any(unit in text for unit in _UNITS_OF_TIME)
+    return isinstance(node, _OPERATIONS) and any(map(_has_hours, node.iter_expressions()))
 
 
 def _sides(node: exp.Expr) -> list[exp.Expr]:
     """What must have one type."""
     if isinstance(node, exp.Case):
-        found = [*(one.args.get("true") for one in node.args["ifs"]), node.args.get("default")]
+        sides = [*(one.args.get("true") for one in node.args["ifs"]), node.args.get("default")]
     else:
-        found = [node.this, *(node.expressions or [node.args.get("expression")])]
-    return [side for side in found if side is not None]
+        sides = [node.this, *(node.expressions or [node.args.get("expression")])]
+    return [side for side in sides if side is not None]
 
 
-def _dates_as_times(sides: list[exp.Expr], scope: RewriteContext) -> None:
-    """A date beside a time is a time, in microseconds: nanoseconds end in the year 2262."""
-    types = [type_of(side, scope) for side in sides]
-    if any(type_ is not None and pa.types.is_timestamp(type_) for type_ in types):
-        for side, type_ in zip(sides, types, strict=True):
+def _dates_as_timestamps(sides: list[exp.Expr], types: TypeInference) -> None:
+    """A date beside a timestamp is one, in microseconds: nanoseconds end in the year 2262."""
+    of_sides = [types.of(side) for side in sides]
+    if any(type_ is not None and pa.types.is_timestamp(type_) for type_ in of_sides):
+        for side, type_ in zip(sides, of_sides, strict=True):
             if type_ == pa.date32():
                 side.replace(exp.cast(side.copy(), exp.DataType.Type.TIMESTAMP))
 

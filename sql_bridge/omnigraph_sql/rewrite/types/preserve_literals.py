@@ -1,4 +1,4 @@
-"""Literals keep what is written, where the engine would cut it off or refuse it."""
+"""Literals keep what is written, where DataFusion would cut it off or refuse it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ _TIMES = (
 )
 
 
-def preserve_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:  # noqa: ARG001
+def preserve_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # noqa: ARG001
     """Hexadecimal is bytes, an exponent makes a double, and a time has the digits it is given.
 
-    The engine takes every number for a decimal, which has no room for the exponents of doubles.
+    SELECT 1e30, X'00ff', TIMESTAMP '2024-01-01 00:00:00.123456789'
+    -> SELECT CAST('1e30' AS DOUBLE PRECISION), DECODE('00ff', 'hex'), CAST('2024-01-01
+    00:00:00.123456789' AS TIMESTAMP(9))
+
+    DataFusion takes every number for a decimal, which has no room for the exponents of doubles.
     """
     for node in list(tree.find_all(exp.Literal, exp.HexString, exp.Cast)):
         if isinstance(node, exp.HexString):
@@ -55,7 +59,7 @@ def _keep_nanoseconds(cast: exp.Cast) -> None:
     declared, text = cast.to, cast.this
     if declared.this not in _TIMES or declared.expressions or not text.is_string:
         return
-    found = _NANOSECONDS.match(text.name)
-    if found is not None and _FIRST <= found[1].replace("T", " ") <= _LAST:
+    matched = _NANOSECONDS.match(text.name)
+    if matched is not None and _FIRST <= matched[1].replace("T", " ") <= _LAST:
         precise = exp.DataTypeParam(this=exp.Literal.number(9))
         cast.set("to", exp.DataType(this=declared.this, expressions=[precise]))

@@ -1,23 +1,27 @@
-"""A row that is asked for by its key is found by its id: the same text, and it has an index."""
+"""A row that is looked up by its key is found by its id: the same text, and it has an index."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.resolve.column_sources import sources_of
+from omnigraph_sql.resolve.column_sources import alias_columns, owner_of, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
-def substitute_id_for_key(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
-    """Compare ids where keys are compared with texts; both have the same answer."""
+def substitute_id_for_key(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
+    """Compare ids where keys are compared with texts; both have the same answer.
+
+    SELECT age FROM person AS p WHERE name = 'ada'
+    -> SELECT age FROM person AS p WHERE "id" = 'ada'
+    """
     keys = {
-        name: read.table.key for name, read in scope.reads.items() if read.table.key is not None
+        name: read.table.key for name, read in context.reads.items() if read.table.key is not None
     }
     if keys:
         for comparison in tree.find_all(exp.EQ, exp.In):
             for column in _compared_with_texts(comparison):
-                if _chooses_rows(comparison) and _is_key(column, keys):
+                if _chooses_rows(comparison) and _is_key(column, keys, context):
                     column.set("this", quoted("id"))
     return tree
 
@@ -43,17 +47,14 @@ def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Parameter) or (isinstance(node, exp.Literal) and node.is_string)
 
 
-def _is_key(column: exp.Column, keys: dict[str, str]) -> bool:
+def _is_key(column: exp.Column, keys: dict[str, str], context: RewriteContext) -> bool:
     """Whether a column is certainly the key of a table of its own SELECT."""
     select = column.find_ancestor(exp.Select)
     if select is None:
         return False
-    sources = sources_of(select)
-    if column.table:
-        sources = [source for source in sources if source.alias_or_name == column.table]
-    if len(sources) != 1 or not isinstance(sources[0], exp.Table):
-        return False
-    alias = sources[0].args.get("alias")
-    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
-        return False  # its columns are called otherwise here
-    return keys.get(sources[0].name) == column.name
+    if not column.table and len(sources_of(select)) > 1:
+        return False  # each of them may have an id
+    source = owner_of(column.name, column.table, select, context)
+    if not isinstance(source, exp.Table) or alias_columns(source):
+        return False  # not a table, or its columns are called otherwise here
+    return keys.get(source.name) == column.name

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.resolve.expression_types import type_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
+from omnigraph_sql.resolve.type_inference import TypeInference
 
 _COMPARISONS = (
     exp.EQ,
@@ -25,17 +25,21 @@ _COMPARISONS = (
 _INTEGERS = range(-(2**31), 2**31)
 
 
-def type_literals(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
+def type_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """A column that is nothing but a number is INTEGER where the number fits.
 
-    The engine takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
+    SELECT 1 AS one FROM person AS p WHERE score > 1.1
+    -> SELECT CAST(1 AS INT) AS one FROM person AS p WHERE score > CAST('1.1' AS DOUBLE PRECISION)
+
+    DataFusion takes every number for a BIGINT. Arithmetic is left alone, so that it has room; and
     so is a recursion, whose first rows decide on the types of all. A number with a fraction that is
-    compared with a DOUBLE is one itself: the engine would make a decimal of both, and cut digits
+    compared with a DOUBLE is one itself: DataFusion would make a decimal of both, and cut digits
     off.
     """
+    known, likely = TypeInference(context), TypeInference(context, guess=True)
     for node in tree.find_all(*_COMPARISONS):
         sides = list(node.iter_expressions())
-        if any(_is_double(side, scope) for side in sides):
+        if any(_is_double(side, known, likely) for side in sides):
             for side in sides:
                 _make_double(side)
     for select in tree.find_all(exp.Select):
@@ -78,13 +82,14 @@ def _is_small(value: exp.Expr) -> bool:
     return isinstance(inner, exp.Literal) and inner.is_int and int(value.to_py()) in _INTEGERS
 
 
-def _is_double(side: exp.Expr, scope: RewriteContext) -> bool:
-    if isinstance(side, exp.Query) or type_of(side, scope) != pa.float64():
+def _is_double(side: exp.Expr, known: TypeInference, likely: TypeInference) -> bool:
+    """Whether a side is computed as a DOUBLE: its columns are known to be such."""
+    if isinstance(side, exp.Query) or likely.of(side) != pa.float64():
         return False
     if isinstance(side.unnest(), exp.Cast):
         return True
     columns = list(side.find_all(exp.Column))
-    return bool(columns) and all(type_of(column, scope) == pa.float64() for column in columns)
+    return bool(columns) and all(known.of(column) == pa.float64() for column in columns)
 
 
 def _make_double(side: exp.Expr) -> None:

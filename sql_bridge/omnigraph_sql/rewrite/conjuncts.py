@@ -1,0 +1,12 @@
+"""The parts of a condition."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+
+def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
+    """What AND connects in a condition; none where there is no condition."""
+    if condition is None:
+        return []
+    return list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
