@@ -29,6 +29,7 @@ from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.core.io_counts import StoreCounts
 from omnigraph.storage.core.model import MAIN, Commit
+from omnigraph.storage.core.object_store import StoredFolder
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.collect import CollectReport, collect
 from omnigraph.storage.maintenance.optimize import OptimizeReport, optimize
@@ -64,6 +65,10 @@ class Graph(HistoryMethods, BulkMethods):
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
+
+    def folder(self, name: str) -> StoredFolder:
+        """Files beside the tables of the graph, for what a server keeps with it."""
+        return StoredFolder(self._store.raw, name)
 
     def counts(self) -> StoreCounts:
         """What this process has asked of the graph's store so far: requests, bytes, retries."""
@@ -282,7 +287,7 @@ class Graph(HistoryMethods, BulkMethods):
         """The queries stored on a branch, at a moment."""
         return self._queries.stored(at)
 
-    def stored_query(self, name: str, at: str = MAIN) -> StoredQuery:
+    def stored_query(self, name: str, at: str | Snapshot = MAIN) -> StoredQuery:
         """One stored query by name."""
         return self._queries.find(name, at)
 

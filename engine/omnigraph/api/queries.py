@@ -128,7 +128,7 @@ class Queries:
     def stored(self, at: str) -> list[StoredQuery]:
         return stored_queries(self._snapshot(at))
 
-    def find(self, name: str, at: str) -> StoredQuery:
+    def find(self, name: str, at: str | Snapshot) -> StoredQuery:
         return find_stored(self._snapshot(at), name)
 
     def register(

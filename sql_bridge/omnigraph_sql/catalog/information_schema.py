@@ -16,13 +16,13 @@ from omnigraph_sql.catalog.catalog_tables import (
     user_schemas,
 )
 from omnigraph_sql.datafusion.computed_table import ComputedRows
-from omnigraph_sql.frontend.sql_types import sql_name
+from omnigraph_sql.frontend.sql_types import UNIT_DIGITS, sql_name
 
 INFORMATION_SCHEMA = "information_schema"
 SYSTEM = "system"
 
 CatalogRow = dict[str, Any]
-_TEXT, _NUMBER = pa.string(), pa.int64()
+SchemaRows = Callable[[str, Snapshot], Iterator[CatalogRow]]
 
 
 def schema_names(snapshot: Snapshot) -> list[str]:
@@ -35,13 +35,13 @@ def _schemata(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
         yield {"catalog_name": catalog, "schema_name": name, "schema_owner": None}
 
 
-def _place(catalog: str, table: CatalogTable) -> CatalogRow:
+def _table_key(catalog: str, table: CatalogTable) -> CatalogRow:
     return {"table_catalog": catalog, "table_schema": table.schema, "table_name": table.name}
 
 
 def _tables(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
-        yield _place(catalog, table) | {
+        yield _table_key(catalog, table) | {
             "table_type": table.table_type,
             "is_insertable_into": "NO" if table.kind == "view" else "YES",
             "table_comment": table.comment,
@@ -53,7 +53,7 @@ def _tables(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
 def _columns(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         for number, field in enumerate(table.columns, 1):
-            yield _place(catalog, table) | _column(table, field, number)
+            yield _table_key(catalog, table) | _column(table, field, number)
 
 
 def _column(table: CatalogTable, field: pa.Field, number: int) -> CatalogRow:
@@ -72,21 +72,29 @@ def _column(table: CatalogTable, field: pa.Field, number: int) -> CatalogRow:
         "numeric_precision": type_.precision if decimal else type_.bit_width if binary else None,
         "numeric_precision_radix": 10 if decimal else 2 if binary else None,
         "numeric_scale": type_.scale if decimal else 0 if whole else None,
-        "datetime_precision": {"s": 0, "ms": 3, "us": 6, "ns": 9}[type_.unit] if timed else None,
+        "datetime_precision": UNIT_DIGITS[type_.unit] if timed else None,
         "column_comment": table.column_comments.get(field.name),
     }
 
 
-def _constraints(table: CatalogTable) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    if table.primary_key:
-        yield f"{table.name}_pkey", "PRIMARY KEY", table.primary_key
-    for members in table.uniques:
-        yield f"{table.name}_{'_'.join(members)}_key", "UNIQUE", members
-    for key in table.foreign_keys:
-        yield key.name, "FOREIGN KEY", key.columns
+def _constraints(
+    catalog: str, snapshot: Snapshot
+) -> Iterator[tuple[CatalogRow, str, tuple[str, ...]]]:
+    """The key of each constraint and of its table, its kind and its columns."""
+    for table in catalog_tables(snapshot):
+        table_key = _table_key(catalog, table)
+        if table.primary_key:
+            key = _constraint_key(catalog, table, f"{table.name}_pkey")
+            yield key | table_key, "PRIMARY KEY", table.primary_key
+        for members in table.uniques:
+            key = _constraint_key(catalog, table, f"{table.name}_{'_'.join(members)}_key")
+            yield key | table_key, "UNIQUE", members
+        for foreign in table.foreign_keys:
+            key = _constraint_key(catalog, table, foreign.name)
+            yield key | table_key, "FOREIGN KEY", foreign.columns
 
 
-def _constraint(catalog: str, table: CatalogTable, name: str) -> CatalogRow:
+def _constraint_key(catalog: str, table: CatalogTable, name: str) -> CatalogRow:
     return {
         "constraint_catalog": catalog,
         "constraint_schema": table.schema,
@@ -95,39 +103,29 @@ def _constraint(catalog: str, table: CatalogTable, name: str) -> CatalogRow:
 
 
 def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for table in catalog_tables(snapshot):
-        for name, kind, _ in _constraints(table):
-            yield (
-                _constraint(catalog, table, name)
-                | _place(catalog, table)
-                | {
-                    "constraint_type": kind,
-                    "is_deferrable": "NO",
-                    "initially_deferred": "NO",
-                    "enforced": "YES",
-                }
-            )
+    for key, kind, _ in _constraints(catalog, snapshot):
+        yield key | {
+            "constraint_type": kind,
+            "is_deferrable": "NO",
+            "initially_deferred": "NO",
+            "enforced": "YES",
+        }
 
 
 def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for table in catalog_tables(snapshot):
-        for name, kind, members in _constraints(table):
-            for number, column in enumerate(members, 1):
-                yield (
-                    _constraint(catalog, table, name)
-                    | _place(catalog, table)
-                    | {
-                        "column_name": column,
-                        "ordinal_position": number,
-                        "position_in_unique_constraint": number if kind == "FOREIGN KEY" else None,
-                    }
-                )
+    for key, kind, members in _constraints(catalog, snapshot):
+        for number, column in enumerate(members, 1):
+            yield key | {
+                "column_name": column,
+                "ordinal_position": number,
+                "position_in_unique_constraint": number if kind == "FOREIGN KEY" else None,
+            }
 
 
 def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         for key in table.foreign_keys:
-            yield _constraint(catalog, table, key.name) | {
+            yield _constraint_key(catalog, table, key.name) | {
                 "unique_constraint_catalog": catalog,
                 "unique_constraint_schema": key.schema,
                 "unique_constraint_name": f"{key.table}_pkey",
@@ -140,109 +138,62 @@ def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[Catal
 def _views(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
     for table in catalog_tables(snapshot):
         if table.kind == "view":
-            yield _place(catalog, table) | {
+            yield _table_key(catalog, table) | {
                 "view_definition": table.definition,
                 "check_option": "NONE",
                 "is_updatable": "NO",
             }
 
 
-def _columns_of(*texts: str, numbers: tuple[str, ...] = ()) -> pa.Schema:
-    return pa.schema([pa.field(n, _NUMBER if n in numbers else _TEXT) for n in (*texts,)])
+def _view(rows: SchemaRows, columns: str) -> tuple[pa.Schema, SchemaRows]:
+    names = columns.split()
+    return pa.schema((n, pa.int64() if n in _NUMBERS else pa.string()) for n in names), rows
 
 
-_TABLE = ("table_catalog", "table_schema", "table_name")
-_CONSTRAINT = ("constraint_catalog", "constraint_schema", "constraint_name")
-_NUMBERS = (
-    "ordinal_position",
-    "character_maximum_length",
-    "numeric_precision",
-    "numeric_precision_radix",
-    "numeric_scale",
-    "datetime_precision",
-    "position_in_unique_constraint",
-    "row_count",
+_NUMBERS = frozenset(
+    {
+        "ordinal_position",
+        "character_maximum_length",
+        "numeric_precision",
+        "numeric_precision_radix",
+        "numeric_scale",
+        "datetime_precision",
+        "position_in_unique_constraint",
+        "row_count",
+    }
 )
+_TABLE = "table_catalog table_schema table_name"
+_CONSTRAINT = "constraint_catalog constraint_schema constraint_name"
 
-SchemaRows = Callable[[str, Snapshot], Iterator[CatalogRow]]
 TABLES: Mapping[str, tuple[pa.Schema, SchemaRows]] = {
-    "schemata": (_columns_of("catalog_name", "schema_name", "schema_owner"), _schemata),
-    "tables": (
-        _columns_of(
-            *_TABLE,
-            "table_type",
-            "is_insertable_into",
-            "table_comment",
-            "kind",
-            "row_count",
-            numbers=_NUMBERS,
-        ),
-        _tables,
+    "schemata": _view(_schemata, "catalog_name schema_name schema_owner"),
+    "tables": _view(
+        _tables, f"{_TABLE} table_type is_insertable_into table_comment kind row_count"
     ),
-    "columns": (
-        _columns_of(
-            *_TABLE,
-            "column_name",
-            "ordinal_position",
-            "column_default",
-            "is_nullable",
-            "data_type",
-            "character_maximum_length",
-            "numeric_precision",
-            "numeric_precision_radix",
-            "numeric_scale",
-            "datetime_precision",
-            "column_comment",
-            numbers=_NUMBERS,
-        ),
+    "columns": _view(
         _columns,
+        f"{_TABLE} column_name ordinal_position column_default is_nullable data_type "
+        "character_maximum_length numeric_precision numeric_precision_radix numeric_scale "
+        "datetime_precision column_comment",
     ),
-    "table_constraints": (
-        _columns_of(
-            *_CONSTRAINT,
-            *_TABLE,
-            "constraint_type",
-            "is_deferrable",
-            "initially_deferred",
-            "enforced",
-        ),
+    "table_constraints": _view(
         _table_constraints,
+        f"{_CONSTRAINT} {_TABLE} constraint_type is_deferrable initially_deferred enforced",
     ),
-    "key_column_usage": (
-        _columns_of(
-            *_CONSTRAINT,
-            *_TABLE,
-            "column_name",
-            "ordinal_position",
-            "position_in_unique_constraint",
-            numbers=_NUMBERS,
-        ),
+    "key_column_usage": _view(
         _key_column_usage,
+        f"{_CONSTRAINT} {_TABLE} column_name ordinal_position position_in_unique_constraint",
     ),
-    "referential_constraints": (
-        _columns_of(
-            *_CONSTRAINT,
-            "unique_constraint_catalog",
-            "unique_constraint_schema",
-            "unique_constraint_name",
-            "match_option",
-            "update_rule",
-            "delete_rule",
-        ),
+    "referential_constraints": _view(
         _referential_constraints,
+        f"{_CONSTRAINT} unique_constraint_catalog unique_constraint_schema "
+        "unique_constraint_name match_option update_rule delete_rule",
     ),
-    "views": (
-        _columns_of(*_TABLE, "view_definition", "check_option", "is_updatable"),
-        _views,
-    ),
+    "views": _view(_views, f"{_TABLE} view_definition check_option is_updatable"),
 }
 
 
 def information_rows(name: str, catalog: str, snapshot: Snapshot) -> ComputedRows:
     """One of the views."""
     schema, rows = TABLES[name]
-
-    def batches() -> list[pa.RecordBatch]:
-        return [pa.RecordBatch.from_pylist(list(rows(catalog, snapshot)), schema=schema)]
-
-    return ComputedRows(schema, batches)
+    return ComputedRows.of_dicts(schema, lambda: rows(catalog, snapshot))

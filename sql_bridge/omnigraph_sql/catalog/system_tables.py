@@ -10,7 +10,7 @@ from omnigraph import Graph, Snapshot
 from omnigraph_sql.catalog.information_schema import CatalogRow
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 
-_INSTANT = pa.timestamp("us", "UTC")
+_TEXT, _NUMBER, _INSTANT = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
 
 
 def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
@@ -70,67 +70,53 @@ SystemRows = Callable[[Graph, Snapshot], Iterator[CatalogRow]]
 TABLES: Mapping[str, tuple[pa.Schema, SystemRows]] = {
     "branches": (
         pa.schema(
-            [
-                ("name", pa.string()),
-                ("commit_id", pa.string()),
-                ("version", pa.int64()),
-                ("forked_from", pa.string()),
-                ("is_current", pa.bool_()),
-            ]
+            {
+                "name": _TEXT,
+                "commit_id": _TEXT,
+                "version": _NUMBER,
+                "forked_from": _TEXT,
+                "is_current": pa.bool_(),
+            }
         ),
         _branches,
     ),
     "tags": (
-        pa.schema(
-            [
-                ("name", pa.string()),
-                ("commit_id", pa.string()),
-                ("branch", pa.string()),
-                ("created_at", _INSTANT),
-            ]
-        ),
+        pa.schema({"name": _TEXT, "commit_id": _TEXT, "branch": _TEXT, "created_at": _INSTANT}),
         _tags,
     ),
     "commits": (
         pa.schema(
-            [
-                ("commit_id", pa.string()),
-                ("version", pa.int64()),
-                ("branch", pa.string()),
-                ("parent_id", pa.string()),
-                ("merged_parent_id", pa.string()),
-                ("actor", pa.string()),
-                ("created_at", _INSTANT),
-                ("message", pa.string()),
-                ("changed", pa.list_(pa.string())),
-            ]
+            {
+                "commit_id": _TEXT,
+                "version": _NUMBER,
+                "branch": _TEXT,
+                "parent_id": _TEXT,
+                "merged_parent_id": _TEXT,
+                "actor": _TEXT,
+                "created_at": _INSTANT,
+                "message": _TEXT,
+                "changed": pa.list_(_TEXT),
+            }
         ),
         _commits,
     ),
     "table_versions": (
         pa.schema(
-            [
-                ("table_key", pa.string()),
-                ("version", pa.int64()),
-                ("row_count", pa.int64()),
-                ("location", pa.string()),
-                ("lance_version", pa.uint64()),
-            ]
+            {
+                "table_key": _TEXT,
+                "version": _NUMBER,
+                "row_count": _NUMBER,
+                "location": _TEXT,
+                "lance_version": pa.uint64(),
+            }
         ),
         _table_versions,
     ),
-    "queries": (
-        pa.schema([("name", pa.string()), ("source", pa.string())]),
-        _queries,
-    ),
+    "queries": (pa.schema({"name": _TEXT, "source": _TEXT}), _queries),
 }
 
 
 def system_rows(name: str, graph: Graph, snapshot: Snapshot) -> ComputedRows:
     """One of the tables, as of a snapshot."""
     schema, rows = TABLES[name]
-
-    def batches() -> list[pa.RecordBatch]:
-        return [pa.RecordBatch.from_pylist(list(rows(graph, snapshot)), schema=schema)]
-
-    return ComputedRows(schema, batches)
+    return ComputedRows.of_dicts(schema, lambda: rows(graph, snapshot))

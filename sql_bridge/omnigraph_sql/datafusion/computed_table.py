@@ -1,8 +1,8 @@
-"""Rows that are made when a statement reads them: system tables, results of graph functions."""
+"""Rows that are computed when a statement reads them: system tables, results of functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,23 +16,25 @@ from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 @dataclass(frozen=True)
 class ComputedRows:
-    """A schema and what makes the rows; every scan makes them anew."""
+    """A schema, and a function that computes the rows for each scan."""
 
     schema: pa.Schema
     batches: Callable[[], Iterable[pa.RecordBatch]] = field(repr=False)
+
+    @classmethod
+    def of_dicts(
+        cls, schema: pa.Schema, rows: Callable[[], Iterable[Mapping[str, Any]]]
+    ) -> ComputedRows:
+        """Rows given as dictionaries."""
+        return cls(schema, lambda: [pa.RecordBatch.from_pylist(list(rows()), schema=schema)])
 
     def provider(self) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table."""
         return _StreamedDataset(self)
 
 
-def as_filter(given: Any) -> Any:  # noqa: ANN401
-    """A filter as Arrow's scanners take it: the engine gives a constant as a plain value."""
-    return pc.scalar(given) if isinstance(given, pa.Scalar) else given
-
-
 class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
-    """A data set of one part whose batches are made while they are read."""
+    """A data set of one fragment, computed while it is read."""
 
     def __init__(self, rows: ComputedRows) -> None:
         self._rows = rows
@@ -59,15 +61,17 @@ class _Stream:
         filter: Any = None,  # noqa: ANN401, A002
         batch_size: int | None = None,
     ) -> pads.Scanner:
+        if isinstance(filter, pa.Scalar):  # DataFusion gives a constant as a plain value
+            filter = pc.scalar(filter)  # noqa: A001
         return pads.Scanner.from_batches(
             self._batches(),
             schema=self.rows.schema,
             columns=None if columns is None else list(columns),
-            filter=as_filter(filter),
+            filter=filter,
         )
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches; an error of ours passes through the engine and comes out as it was."""
+        """The batches; a typed error passes through DataFusion and comes out as it was."""
         try:
             yield from self.rows.batches()
         except OmniGraphError as error:

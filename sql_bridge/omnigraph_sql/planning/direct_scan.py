@@ -1,8 +1,8 @@
-"""Plain scans go straight to the store: some columns of one table, a simple condition, a limit.
+"""Queries that the store answers itself: columns of one table, a simple condition, a limit.
 
-The engine underneath adds a plan per execution and a copy per batch to what the store does itself.
-Only conditions whose answer is the same in both are taken: comparisons of a column with a value of
-its own kind, IN, BETWEEN and IS NULL, joined by AND, OR and NOT.
+DataFusion adds a plan per execution and a copy per batch to what the store does itself. Only
+conditions whose answer is the same in both qualify: comparisons of a column with a value of its own
+kind, IN, BETWEEN and IS NULL, joined by AND, OR and NOT.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-_DEEPEST = 10
-"""How often conditions may stand in one another: the store's parser takes a few more."""
+_MAX_DEPTH = 10
+"""How deep conditions may be nested: the store's parser takes a little more."""
 
 ScalarValues = Mapping[str, pa.Scalar]
 
 
-class _NotPlain(Exception):
-    """The engine has to decide this."""
+class _NotPushable(Exception):
+    """A condition that is left to DataFusion."""
 
 
 @dataclass(frozen=True)
@@ -52,28 +52,28 @@ class DirectScan:
 
     @cached_property
     def finds_one_row(self) -> bool:
-        """Whether it asks for the row of one id."""
+        """Whether the condition selects the row of one id."""
         if not self.table.identified or self.limit or self.offset or self.part:
             return False
         parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
         return any(map(_is_of_one_id, (self.condition, *parts)))
 
     def find(self, values: ScalarValues) -> pa.Table | None:
-        """The row it asks for, at once; none where it asks for more, or is more than plain."""
+        """The row of one id, at once; none where it may select more, or the store cannot."""
         if not self.finds_one_row or self.condition is None:
             return None
         try:
             condition = _condition(self.condition, self, values)
-        except _NotPlain:
+        except _NotPushable:
             return None
         return self.table.find(self.columns, condition).select(list(self.columns))
 
     def open(self, values: ScalarValues) -> pa.RecordBatchReader | None:
-        """The rows with these parameters; none where a value makes it more than plain."""
+        """The rows for these parameters; none where a value makes it a query for DataFusion."""
         try:
             filter_ = None if self.condition is None else _condition(self.condition, self, values)
             limit, offset = _count(self.limit, values), _count(self.offset, values)
-        except _NotPlain:
+        except _NotPushable:
             return None
         return self.table.scan(
             self.columns, filter=filter_, limit=limit, offset=offset, part=self.part
@@ -81,7 +81,7 @@ class DirectScan:
 
 
 def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
-    """What a rewritten query asks of the store, if that is all it asks."""
+    """A rewritten query as a scan by the store, if it is no more than that."""
     if not isinstance(tree, exp.Select) or len(scope.tables) != 1 or scope.lent_rows:
         return None
     if any(value for clause, value in tree.args.items() if clause not in _CLAUSES):
@@ -94,12 +94,12 @@ def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
         return None
     alias = from_.this.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
-        return None  # its columns are called otherwise here
+        return None  # its columns have other names here
     columns = _columns(tree, table)
     if columns is None:
         return None
     where, limit, offset = (tree.args.get(clause) for clause in ("where", "limit", "offset"))
-    found = DirectScan(
+    scan = DirectScan(
         table,
         columns,
         where.this if where else None,
@@ -107,7 +107,7 @@ def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
         offset.expression if offset else None,
         scope.part,
     )
-    return found if _is_plain(found) else None
+    return scan if _is_pushable(scan) else None
 
 
 def _is_of_one_id(node: exp.Expr | None) -> bool:
@@ -117,30 +117,26 @@ def _is_of_one_id(node: exp.Expr | None) -> bool:
 
 
 def _columns(select: exp.Select, table: ReadableTable) -> tuple[str, ...] | None:
-    """The stored columns that a SELECT gives, in its order."""
+    """The stored columns that a SELECT projects, in its order."""
     if len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star):
         star = select.expressions[0]
         return None if any(star.args.values()) else tuple(table.schema.names)
-    found = []
-    for projection in select.expressions:
-        column = projection.unalias()
-        if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
-            return None
-        found.append(column.name)
-    known = {*table.schema.names, ADDRESS}
-    if len(set(found)) != len(found) or not known.issuperset(found):
+    columns = [projection.unalias() for projection in select.expressions]
+    if not all(isinstance(c, exp.Column) and not isinstance(c.this, exp.Star) for c in columns):
         return None
-    return tuple(found)
+    names = [column.name for column in columns]
+    stored = {*table.schema.names, ADDRESS}
+    return tuple(names) if len(set(names)) == len(names) and stored.issuperset(names) else None
 
 
-def _is_plain(scan: DirectScan) -> bool:
-    """Whether the condition is plain whatever the parameters are."""
+def _is_pushable(scan: DirectScan) -> bool:
+    """Whether the store can decide the condition, whatever the parameters are."""
     try:
         if scan.condition is not None:
             _condition(scan.condition, scan, None)
         _count(scan.limit, None)
         _count(scan.offset, None)
-    except _NotPlain:
+    except _NotPushable:
         return False
     return True
 
@@ -152,8 +148,8 @@ def _condition(
     node: exp.Expr, scan: DirectScan, values: ScalarValues | None, depth: int = 0
 ) -> str:
     """A condition as the store reads it; without values, only whether it can be written."""
-    if depth > _DEEPEST:
-        raise _NotPlain
+    if depth > _MAX_DEPTH:
+        raise _NotPushable
 
     def inner(part: exp.Expr) -> str:
         return _condition(part, scan, values, depth + 1)
@@ -179,7 +175,7 @@ def _condition(
             return f"({name} >= {low} AND {name} <= {high})"
     operator = _OPERATORS.get(type(node))
     if operator is None or node.args.get("negate"):
-        raise _NotPlain
+        raise _NotPushable
     left, right = node.this, node.expression
     if not isinstance(left, exp.Column):
         left, right, operator = right, left, _FLIPPED[operator]
@@ -189,9 +185,9 @@ def _condition(
 
 def _column(node: exp.Expr, scan: DirectScan) -> tuple[str, pa.DataType]:
     if not isinstance(node, exp.Column) or "`" in node.name or "." in node.name:
-        raise _NotPlain
+        raise _NotPushable
     if node.name not in scan.table.schema.names:
-        raise _NotPlain
+        raise _NotPushable
     return f"`{node.name}`", scan.table.schema.field(node.name).type
 
 
@@ -199,18 +195,16 @@ def _value(node: exp.Expr, type_: pa.DataType, values: ScalarValues | None) -> s
     """A literal or a parameter of a column's own kind."""
     if isinstance(node, exp.Parameter):
         if values is None:
-            return _written("" if _is_text(type_) else 0, type_)
-        return _written(values[node.name].as_py(), type_)
+            return _literal("" if _is_text(type_) else 0, type_)
+        return _literal(values[node.name].as_py(), type_)
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and (inner is node or not inner.is_string):
-        found = inner.to_py()
-        if inner is not node and not isinstance(found, str):
-            found = -found
-        return _written(found, type_)
+        value = inner.to_py()
+        return _literal(value if inner is node or isinstance(value, str) else -value, type_)
     if isinstance(inner, exp.Cast) and inner.to.this == exp.DataType.Type.DOUBLE:
         number = _number(inner.this)
-        return _written(number if inner is node else -number, type_)
-    raise _NotPlain
+        return _literal(number if inner is node else -number, type_)
+    raise _NotPushable
 
 
 def _number(node: exp.Expr) -> float:
@@ -220,14 +214,14 @@ def _number(node: exp.Expr) -> float:
             return float(node.name)
     except ValueError:
         pass
-    raise _NotPlain
+    raise _NotPushable
 
 
-def _written(value: Any, type_: pa.DataType) -> str:  # noqa: ANN401
+def _literal(value: Any, type_: pa.DataType) -> str:  # noqa: ANN401
     if _is_text(type_) and isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise _NotPlain
+        raise _NotPushable
     if pa.types.is_integer(type_) and isinstance(value, int):
         signed = pa.types.is_signed_integer(type_)
         bits = type_.bit_width - signed
@@ -235,7 +229,7 @@ def _written(value: Any, type_: pa.DataType) -> str:  # noqa: ANN401
             return str(value)
     if type_ == pa.float64() and abs(float(value)) < 2**53:
         return repr(float(value))
-    raise _NotPlain
+    raise _NotPushable
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -246,13 +240,13 @@ def _count(node: exp.Expr | None, values: ScalarValues | None) -> int | None:
     if node is None:
         return None
     if isinstance(node, exp.Parameter) and values is not None:
-        found = values[node.name].as_py()
+        count = values[node.name].as_py()
     elif isinstance(node, exp.Parameter):
         return 0
     elif isinstance(node, exp.Literal) and node.is_int:
-        found = int(node.name)
+        count = int(node.name)
     else:
-        raise _NotPlain
-    if not isinstance(found, int) or found < 0:
-        raise _NotPlain
-    return found
+        raise _NotPushable
+    if not isinstance(count, int) or count < 0:
+        raise _NotPushable
+    return count

@@ -35,11 +35,11 @@ class Read:
     @property
     def name(self) -> str:
         """What the engine calls it."""
-        return table_name(self.table, addresses=self.addresses, held=self.held)
+        return table_name(self.table, addresses=self.addresses, cached=self.held)
 
     def register(self, engine: DataFusionSession) -> None:
         """See to it that the engine knows it."""
-        engine.table(self.table, addresses=self.addresses, held=self.held)
+        engine.table(self.table, addresses=self.addresses, cached=self.held)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
-from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
+from omnigraph_sql.frontend.identifiers import name_parts, quoted
 from omnigraph_sql.frontend.parser import parse_one
 from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
@@ -32,10 +32,10 @@ def resolve_tables(tree: exp.Expr, scope: RewriteContext) -> exp.Expr:
 
 
 def _resolve(table: exp.Table, scope: RewriteContext) -> None:
-    parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    given = scope.given.get(parts[0].text) if len(parts) == 1 else None
+    parts = name_parts(table)
+    given = scope.given.get(parts[0]) if len(parts) == 1 else None
     if given is not None:
-        relation = Relation(parts[0].text, given)
+        relation = Relation(parts[0], given)
     else:
         relation = find_relation(scope.pins, scope.schema, parts)
     alias = _alias(table, relation.name)

@@ -1,4 +1,4 @@
-"""Parameters of statements that write, numbered before the statement is taken apart."""
+"""Parameters of statements that write, numbered before parts of them are moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omnigraph_sql.rewrite.names.number_parameters import parameter_name
 
 
 def numbered(statement: exp.Expr) -> exp.Expr:
-    """`?` by its place in the text: parts of the statement may be moved or repeated after this."""
+    """Number `?` by its position: parts of the statement may be moved or repeated after this."""
     number = 0
     for node in [n for n in statement.dfs() if isinstance(n, exp.Placeholder | exp.Parameter)]:
         if parameter_name(node) is None:
