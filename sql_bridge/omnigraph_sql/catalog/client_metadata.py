@@ -12,6 +12,7 @@ from omnigraph import Snapshot
 from omnigraph_sql.catalog.catalog_tables import CatalogTable, ForeignKey, catalog_tables
 from omnigraph_sql.catalog.information_schema import schema_names
 from omnigraph_sql.catalog.session_context import SessionContext
+from omnigraph_sql.datafusion.computed_table import table_of
 from omnigraph_sql.frontend.sql_types import sql_name
 
 TABLE_TYPES = ("TABLE", "VIEW")
@@ -57,7 +58,7 @@ _NO_ACTION, _CASCADE = 3, 0
 
 def catalogs(session: SessionContext) -> pa.Table:
     """The branches."""
-    return _table(({"catalog_name": name} for name in _catalog_names(session)), _CATALOGS)
+    return table_of(_CATALOGS, ((name,) for name in _catalog_names(session)))
 
 
 def schemas(
@@ -66,12 +67,12 @@ def schemas(
     """The schemas whose names match a pattern of LIKE."""
     matches = _like(pattern)
     rows = (
-        {"catalog_name": name, "db_schema_name": schema}
+        (name, schema)
         for name, snapshot in _snapshots(session, catalog)
         for schema in schema_names(snapshot)
         if matches(schema)
     )
-    return _table(rows, _SCHEMAS)
+    return table_of(_SCHEMAS, rows)
 
 
 def tables(
@@ -88,17 +89,12 @@ def tables(
     """
     kinds = {name.upper().replace("BASE TABLE", "TABLE") for name in types or TABLE_TYPES}
     rows = (
-        {
-            "catalog_name": name,
-            "db_schema_name": table.schema,
-            "table_name": table.name,
-            "table_type": _type(table),
-        }
-        | ({"table_schema": _serialized_schema(name, table)} if with_schema else {})
+        (name, table.schema, table.name, _type(table))
+        + ((_serialized_schema(name, table),) if with_schema else ())
         for name, table in _matching(session, catalog, schema_pattern, table_pattern)
         if _type(table) in kinds
     )
-    return _table(rows, _WITH_SCHEMA if with_schema else _TABLES)
+    return table_of(_WITH_SCHEMA if with_schema else _TABLES, rows)
 
 
 def primary_keys(
@@ -109,18 +105,11 @@ def primary_keys(
 ) -> pa.Table:
     """The columns of the primary keys of a table, or of all."""
     rows = (
-        {
-            "catalog_name": name,
-            "db_schema_name": owner.schema,
-            "table_name": owner.name,
-            "column_name": column,
-            "key_sequence": number,
-            "key_name": f"{owner.name}_pkey",
-        }
+        (name, owner.schema, owner.name, column, number, f"{owner.name}_pkey")
         for name, owner in _exactly(session, catalog, schema, table)
         for number, column in enumerate(owner.primary_key, 1)
     )
-    return _table(rows, _PRIMARY_KEYS)
+    return table_of(_PRIMARY_KEYS, rows)
 
 
 def imported_keys(
@@ -136,7 +125,7 @@ def imported_keys(
         for key in owner.foreign_keys
         for row in _key_rows(name, owner, key)
     )
-    return _table(rows, _FOREIGN_KEYS)
+    return table_of(_FOREIGN_KEYS, rows)
 
 
 def exported_keys(
@@ -153,14 +142,10 @@ def exported_keys(
         if table in (None, key.table) and schema in (None, key.schema)
         for row in _key_rows(name, owner, key)
     )
-    return _table(rows, _FOREIGN_KEYS)
+    return table_of(_FOREIGN_KEYS, rows)
 
 
 # --------------------------------------------------------------------------- parts
-
-
-def _table(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=schema)
 
 
 def _catalog_names(session: SessionContext) -> list[str]:
@@ -245,23 +230,12 @@ def _digits(type_: pa.DataType) -> dict[str, str]:
     return {"ARROW:FLIGHT:SQL:PRECISION": str(precision), "ARROW:FLIGHT:SQL:SCALE": str(scale)}
 
 
-def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[dict[str, Any]]:
+def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[tuple[Any, ...]]:
     for number, (column, referenced) in enumerate(zip(key.columns, key.referenced, strict=True), 1):
-        yield {
-            "pk_catalog_name": catalog,
-            "pk_db_schema_name": key.schema,
-            "pk_table_name": key.table,
-            "pk_column_name": referenced,
-            "fk_catalog_name": catalog,
-            "fk_db_schema_name": table.schema,
-            "fk_table_name": table.name,
-            "fk_column_name": column,
-            "key_sequence": number,
-            "fk_key_name": key.name,
-            "pk_key_name": f"{key.table}_pkey",
-            "update_rule": _NO_ACTION,
-            "delete_rule": _CASCADE,
-        }
+        primary = (catalog, key.schema, key.table, referenced)
+        foreign = (catalog, table.schema, table.name, column)
+        rules = (_NO_ACTION, _CASCADE)
+        yield (*primary, *foreign, number, key.name, f"{key.table}_pkey", *rules)
 
 
 def _like(pattern: str | None) -> Callable[[str], bool]:

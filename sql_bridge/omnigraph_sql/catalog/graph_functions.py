@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -176,15 +177,7 @@ def _traverse(call: TableFunctionCall) -> ComputedRows:
     return ComputedRows(REACH_SCHEMA, batches)
 
 
-def _nearest(call: TableFunctionCall) -> ComputedRows:
-    return _ranked(call, "nearest", "distance", "vector")
-
-
-def _bm25(call: TableFunctionCall) -> ComputedRows:
-    return _ranked(call, "bm25", "score", "text")
-
-
-def _ranked(call: TableFunctionCall, function: str, score: str, query_name: str) -> ComputedRows:
+def _ranked(score: str, query_name: str, call: TableFunctionCall) -> ComputedRows:
     """The best entities of a type by a ranking, with all their properties and the score."""
     type_ = call.snapshot.catalog.node(call.text(0, "type"))
     field = type_.property(call.text(1, "property")).name
@@ -196,7 +189,7 @@ def _ranked(call: TableFunctionCall, function: str, score: str, query_name: str)
     by_text = isinstance(query, str) or not kind.is_vector
     declared = "String" if by_text else f"Vector({kind.dimension})"
     returned = [f"$n.{p.name} as {p.name}" for p in properties]
-    call_text = f"{function}($n.{field}, $q)"
+    call_text = f"{call.name}($n.{field}, $q)"
     text = (
         f"query ranked($q: {declared}) {{ match {{ $n: {type_.name} }} "
         f"return {{ $n as id, {', '.join([*returned, f'{call_text} as {score}'])} }} "
@@ -215,8 +208,8 @@ def _changes(call: TableFunctionCall) -> ComputedRows:
 _FUNCTIONS: Mapping[str, Callable[[TableFunctionCall], ComputedRows]] = {
     "gq": _gq,
     "traverse": _traverse,
-    "nearest": _nearest,
-    "bm25": _bm25,
+    "nearest": partial(_ranked, "distance", "vector"),
+    "bm25": partial(_ranked, "score", "text"),
     "changes": _changes,
 }
 _USAGE = {

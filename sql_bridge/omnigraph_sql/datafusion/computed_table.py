@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,19 +22,25 @@ class ComputedRows:
     batches: Callable[[], Iterable[pa.RecordBatch]] = field(repr=False)
 
     @classmethod
-    def of_dicts(
-        cls, schema: pa.Schema, rows: Callable[[], Iterable[Mapping[str, Any]]]
+    def of_tuples(
+        cls, schema: pa.Schema, rows: Callable[[], Iterable[tuple[Any, ...]]]
     ) -> ComputedRows:
-        """Rows given as dictionaries."""
-        return cls(schema, lambda: [pa.RecordBatch.from_pylist(list(rows()), schema=schema)])
+        """Rows given as tuples."""
+        return cls(schema, lambda: table_of(schema, rows()).to_batches())
 
     def provider(self) -> Any:  # noqa: ANN401
         """What DataFusion registers as a table."""
-        return _StreamedDataset(self)
+        return _ComputedDataset(self)
 
 
-class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
-    """A data set of one fragment, computed while it is read."""
+def table_of(schema: pa.Schema, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    """A table of rows that are given as tuples."""
+    dicts = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(dicts, schema=schema)
+
+
+class _ComputedDataset(pads.Dataset):  # type: ignore[misc]
+    """A data set that is its only fragment, computed while it is read."""
 
     def __init__(self, rows: ComputedRows) -> None:
         self._rows = rows
@@ -43,20 +49,12 @@ class _StreamedDataset(pads.Dataset):  # type: ignore[misc]
     def schema(self) -> pa.Schema:
         return self._rows.schema
 
-    def get_fragments(self, filter: Any = None) -> Iterator[_Stream]:  # noqa: ANN401, A002
-        yield _Stream(self._rows)
-
-    def scanner(self, **options: Any) -> pads.Scanner:  # noqa: ANN401
-        return _Stream(self._rows).scanner(self._rows.schema, **options)
-
-
-@dataclass(frozen=True)
-class _Stream:
-    rows: ComputedRows
+    def get_fragments(self, filter: Any = None) -> Iterator[_ComputedDataset]:  # noqa: ANN401, A002
+        yield self
 
     def scanner(
         self,
-        schema: pa.Schema,
+        schema: pa.Schema | None = None,
         columns: Sequence[str] | None = None,
         filter: Any = None,  # noqa: ANN401, A002
         batch_size: int | None = None,
@@ -65,7 +63,7 @@ class _Stream:
             filter = pc.scalar(filter)  # noqa: A001
         return pads.Scanner.from_batches(
             self._batches(),
-            schema=self.rows.schema,
+            schema=self._rows.schema,
             columns=None if columns is None else list(columns),
             filter=filter,
         )
@@ -73,6 +71,6 @@ class _Stream:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """The batches; a typed error passes through DataFusion and comes out as it was."""
         try:
-            yield from self.rows.batches()
+            yield from self._rows.batches()
         except OmniGraphError as error:
             raise wrap_for_datafusion(error) from error

@@ -103,57 +103,45 @@ def _decimal(numbers: list[int], wide: bool) -> pa.DataType:
     return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
 
 
-# --------------------------------------------------------------------------- DataFusion's names
+# --------------------------------------------------------------------------- names of types
 
-_CAST_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.binary(): "BYTEA",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP(6)",
+_NAMES: dict[pa.DataType, tuple[str, str, str | None]] = {
+    pa.bool_(): ("BOOLEAN", "Boolean", "BOOLEAN"),
+    pa.int8(): ("TINYINT", "Int8", "TINYINT"),
+    pa.int16(): ("SMALLINT", "Int16", "SMALLINT"),
+    pa.int32(): ("INTEGER", "Int32", "INT"),
+    pa.int64(): ("BIGINT", "Int64", "BIGINT"),
+    pa.uint8(): ("UTINYINT", "UInt8", None),
+    pa.uint16(): ("USMALLINT", "UInt16", None),
+    pa.uint32(): ("UINTEGER", "UInt32", None),
+    pa.uint64(): ("UBIGINT", "UInt64", None),
+    pa.float16(): ("REAL", "Float16", None),
+    pa.float32(): ("REAL", "Float32", "FLOAT"),
+    pa.float64(): ("DOUBLE", "Float64", "DOUBLE"),
+    pa.string(): ("VARCHAR", "Utf8", "VARCHAR"),
+    pa.large_string(): ("VARCHAR", "LargeUtf8", None),
+    pa.binary(): ("BLOB", "Binary", "BYTEA"),
+    pa.large_binary(): ("BLOB", "LargeBinary", None),
+    pa.date32(): ("DATE", "Date32", "DATE"),
+    pa.date64(): ("DATE", "Date64", None),
+    pa.month_day_nano_interval(): ("INTERVAL", "Interval(MonthDayNano)", None),
 }
-"""Types that DataFusion's CAST has a name for."""
-
-_ARROW_NAMES = {
-    pa.bool_(): "Boolean",
-    pa.int8(): "Int8",
-    pa.int16(): "Int16",
-    pa.int32(): "Int32",
-    pa.int64(): "Int64",
-    pa.uint8(): "UInt8",
-    pa.uint16(): "UInt16",
-    pa.uint32(): "UInt32",
-    pa.uint64(): "UInt64",
-    pa.float16(): "Float16",
-    pa.float32(): "Float32",
-    pa.float64(): "Float64",
-    pa.string(): "Utf8",
-    pa.large_string(): "LargeUtf8",
-    pa.binary(): "Binary",
-    pa.large_binary(): "LargeBinary",
-    pa.date32(): "Date32",
-    pa.date64(): "Date64",
-    pa.month_day_nano_interval(): "Interval(MonthDayNano)",
-}
+"""The names of a type in SQL, in DataFusion's `arrow_cast`, and in its CAST if that has one."""
 
 
 def cast_name(type_: pa.DataType) -> str | None:
     """How DataFusion's CAST calls a type; none where only `arrow_cast` knows it."""
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision}, {type_.scale})"
-    return _CAST_NAMES.get(type_)
+    if type_ == pa.timestamp("us"):
+        return "TIMESTAMP(6)"
+    return _NAMES[type_][2] if type_ in _NAMES else None
 
 
 def arrow_name(type_: pa.DataType) -> str:
     """How DataFusion's `arrow_cast` calls a type."""
-    if type_ in _ARROW_NAMES:
-        return _ARROW_NAMES[type_]
+    if type_ in _NAMES:
+        return _NAMES[type_][1]
     if pa.types.is_timestamp(type_):
         zone = "None" if type_.tz is None else f'Some("{type_.tz}")'
         return f"Timestamp({_UNIT_NAMES[type_.unit]}, {zone})"
@@ -173,36 +161,12 @@ def arrow_name(type_: pa.DataType) -> str:
     raise InvalidInput(f"a cast to {type_} is not supported", hint="Cast to a simpler type.")
 
 
-# --------------------------------------------------------------------------- SQL's names
-
-_SQL_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.uint8(): "UTINYINT",
-    pa.uint16(): "USMALLINT",
-    pa.uint32(): "UINTEGER",
-    pa.uint64(): "UBIGINT",
-    pa.float16(): "REAL",
-    pa.float32(): "REAL",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.large_string(): "VARCHAR",
-    pa.binary(): "BLOB",
-    pa.large_binary(): "BLOB",
-    pa.date32(): "DATE",
-    pa.date64(): "DATE",
-    pa.month_day_nano_interval(): "INTERVAL",
-    pa.null(): "VARCHAR",
-}
-
-
 def sql_name(type_: pa.DataType) -> str:
     """A type as people read it, and as it can be declared again."""
-    if type_ in _SQL_NAMES:
-        return _SQL_NAMES[type_]
+    if type_ in _NAMES:
+        return _NAMES[type_][0]
+    if type_ == pa.null():
+        return "VARCHAR"
     if pa.types.is_timestamp(type_):
         name = "TIMESTAMP" if type_.tz is None else "TIMESTAMPTZ"
         return name if type_.unit == "us" else f"{name}({UNIT_DIGITS[type_.unit]})"

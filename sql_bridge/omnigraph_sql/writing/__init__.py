@@ -28,7 +28,7 @@ from omnigraph_sql.writing.dml.execute_many import run_for_each
 from omnigraph_sql.writing.dml.insert import insert
 from omnigraph_sql.writing.dml.merge_into import merge
 from omnigraph_sql.writing.dml.returning import run_returning
-from omnigraph_sql.writing.statement.write_parameters import numbered, require_values
+from omnigraph_sql.writing.statement.write_parameters import require_values
 from omnigraph_sql.writing.statement.write_statement import WriteAction, WriteStatement, run_write
 from omnigraph_sql.writing.statement.write_target import target_name
 
@@ -64,17 +64,16 @@ _BRANCH_COMMANDS: Mapping[str, Callable[[SessionContext, str], int]] = {
 }
 
 
-def run(session: SessionContext, expression: exp.Expr, params: Params, text: str = "") -> int:
+def run(session: SessionContext, statement: exp.Expr, params: Params, text: str = "") -> int:
     """Run a statement that writes; how many rows it changed."""
-    if isinstance(expression, exp.Command):
-        command = str(expression.this).upper()
+    if isinstance(statement, exp.Command):
+        command = str(statement.this).upper()
         if command in _BRANCH_COMMANDS:
-            return _BRANCH_COMMANDS[command](session, str(expression.expression or ""))
+            return _BRANCH_COMMANDS[command](session, str(statement.expression or ""))
         if command == "VACUUM":
             return 0  # maintenance runs by itself
-    if isinstance(expression, exp.Analyze):
+    if isinstance(statement, exp.Analyze):
         return 0
-    statement = numbered(expression)
     if isinstance(params, pa.RecordBatch | pa.Table):
         return run_for_each(session, statement, params, text, _plan)
     if statement.find(exp.Query, exp.DML) is not None:
@@ -84,10 +83,10 @@ def run(session: SessionContext, expression: exp.Expr, params: Params, text: str
 
 
 def run_with_rows(
-    session: SessionContext, expression: exp.Expr, params: Params, text: str = ""
+    session: SessionContext, statement: exp.Expr, params: Params, text: str = ""
 ) -> pa.RecordBatchReader:
     """Run a statement with RETURNING; the rows it changed."""
-    return run_returning(session, expression, params, text, _plan)
+    return run_returning(session, statement, params, text, _plan)
 
 
 def _plan(session: SessionContext, statement: exp.Expr) -> tuple[str, WriteAction]:

@@ -16,12 +16,7 @@ from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.planning.plan_query import plan_query
 from omnigraph_sql.planning.planned_query import PlannedQuery
 from omnigraph_sql.resolve.parameter_types import Params, arranged
-from omnigraph_sql.writing.statement.write_parameters import (
-    all_names,
-    numbered,
-    require_values,
-    values_for,
-)
+from omnigraph_sql.writing.statement.write_parameters import all_names, require_values, values_for
 from omnigraph_sql.writing.statement.write_statement import WritePlanner, WriteStatement, run_write
 from omnigraph_sql.writing.statement.write_target import find_target, require, target_name
 
@@ -37,14 +32,13 @@ def returns_rows(statement: exp.Expr) -> bool:
 
 def returned_schema(session: SessionContext, statement: exp.Expr) -> pa.Schema:
     """The columns of those rows, without changing anything."""
-    return _query(session, numbered(statement.copy()), []).schema
+    return _query(session, statement, []).schema
 
 
 def run_returning(
     session: SessionContext, statement: exp.Expr, params: Params, text: str, planner: WritePlanner
 ) -> pa.RecordBatchReader:
     """Run a statement as one publish; the rows it changed, each as it became or as it was."""
-    statement = numbered(statement)
     query = statement.copy()
     _query(session, query, [])  # refuses what cannot be returned before anything is done
     values = _one(all_names(statement), params)
