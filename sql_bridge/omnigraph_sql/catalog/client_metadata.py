@@ -54,6 +54,7 @@ _FOREIGN_KEYS = pa.schema(
     ]
 )
 _NO_ACTION, _CASCADE = 3, 0
+_NameTest = Callable[[str], bool]
 
 
 def catalogs(session: SessionContext) -> pa.Table:
@@ -91,7 +92,7 @@ def tables(
     rows = (
         (name, table.schema, table.name, _type(table))
         + ((_serialized_schema(name, table),) if with_schema else ())
-        for name, table in _matching(session, catalog, schema_pattern, table_pattern)
+        for name, table in _tables(session, catalog, _like(schema_pattern), _like(table_pattern))
         if _type(table) in kinds
     )
     return table_of(_WITH_SCHEMA if with_schema else _TABLES, rows)
@@ -106,7 +107,7 @@ def primary_keys(
     """The columns of the primary keys of a table, or of all."""
     rows = (
         (name, owner.schema, owner.name, column, number, f"{owner.name}_pkey")
-        for name, owner in _exactly(session, catalog, schema, table)
+        for name, owner in _tables(session, catalog or session.catalog, _is(schema), _is(table))
         for number, column in enumerate(owner.primary_key, 1)
     )
     return table_of(_PRIMARY_KEYS, rows)
@@ -119,13 +120,8 @@ def imported_keys(
     table: str | None = None,
 ) -> pa.Table:
     """The foreign keys of a table: the ends of an edge type."""
-    rows = (
-        row
-        for name, owner in _exactly(session, catalog, schema, table)
-        for key in owner.foreign_keys
-        for row in _key_rows(name, owner, key)
-    )
-    return table_of(_FOREIGN_KEYS, rows)
+    in_schema, named = _is(schema), _is(table)
+    return _foreign_keys(session, catalog, lambda t, _: in_schema(t.schema) and named(t.name))
 
 
 def exported_keys(
@@ -135,14 +131,8 @@ def exported_keys(
     table: str | None = None,
 ) -> pa.Table:
     """The foreign keys of other tables that refer to a table."""
-    rows = (
-        row
-        for name, owner in _exactly(session, catalog, None, None)
-        for key in owner.foreign_keys
-        if table in (None, key.table) and schema in (None, key.schema)
-        for row in _key_rows(name, owner, key)
-    )
-    return table_of(_FOREIGN_KEYS, rows)
+    in_schema, named = _is(schema), _is(table)
+    return _foreign_keys(session, catalog, lambda _, k: in_schema(k.schema) and named(k.table))
 
 
 # --------------------------------------------------------------------------- parts
@@ -164,26 +154,28 @@ def _snapshots(session: SessionContext, catalog: str | None) -> Iterator[tuple[s
             yield name, snapshot
 
 
-def _matching(
-    session: SessionContext,
-    catalog: str | None,
-    schema_pattern: str | None,
-    table_pattern: str | None,
+def _tables(
+    session: SessionContext, catalog: str | None, in_schema: _NameTest, named: _NameTest
 ) -> Iterator[tuple[str, CatalogTable]]:
-    in_schema, named = _like(schema_pattern), _like(table_pattern)
     for name, snapshot in _snapshots(session, catalog):
         for table in catalog_tables(snapshot):
             if in_schema(table.schema) and named(table.name):
                 yield name, table
 
 
-def _exactly(
-    session: SessionContext, catalog: str | None, schema: str | None, table: str | None
-) -> Iterator[tuple[str, CatalogTable]]:
-    for name, snapshot in _snapshots(session, catalog or session.catalog):
-        for owner in catalog_tables(snapshot):
-            if schema in (None, owner.schema) and table in (None, owner.name):
-                yield name, owner
+def _foreign_keys(
+    session: SessionContext,
+    catalog: str | None,
+    matches: Callable[[CatalogTable, ForeignKey], bool],
+) -> pa.Table:
+    rows = (
+        row
+        for name, table in _tables(session, catalog or session.catalog, _is(None), _is(None))
+        for key in table.foreign_keys
+        if matches(table, key)
+        for row in _key_rows(name, table, key)
+    )
+    return table_of(_FOREIGN_KEYS, rows)
 
 
 def _type(table: CatalogTable) -> str:
@@ -238,7 +230,11 @@ def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[tu
         yield (*primary, *foreign, number, key.name, f"{key.table}_pkey", *rules)
 
 
-def _like(pattern: str | None) -> Callable[[str], bool]:
+def _is(name: str | None) -> _NameTest:
+    return lambda other: name in (None, other)
+
+
+def _like(pattern: str | None) -> _NameTest:
     """A test for names: `%` is any text, `_` any character, unless a backslash stands before.
 
     Every name matches no pattern.

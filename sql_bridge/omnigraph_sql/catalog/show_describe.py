@@ -13,6 +13,15 @@ _COLUMNS = (
     "SELECT column_name, data_type, is_nullable, column_comment "
     "FROM {catalog}information_schema.columns WHERE "
 )
+_LISTS = {
+    "BRANCHES": "SELECT * FROM system.branches ORDER BY name",
+    "CATALOGS": "SELECT name AS catalog_name FROM system.branches ORDER BY name",
+    "DATABASES": "SELECT name AS catalog_name FROM system.branches ORDER BY name",
+    "TAGS": "SELECT * FROM system.tags ORDER BY name",
+    "QUERIES": "SELECT * FROM system.queries ORDER BY name",
+    "LOG": "SELECT * FROM system.commits ORDER BY version DESC",
+    "SCHEMAS": "SELECT schema_name FROM information_schema.schemata",
+}
 _SETTINGS = {
     "SEARCH_PATH": "public",
     "SERVER_VERSION": "16.0",
@@ -68,21 +77,11 @@ def _shown(text: str, schema: str) -> exp.Expr:
     words = text.rstrip(";").split()
     upper = [word.upper() for word in words]
     match upper:
-        case ["BRANCHES"]:
-            return _query("SELECT * FROM system.branches ORDER BY name")
-        case ["CATALOGS" | "DATABASES"]:
-            return _query("SELECT name AS catalog_name FROM system.branches ORDER BY name")
-        case ["TAGS"]:
-            return _query("SELECT * FROM system.tags ORDER BY name")
-        case ["QUERIES"]:
-            return _query("SELECT * FROM system.queries ORDER BY name")
-        case ["LOG"]:
-            return _query("SELECT * FROM system.commits ORDER BY version DESC")
+        case [what] if what in _LISTS:
+            return _query(_LISTS[what])
         case ["LOG", *rest]:
             catalog = _name(words[-1]) if rest[0] in ("FROM", "IN", "FOR") else _name(words[1])
             return _query(f"SELECT * FROM {catalog}.system.commits ORDER BY version DESC")
-        case ["SCHEMAS"]:
-            return _query("SELECT schema_name FROM information_schema.schemata")
         case ["SCHEMAS", "FROM" | "IN", _]:
             return _query(f"SELECT schema_name FROM {_name(words[2])}.information_schema.schemata")
         case ["TABLES" | "VIEWS" as what]:

@@ -30,44 +30,16 @@ _KINDS: dict[type, tuple[str, str]] = {
 """What a value is called by duckdb, and by Postgres."""
 
 
-def _to_json(value: Any) -> str | None:  # noqa: ANN401
-    if value is _ABSENT:
-        return None
+def _to_json(value: Any) -> str:  # noqa: ANN401
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _as_text(value: Any) -> str | None:  # noqa: ANN401
-    if value is None or value is _ABSENT:
-        return None
-    return value if isinstance(value, str) else _to_json(value)
+    return value if isinstance(value, str | None) else _to_json(value)
 
 
 def _as_scalar(value: Any) -> str | None:  # noqa: ANN401
     return None if isinstance(value, dict | list) else _as_text(value)
-
-
-def _items(value: Any) -> int | None:  # noqa: ANN401
-    if value is _ABSENT:
-        return None
-    return len(value) if isinstance(value, list) else 0
-
-
-def _parts(value: Any) -> int | None:  # noqa: ANN401
-    if value is _ABSENT:
-        return None
-    return len(value) if isinstance(value, list | dict) else 1
-
-
-def _keys(value: Any) -> list[str] | None:  # noqa: ANN401
-    return list(value) if isinstance(value, dict) else None
-
-
-def _elements(value: Any) -> list[str | None] | None:  # noqa: ANN401
-    return [_to_json(item) for item in value] if isinstance(value, list) else None
-
-
-def _kind(style: int) -> Callable[[Any], str | None]:
-    return lambda value: None if value is _ABSENT else _KINDS[type(value)][style]
 
 
 def contains(value: Any, part: Any) -> bool:  # noqa: ANN401
@@ -107,15 +79,21 @@ def _value_at(value: Any, path: list[Any]) -> Any:  # noqa: ANN401
     return value
 
 
-def _accessor(name: str, convert: Callable[[Any], Any], type_: pa.DataType) -> ScalarUDF:
-    """A function of what stands at a path; a text is parsed once for each path."""
+def _accessor(
+    name: str,
+    convert: Callable[[Any], Any],
+    type_: pa.DataType,
+    absent: Any = None,  # noqa: ANN401
+) -> ScalarUDF:
+    """A function of the value at a path, or of its absence; a text is parsed once for each path."""
 
     def call(texts: pa.Array, paths: pa.Array) -> pa.Array:
         pairs = pc.binary_join_element_wise(paths, texts, "\n").dictionary_encode()
         values = []
         for pair in pairs.dictionary.to_pylist():
             path, _, text = pair.partition("\n")  # a path holds no line break
-            values.append(convert(_value_at(_parsed(text), json.loads(path))))
+            value = _value_at(_parsed(text), json.loads(path))
+            values.append(absent if value is _ABSENT else convert(value))
         return pa.array(values, type_).take(pairs.indices)
 
     return udf(call, [pa.string(), pa.string()], type_, "immutable", name)
@@ -154,13 +132,17 @@ def register_json_functions(context: SessionContext) -> None:
         _accessor("json_get", _to_json, text),
         _accessor("json_text", _as_text, text),
         _accessor("json_scalar", _as_scalar, text),
-        _accessor("json_items", _items, number),
-        _accessor("json_parts", _parts, number),
-        _accessor("json_names", _keys, texts),
-        _accessor("json_elements", _elements, texts),
-        _accessor("json_kind", _kind(0), text),
-        _accessor("json_kind_of", _kind(1), text),
-        _accessor("json_has", lambda value: value is not _ABSENT, truth),
+        _accessor("json_items", lambda v: len(v) if isinstance(v, list) else 0, number),
+        _accessor("json_parts", lambda v: len(v) if isinstance(v, list | dict) else 1, number),
+        _accessor("json_names", lambda v: list(v) if isinstance(v, dict) else None, texts),
+        _accessor(
+            "json_elements",
+            lambda v: [_to_json(item) for item in v] if isinstance(v, list) else None,
+            texts,
+        ),
+        _accessor("json_kind", lambda v: _KINDS[type(v)][0], text),
+        _accessor("json_kind_of", lambda v: _KINDS[type(v)][1], text),
+        _accessor("json_has", lambda v: True, truth, absent=False),
         udf(json_valid, [text], truth, "immutable", "json_valid"),
         udf(json_holds, [text, text], truth, "immutable", "json_holds"),
         udf(json_quote, [text], text, "immutable", "json_quote"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datafusion import ScalarUDF, SessionContext, udf
+from datafusion import SessionContext, udf
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
@@ -153,24 +153,19 @@ def single_row(counts: pa.Array) -> pa.Array:
     return pa.repeat(pa.scalar(True), len(counts))
 
 
-def _scalar(
-    name: str, function: Callable[..., pa.Array], takes: list[pa.DataType], gives: pa.DataType
-) -> ScalarUDF:
-    return udf(function, takes, gives, "immutable", name)
-
-
 def register_functions(context: SessionContext) -> None:
-    """Register the functions of this module."""
+    """Register the functions of this module under their names."""
     text, number, date = pa.string(), pa.int64(), pa.date32()
-    for function in (
-        _scalar("boundaries", boundaries, [text, _MICROS, _MICROS], number),
-        _scalar("elapsed", elapsed, [text, _MICROS, _MICROS], number),
-        _scalar("interval_of", interval_of, [number, number, number], pa.month_day_nano_interval()),
-        _scalar("last_day", last_day, [date], date),
-        _scalar("month_name", month_name, [date], text),
-        _scalar("day_name", day_name, [date], text),
-        _scalar("hash_of", hash_of, [text], number),
-        _scalar("single_row", single_row, [number], pa.bool_()),
-        _scalar("regexp_extract", regexp_extract, [text, text, number], text),
-    ):
-        context.register_udf(function)
+    signatures: list[tuple[Callable[..., pa.Array], list[pa.DataType], pa.DataType]] = [
+        (boundaries, [text, _MICROS, _MICROS], number),
+        (elapsed, [text, _MICROS, _MICROS], number),
+        (interval_of, [number, number, number], pa.month_day_nano_interval()),
+        (last_day, [date], date),
+        (month_name, [date], text),
+        (day_name, [date], text),
+        (hash_of, [text], number),
+        (single_row, [number], pa.bool_()),
+        (regexp_extract, [text, text, number], text),
+    ]
+    for function, takes, gives in signatures:
+        context.register_udf(udf(function, takes, gives, "immutable", function.__name__))

@@ -13,6 +13,7 @@ from omnigraph_sql.catalog.access_guard import AccessRequest
 from omnigraph_sql.catalog.find_relation import find_relation
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.catalog.show_describe import as_query
+from omnigraph_sql.datafusion.computed_table import table_of
 from omnigraph_sql.frontend.identifiers import name_parts
 from omnigraph_sql.frontend.parser import Parsed, parse_one
 from omnigraph_sql.frontend.sql_types import sql_name
@@ -209,15 +210,8 @@ class Statement:
 
     def _described(self) -> pa.RecordBatchReader:
         schema = plan_query(self.connection, self._tree.this, self._moments()).schema
-        rows = [
-            {
-                "column_name": f.name,
-                "data_type": sql_name(f.type),
-                "is_nullable": "YES" if f.nullable else "NO",
-            }
-            for f in schema
-        ]
-        return pa.Table.from_pylist(rows, schema=_DESCRIPTION).to_reader()
+        rows = ((f.name, sql_name(f.type), "YES" if f.nullable else "NO") for f in schema)
+        return table_of(_DESCRIPTION, rows).to_reader()
 
 
 def _without_explain(connection: Connection, tree: exp.Expr) -> tuple[str, exp.Expr]:

@@ -122,10 +122,8 @@ def _like(statement: exp.Create) -> exp.Expr | None:
 
 def _comment(statement: exp.Create) -> str | None:
     properties = statement.args.get("properties")
-    for item in properties.expressions if properties else ():
-        if isinstance(item, exp.SchemaCommentProperty):
-            return str(item.this.name)
-    return None
+    comment = properties.find(exp.SchemaCommentProperty) if properties else None
+    return None if comment is None else str(comment.this.name)
 
 
 def drop(work: WriteStatement, statement: exp.Drop) -> int:

@@ -16,23 +16,20 @@ from omnigraph_sql.writing.ddl.parse_create_type import CreateType
 
 _ENDS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
 _SCALARS = {
-    pa.int8(): "I32",
-    pa.int16(): "I32",
-    pa.int32(): "I32",
-    pa.int64(): "I64",
-    pa.uint8(): "U32",
-    pa.uint16(): "U32",
-    pa.uint32(): "U32",
-    pa.uint64(): "U64",
-    pa.float16(): "F32",
-    pa.float32(): "F32",
-    pa.float64(): "F64",
-    pa.bool_(): "Bool",
-    pa.string(): "String",
-    pa.large_string(): "String",
-    pa.date32(): "Date",
-    pa.binary(): "Blob",
-    pa.large_binary(): "Blob",
+    type_: name
+    for name, types in {
+        "I32": (pa.int8(), pa.int16(), pa.int32()),
+        "I64": (pa.int64(),),
+        "U32": (pa.uint8(), pa.uint16(), pa.uint32()),
+        "U64": (pa.uint64(),),
+        "F32": (pa.float16(), pa.float32()),
+        "F64": (pa.float64(),),
+        "Bool": (pa.bool_(),),
+        "String": (pa.string(), pa.large_string(), pa.null()),
+        "Date": (pa.date32(),),
+        "Blob": (pa.binary(), pa.large_binary()),
+    }.items()
+    for type_ in types
 }
 
 
@@ -172,8 +169,6 @@ def pg_type(type_: pa.DataType, column: str) -> str:
         return f"Vector({type_.list_size})"
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return f"[{pg_type(type_.value_type, column)}]"
-    if pa.types.is_null(type_):
-        return "String"
     raise InvalidInput(
         f"a property cannot hold {type_} ({column!r})", hint="Cast it, or keep it in a plain table."
     )

@@ -16,10 +16,7 @@ from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_
 def is_temporary(statement: exp.Create) -> bool:
     """Whether a table or view is for this session only."""
     properties = statement.args.get("properties")
-    return any(
-        isinstance(item, exp.TemporaryProperty)
-        for item in (properties.expressions if properties else ())
-    )
+    return properties is not None and properties.find(exp.TemporaryProperty) is not None
 
 
 def drop_temporary(session: SessionContext, names: Iterable[tuple[str, str]]) -> None:

@@ -32,7 +32,11 @@ def create_view(work: WriteStatement, statement: exp.Create) -> int:
     if not isinstance(query, exp.Query):
         raise InvalidInput("a view needs a query", hint="Write CREATE VIEW v AS SELECT …")
     columns = statement.this.expressions if isinstance(statement.this, exp.Schema) else []
-    comments = {column.name: text for column in columns if (text := _comment(column)) is not None}
+    comments = {
+        column.name: constraint.this.name
+        for column in columns
+        if (constraint := column.find(exp.CommentColumnConstraint)) is not None
+    }
     if columns:
         names = [column.name for column in columns]
         query = exp.select("*").from_(derived_table(query.copy(), "view", names))
@@ -51,13 +55,6 @@ def create_view(work: WriteStatement, statement: exp.Create) -> int:
     if is_temporary(statement):
         work.session.remember_temporary(work.catalog, target.full)
     return 0
-
-
-def _comment(column: exp.Expr) -> str | None:
-    for constraint in column.args.get("constraints") or ():
-        if isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint):
-            return str(constraint.args["kind"].this.name)
-    return None
 
 
 def comment_on_view(
