@@ -1,4 +1,7 @@
-"""Tables as other packages read and write them: plain tables, readable tables, definitions."""
+"""Tables as other packages read and write them: plain tables, readable tables, definitions.
+
+A face: it re-exports what SQL needs of `omnigraph.storage`, and no Lance object.
+"""
 
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.plain.conform_rows import cast_column, conformed

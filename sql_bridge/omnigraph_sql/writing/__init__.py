@@ -98,9 +98,11 @@ def _plan(session: SessionContext, statement: exp.Expr) -> tuple[str, WriteActio
     if isinstance(statement, exp.Create | exp.Drop):
         handler = (_CREATE if isinstance(statement, exp.Create) else _DROP).get(kind)
     if handler is None:
+        name = f"{statement.key.upper()} {kind}".rstrip()
+        if isinstance(statement, exp.Command):
+            name = str(statement.this).upper()
         raise InvalidInput(
-            f"{statement.key.upper()} {kind}".rstrip() + " is not supported",
-            hint="See docs/sql.md for the statements there are.",
+            f"{name} is not supported", hint="See docs/sql.md for the statements there are."
         )
     catalog = session.catalog
     if handler not in (comment, create_schema, drop_schema):
