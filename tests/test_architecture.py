@@ -35,10 +35,32 @@ LAYERS = {
         api bulk .
         cli.command cli.exit_codes cli.output cli cli.data cli.versioning
     """,
+    "omnigraph_sql": """
+        frontend datafusion.dialect datafusion catalog resolve
+        rewrite.shapes rewrite.names rewrite.types rewrite.subqueries rewrite
+        planning
+        writing.statement writing.dml writing.ddl writing
+        session .
+    """,
     "omnigraph_flight": "protocol access config sessions handlers .",
 }
 """The folders of each package, bottom first; `.` is what lies beside them. A folder imports only
 itself and what stands before it."""
+
+FACES = {
+    "omnigraph": """
+        omnigraph omnigraph.errors omnigraph.schema omnigraph.query omnigraph.query.logical
+        omnigraph.tables omnigraph.bulk
+        omnigraph.cli.command omnigraph.cli.output omnigraph.cli.query_text
+        omnigraph.cli.result_output
+    """,
+    "omnigraph_sql": "omnigraph_sql",
+    "omnigraph_flight": "omnigraph_flight",
+    "omnigraph_spark": "omnigraph_spark",
+}
+"""The modules of each package that other packages import."""
+STILL_REACHED = {"omnigraph.exec.evaluate.comparison", "omnigraph.exec.evaluate.evaluator"}
+"""Modules behind a face that `omnigraph_spark` imports."""
 
 FORBIDDEN = {
     "schema": {"lance", "datafusion", "obstore", "omnigraph.storage", "omnigraph.loading"},
@@ -122,6 +144,38 @@ def test_folders_import_only_what_lies_below_them(package: str) -> None:
         if within(name, package) and layer_of(name, order) > layer_of(module, order)
     ]
     assert upwards == []
+
+
+@pytest.mark.parametrize("package", FACES)
+def test_other_packages_import_a_package_by_its_faces(package: str) -> None:
+    faces = {*FACES[package].split(), *STILL_REACHED}
+    behind = [
+        f"{module_name(path)} imports {name}"
+        for other, folder in PACKAGES.items()
+        if other != package
+        for path in sources(folder)
+        for name in imported_modules(path)
+        if within(name, package) and name not in faces
+    ]
+    assert behind == []
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Like `imports`, with a module that is imported from its package by its own name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if is_module(name) else node.module or "" for name in names)
+
+
+def is_module(name: str) -> bool:
+    package, *parts = name.split(".")
+    if package not in PACKAGES:
+        return False
+    path = PACKAGES[package].joinpath(*parts)
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def test_a_public_class_name_means_one_thing() -> None:

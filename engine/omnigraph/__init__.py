@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.exec.graph.reachability import REACH_SCHEMA
     from omnigraph.exec.run.query_result import QueryResult
     from omnigraph.storage.core.model import Commit
+    from omnigraph.storage.core.object_store import StoredFolder
     from omnigraph.storage.manifest.tag_rows import Tag
     from omnigraph.storage.refs.branches import is_hidden
     from omnigraph.storage.refs.snapshot import Snapshot
@@ -25,6 +26,7 @@ __all__ = [
     "REACH_SCHEMA",
     "Schema",
     "Snapshot",
+    "StoredFolder",
     "Tag",
     "Tags",
     "Transaction",
@@ -42,6 +44,7 @@ _HOMES = {
     "REACH_SCHEMA": "omnigraph.exec.graph.reachability",
     "Schema": "omnigraph.api.graph",
     "Snapshot": "omnigraph.storage.refs.snapshot",
+    "StoredFolder": "omnigraph.storage.core.object_store",
     "Tag": "omnigraph.storage.manifest.tag_rows",
     "Tags": "omnigraph.api.references",
     "Transaction": "omnigraph.api.graph",

@@ -1,4 +1,7 @@
-"""Tables as other packages read and write them: plain tables, predicates, definitions."""
+"""Tables as other packages read and write them: plain tables, predicates, definitions.
+
+A face: it re-exports what SQL and Spark need of `omnigraph.storage`, and no Lance object.
+"""
 
 from omnigraph.common.arrow_alignment import align
 from omnigraph.common.stream_dataset import streamed

@@ -234,7 +234,7 @@ def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> No
     stray = Path(graph.uri, FOLDER, "not-ours.arrow")
     stray.write_bytes(b"")
     assert kept.sweep(time.time() + 4 * 3600) == 0
-    assert ResultStore(graph.uri, {}).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
+    assert ResultStore(graph.folder(FOLDER)).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
     assert files(graph) == [stray]
     with fl.connect(server.uri) as client, pytest.raises(KeyError, match="no longer kept"):
         read(client, info)
@@ -254,7 +254,8 @@ def test_its_life_begins_when_it_is_written(
         def swept() -> Iterator[pa.RecordBatch]:
             for batch in rows:
                 yield batch
-                ResultStore(graph.uri, {}).sweep(time.time() + 500)  # a statement may take 600
+                # A statement may take 600.
+                ResultStore(graph.folder(FOLDER)).sweep(time.time() + 500)
 
         slow = pa.RecordBatchReader.from_batches(rows.schema, swept())
         return keep(self, call, slow, **more)
@@ -264,7 +265,7 @@ def test_its_life_begins_when_it_is_written(
         info = ask(client, MILLION, 2)
         assert read(client, info).num_rows == 1_000_000
         ended = time.time()
-    assert ResultStore(graph.uri, {}).sweep(ended + 4 * 10 - 1) == 0
+    assert ResultStore(graph.folder(FOLDER)).sweep(ended + 4 * 10 - 1) == 0
 
 
 def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:

@@ -74,7 +74,7 @@ def test_only_parts_that_may_differ_are_made_to_agree(
     settled: bool,
 ) -> None:
     asked: list[object] = []
-    context = connection.engine.context
+    context = connection.datafusion.context
     settle = context.create_dataframe_from_logical_plan
 
     def counted(plan: LogicalPlan) -> DataFrame:
@@ -100,7 +100,7 @@ def test_a_parameter_that_does_not_fit_what_was_announced_is_told(
 ) -> None:
     sql = "SELECT CASE WHEN age > 30 THEN 1 ELSE ? END AS x FROM person"
     assert table(shared_connection, sql, [7]).column(0).to_pylist().count(7) == 3
-    with pytest.raises(InvalidInput, match="x is int64") as failure:
+    with pytest.raises(InvalidInput, match="x of type int64") as failure:
         table(shared_connection, sql, [2.5])
     assert failure.value.hint
 

@@ -251,14 +251,14 @@ def test_a_scan_that_fails_says_so_and_one_left_alone_ends() -> None:
 
 
 def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
-    engine = both.ours.engine
+    engine = both.ours.datafusion
     both.ours.execute("CREATE TABLE little AS SELECT 1 AS a, 'x' AS b")
     sql = "SELECT a + 1 AS more FROM little WHERE b = 'x'"
     assert rows(both.ours, sql) == [{"more": 2}]
-    held = engine._held
+    held = engine._cached_bytes
     assert held > 0
     assert rows(both.ours, sql) == [{"more": 2}]
-    assert engine._held == held
+    assert engine._cached_bytes == held
     both.ours.execute("UPDATE little SET a = 5")
     assert rows(both.ours, sql) == [{"more": 6}]
     both.ours.execute("DELETE FROM little")
@@ -267,11 +267,11 @@ def test_a_small_version_is_read_once_and_a_newer_one_anew(both: Both) -> None:
 
 def test_a_plain_scan_holds_nothing_in_memory(both: Both) -> None:
     both.ours.execute("CREATE TABLE untouched AS SELECT 1 AS a, 'x' AS b")
-    held = both.ours.engine._held
+    held = both.ours.datafusion._cached_bytes
     assert rows(both.ours, "SELECT a FROM untouched WHERE b = 'x'") == [{"a": 1}]
-    assert both.ours.engine._held == held
+    assert both.ours.datafusion._cached_bytes == held
     assert rows(both.ours, "SELECT a + 1 AS c FROM untouched WHERE b = 'x'") == [{"c": 2}]
-    assert both.ours.engine._held > held
+    assert both.ours.datafusion._cached_bytes > held
 
 
 def test_a_table_of_few_long_rows_is_not_read_to_learn_that(
@@ -296,7 +296,7 @@ def test_held_versions_make_room_for_those_read_last(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = DataFusionSession()
-    monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.HELD_BYTES", 40_000)
+    monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.CACHED_BYTES", 40_000)
     names = []
     for number in range(6):
         given = pa.table({"a": pa.array(range(1500), pa.int64())})
@@ -304,7 +304,7 @@ def test_held_versions_make_room_for_those_read_last(
         statement = both.ours.prepare(f"SELECT a + 1 FROM held_{number}")
         assert isinstance(statement, Statement)
         names.append(engine.table(statement._plan().tables[0]))
-        assert 0 < engine._held <= 40_000
+        assert 0 < engine._cached_bytes <= 40_000
     assert [name in engine._tables for name in names] == [False] * 3 + [True] * 3
 
 
@@ -314,8 +314,8 @@ def test_a_remembered_plan_outlives_what_was_held(
     both.ours.execute("CREATE TABLE first AS SELECT 1 AS a")
     sql = "SELECT a + ? AS c FROM first"
     assert rows(both.ours, sql, [1]) == [{"c": 2}]
-    monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.HELD_BYTES", 1)
+    monkeypatch.setattr("omnigraph_sql.datafusion.datafusion_session.CACHED_BYTES", 1)
     both.ours.execute("CREATE TABLE second AS SELECT 1 AS a")
     assert rows(both.ours, "SELECT a + 1 AS c FROM second") == [{"c": 2}]
-    assert 0 < both.ours.engine._held < 100
+    assert 0 < both.ours.datafusion._cached_bytes < 100
     assert rows(both.ours, sql, [2]) == [{"c": 3}]

@@ -36,7 +36,7 @@ def context_of(connection: omnigraph_sql.Connection) -> RewriteContext:
         pins,
         "main",
         connection.dialect,
-        connection.engine,
+        connection.datafusion,
         user="ada",
         column_names=lambda query: list(plan_query(connection, query, pins).schema.names),
     )

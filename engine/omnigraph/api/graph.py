@@ -25,6 +25,7 @@ from omnigraph.schema import Catalog, SchemaPlan, compile_schema, plan_evolution
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET
 from omnigraph.storage.core.io_counts import StoreCounts
 from omnigraph.storage.core.model import MAIN, Commit
+from omnigraph.storage.core.object_store import StoredFolder
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.collect import CollectReport, collect
 from omnigraph.storage.maintenance.optimize import OptimizeReport, optimize
@@ -63,6 +64,10 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
+
+    def folder(self, name: str) -> StoredFolder:
+        """Files beside the tables of the graph, for what a server keeps with it."""
+        return StoredFolder(self._store.raw, name)
 
     def counts(self) -> StoreCounts:
         """Requests, bytes and retries of this process on the graph's store so far."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, LoadError, ReadSetConflict, TransactionExpired
 from omnigraph.loading.columnar_reader import read_columnar
+from omnigraph.loading.typed_batch import ids_for
 from omnigraph.schema import Catalog, SchemaPlan
 from omnigraph.storage.commit.retry import Attempt, RetryPolicy, publish_with_retry
 from omnigraph.storage.core.model import Commit
@@ -85,6 +86,13 @@ class Transaction:
     ) -> pa.RecordBatchReader:
         """Read a type as this transaction sees it, its own writes included."""
         return self._txn.scan(find_type(self._txn.catalog, type_name), columns, filter)
+
+    def ids_for(self, type_name: str, rows: pa.Table) -> pa.Array:
+        """The ids that rows of a type have, or will have when they are inserted with them."""
+        type_ = find_type(self._txn.catalog, type_name)
+        columns = {name: rows.column(name).combine_chunks() for name in rows.schema.names}
+        ids, _ = ids_for(type_, columns.pop("id", None), columns, rows.num_rows)
+        return ids
 
     def _write(self, type_name: str, rows: RowInput, mode: WriteMode) -> None:
         type_ = find_type(self._txn.catalog, type_name)

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph.storage.core.object_store import storage_options
-from omnigraph_flight.access.result_store import ResultStore
-from omnigraph_sql.datafusion.datafusion_session import session_of
+from omnigraph_flight.access.result_store import FOLDER, ResultStore
+from omnigraph_sql import configure
 
 
 class Graphs:
@@ -47,7 +46,7 @@ class Graphs:
         with self._lock:
             if name not in self._open:
                 graph = omnigraph.open(uri)
-                session_of(graph, self._memory)
+                configure(graph, self._memory)
                 self._open[name] = graph
             return self._open[name]
 
@@ -58,4 +57,4 @@ class Graphs:
 
     def results(self, name: str) -> ResultStore:
         """Where results of a graph's statements are kept, to be read in slices."""
-        return ResultStore(self.graph(name).uri, storage_options())
+        return ResultStore(self.graph(name).folder(FOLDER))

@@ -15,8 +15,8 @@ from itertools import chain
 
 import pyarrow as pa
 
+from omnigraph import StoredFolder
 from omnigraph.errors import NotFound, ResourceLimit
-from omnigraph.storage.core.object_store import RawStore
 from omnigraph_flight.protocol.batch_stream import require_size
 
 FOLDER = "__results"
@@ -47,8 +47,8 @@ class StoredResult:
 class ResultStore:
     """The kept results of one graph."""
 
-    def __init__(self, uri: str, options: dict[str, str]) -> None:
-        self._raw = RawStore(uri, options)
+    def __init__(self, folder: StoredFolder) -> None:
+        self._folder = folder
 
     def keep(
         self,
@@ -84,7 +84,7 @@ class ResultStore:
                         most_in_all,
                         others + size,
                     )
-                self._raw.write(_file(name, files), _ipc(rows.schema, part))
+                self._folder.write(_file(name, files), _ipc(rows.schema, part))
                 files += 1
         except BaseException:
             self.drop(name)
@@ -105,28 +105,28 @@ class ResultStore:
 
     def drop(self, *names: str) -> None:
         """Delete kept results."""
-        ours = tuple(f"{FOLDER}/{name}-" for name in names)
-        files = self._raw.list(FOLDER)
-        self._raw.delete([file.path for file in files if file.path.startswith(ours)])
+        ours = tuple(f"{name}-" for name in names)
+        files = self._folder.list()
+        self._folder.delete([file.path for file in files if file.path.startswith(ours)])
 
     def sweep(self, now: float | None = None) -> int:
         """Delete what is over; how many files that were."""
         at = time.time() if now is None else now
-        over = [file.path for file in self._raw.list(FOLDER) if _until(file.path) < at]
-        self._raw.delete(over)
+        over = [file.path for file in self._folder.list() if _until(file.path) < at]
+        self._folder.delete(over)
         return len(over)
 
     def _live(self, besides: str) -> int:
         """The bytes of all others that are kept, or just being kept, and not over."""
-        now, ours = time.time(), f"{FOLDER}/{besides}-"
+        now, ours = time.time(), f"{besides}-"
         return sum(
             file.size
-            for file in self._raw.list(FOLDER)
+            for file in self._folder.list()
             if _until(file.path) >= now and not file.path.startswith(ours)
         )
 
     def _contents(self, name: str, number: int) -> bytes:
-        found = self._raw.read(_file(name, number))
+        found = self._folder.read(_file(name, number))
         if found is None:
             raise NotFound("this result is no longer kept", hint="Run the statement again.")
         return found
@@ -149,12 +149,12 @@ def buffer_small_result(
 
 def _file(name: str, number: int) -> str:
     # No folder of its own: on a disk it would stay behind, empty.
-    return f"{FOLDER}/{name}-{number:06d}.arrow"
+    return f"{name}-{number:06d}.arrow"
 
 
 def _until(path: str) -> float:
     """The second in the name of a file; what is called otherwise is not ours."""
-    second = path.removeprefix(f"{FOLDER}/").partition("-")[0]
+    second = path.partition("-")[0]
     return float(second) if second.isdecimal() else float("inf")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 import omnigraph_sql
-import omnigraph_sql.catalog.client_metadata as metadata
 from omnigraph_flight.protocol import sql_info, xdbc_type_info
 from omnigraph_flight.protocol.decode_command import FlightSqlCommand, optional
+from omnigraph_sql import client_metadata as metadata
 
 TABLE_TYPES = ("SYSTEM TABLE", "TABLE", "VIEW")
 

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from omnigraph import Graph
 from omnigraph_flight.access.open_graphs import Graphs
-from omnigraph_sql.datafusion.datafusion_session import session_of
+from omnigraph_sql import plan_counts
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _OPERATIONS = (0, 1, 2, 5, 10, 14, 20, 50, 100, 200, 500, 1000, 10_000)
@@ -171,14 +171,14 @@ class _OfGraphs(Collector):
             labels=["graph", "cache", "outcome"],
         )
         for name, graph in self._graphs.opened().items():
-            counts, engine = graph.counts(), session_of(graph)
+            counts, plans = graph.counts(), plan_counts(graph)
             operations.add_metric([name, "read"], counts.reads)
             operations.add_metric([name, "write"], counts.writes)
             moved.add_metric([name, "read"], counts.read_bytes)
             moved.add_metric([name, "write"], counts.written_bytes)
             retries.add_metric([name], counts.retries)
-            lookups.add_metric([name, "plan", "hit"], engine.plans_found)
-            lookups.add_metric([name, "plan", "miss"], engine.plans_made)
+            lookups.add_metric([name, "plan", "hit"], plans.hits)
+            lookups.add_metric([name, "plan", "miss"], plans.misses)
             lookups.add_metric([name, "handle", "hit"], counts.handle_hits)
             lookups.add_metric([name, "handle", "miss"], counts.handle_misses)
         yield from (operations, moved, retries, lookups)

@@ -15,7 +15,7 @@ from omnigraph_flight.access.result_store import StoredResult
 from omnigraph_flight.access.session_settings import DEFAULT_BRANCH, DEFAULT_SCHEMA, Settings
 from omnigraph_flight.sessions.connection_lease import ConnectionLease
 from omnigraph_flight.sessions.server_transaction import ServerTransaction, no_such_transaction
-from omnigraph_sql import IdentifierPart, find_schema
+from omnigraph_sql import find_schema
 
 _COOKIES_KEPT = 8
 
@@ -113,7 +113,7 @@ class ClientSession:
         """A schema that a client chooses, as it is called; one that is not there is refused."""
         place = self._places(settings)[-1]  # the newest transaction may have just made it
         with place.lock:
-            return find_schema(place.connection, IdentifierPart(name))
+            return find_schema(place.connection, name)
 
     def _bring_transactions(self, settings: Settings) -> None:
         """Begin transactions again on the graph that was chosen; they have written to no other."""

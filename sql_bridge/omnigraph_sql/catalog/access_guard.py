@@ -1,4 +1,4 @@
-"""What a statement touches, told to whoever guards a session before it is read or written."""
+"""Access requests: the guard of a session sees each before anything is read or written."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Action = Literal["read", "write", "define", "branch"]
-"""`define` makes, changes or drops a table, view, type or schema; `branch` does so to a branch."""
+"""`define` creates, alters or drops a table, view, type or schema; `branch` a branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """Something about to be done to a table, or to a branch as a whole."""
+    """What is about to be done to a table, or to a branch as a whole."""
 
     action: Action
     branch: str
@@ -24,5 +24,5 @@ Guard: TypeAlias = Callable[[AccessRequest], None]
 """Raises to refuse."""
 
 
-def allow(touch: AccessRequest) -> None:  # noqa: ARG001
+def allow(request: AccessRequest) -> None:  # noqa: ARG001
     """The guard of a session that may do everything."""

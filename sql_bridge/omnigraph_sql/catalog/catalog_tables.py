@@ -1,17 +1,16 @@
-"""The tables of a catalog as values: what information_schema, SHOW and clients' metadata tell."""
+"""The tables of a catalog as values, for information_schema, SHOW and clients' metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph import Snapshot
-from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.schema import EdgeType, GraphType
 from omnigraph.tables import Definition, PlainTable
 from omnigraph_sql.frontend.sql_types import arrow_type
@@ -39,7 +38,7 @@ class CatalogTable:
     name: str
     kind: TableKind
     read_columns: Callable[[], pa.Schema] = field(repr=False, compare=False)
-    """A plain table is opened to know them, so not before somebody asks."""
+    """Called when they are needed: it opens a plain table."""
     rows: int | None = None
     comment: str | None = None
     column_comments: Mapping[str, str] = field(default_factory=dict)
@@ -59,22 +58,29 @@ class CatalogTable:
         return "VIEW" if self.kind == "view" else "BASE TABLE"
 
 
-_known: BoundedCache[tuple[str, str], tuple[CatalogTable, ...]] = BoundedCache(256)
-
-
 def catalog_tables(snapshot: Snapshot) -> tuple[CatalogTable, ...]:
     """Every table and view of a moment, by schema and name."""
-    key = (snapshot.commit, snapshot.moment.reading_schema)
-    found = _known.get(key)
-    if found is None:
-        tables = [
-            *(_type_table(snapshot, type_) for type_ in snapshot.types()),
-            *(_plain_table(table) for table in snapshot.plain_tables()),
-            *(_view(view) for view in snapshot.definitions("view").values()),
-        ]
-        found = tuple(sorted(tables, key=lambda table: (table.schema, table.name)))
-        _known.put(key, found)
-    return found
+    return _tables_at(_Moment(snapshot.commit, snapshot.moment.reading_schema, snapshot))
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """What the tables of a catalog depend on; snapshots of one moment are the same key."""
+
+    commit: str
+    reading_schema: str
+    snapshot: Snapshot = field(repr=False, compare=False)
+
+
+@lru_cache(maxsize=256)
+def _tables_at(moment: _Moment) -> tuple[CatalogTable, ...]:
+    snapshot = moment.snapshot
+    tables = [
+        *(_type_table(snapshot, type_) for type_ in snapshot.types()),
+        *(_plain_table(table) for table in snapshot.plain_tables()),
+        *(_view(view) for view in snapshot.definitions("view").values()),
+    ]
+    return tuple(sorted(tables, key=lambda table: (table.schema, table.name)))
 
 
 def user_schemas(snapshot: Snapshot) -> list[str]:
@@ -121,25 +127,23 @@ def _declared(text: str | None) -> pa.DataType:
 
 
 def _type_table(snapshot: Snapshot, type_: GraphType) -> CatalogTable:
-    foreign: tuple[ForeignKey, ...] = ()
-    if isinstance(type_, EdgeType):
-        foreign = tuple(
-            ForeignKey(f"{type_.name}_{column}", (column,), NODES, node, ("id",))
-            for column, node in (("src", type_.src), ("dst", type_.dst))
-        )
-    uniques = [unique.members for unique in type_.uniques]
+    is_edge = isinstance(type_, EdgeType)
+    ends = (("src", type_.src), ("dst", type_.dst)) if isinstance(type_, EdgeType) else ()
+    keys = [unique.members for unique in type_.uniques]
     if type_.key is not None:
-        uniques.insert(0, type_.key.members)
-    comments = {p.name: p.description for p in type_.properties if p.description}
+        keys.insert(0, type_.key.members)
     return CatalogTable(
-        schema=EDGES if isinstance(type_, EdgeType) else NODES,
+        schema=EDGES if is_edge else NODES,
         name=type_.name,
-        kind="edge" if isinstance(type_, EdgeType) else "node",
+        kind="edge" if is_edge else "node",
         read_columns=lambda: snapshot.schema(type_.table_key),
         rows=snapshot.count(type_.table_key),
         comment=type_.description,
-        column_comments=comments,
+        column_comments={p.name: p.description for p in type_.properties if p.description},
         primary_key=("id",),
-        uniques=tuple(dict.fromkeys(tuple(members) for members in uniques)),
-        foreign_keys=foreign,
+        uniques=tuple(dict.fromkeys(keys)),
+        foreign_keys=tuple(
+            ForeignKey(f"{type_.name}_{column}", (column,), NODES, node, ("id",))
+            for column, node in ends
+        ),
     )

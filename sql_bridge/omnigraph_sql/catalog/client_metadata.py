@@ -1,87 +1,83 @@
-"""What clients ask about a server's catalogs, as Arrow tables in the layout of Flight SQL."""
+"""The metadata of catalogs for clients, as Arrow tables in the layout of Flight SQL."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from omnigraph import Snapshot
 from omnigraph_sql.catalog.catalog_tables import CatalogTable, ForeignKey, catalog_tables
 from omnigraph_sql.catalog.information_schema import schema_names
+from omnigraph_sql.catalog.session_context import SessionContext
+from omnigraph_sql.datafusion.computed_table import table_of
 from omnigraph_sql.frontend.sql_types import sql_name
-
-if TYPE_CHECKING:
-    from omnigraph_sql.session.connection import Connection
 
 TABLE_TYPES = ("TABLE", "VIEW")
 
-_CATALOGS = pa.schema([pa.field("catalog_name", pa.string(), nullable=False)])
-_SCHEMAS = pa.schema(
-    [pa.field("catalog_name", pa.string()), pa.field("db_schema_name", pa.string(), nullable=False)]
-)
-_TABLES = pa.schema(
-    [
-        pa.field("catalog_name", pa.string()),
-        pa.field("db_schema_name", pa.string()),
-        pa.field("table_name", pa.string(), nullable=False),
-        pa.field("table_type", pa.string(), nullable=False),
-    ]
-)
-_WITH_SCHEMA = _TABLES.append(pa.field("table_schema", pa.binary(), nullable=False))
+
+def _optional(name: str) -> pa.Field:
+    return pa.field(name, pa.string())
+
+
+def _required(name: str, type_: pa.DataType | None = None) -> pa.Field:
+    return pa.field(name, type_ or pa.string(), nullable=False)
+
+
+_CATALOGS = pa.schema([_required("catalog_name")])
+_SCHEMAS = pa.schema([_optional("catalog_name"), _required("db_schema_name")])
+_TABLE_KEY = (_optional("catalog_name"), _optional("db_schema_name"), _required("table_name"))
+_TABLES = pa.schema([*_TABLE_KEY, _required("table_type")])
+_WITH_SCHEMA = _TABLES.append(_required("table_schema", pa.binary()))
 _PRIMARY_KEYS = pa.schema(
     [
-        pa.field("catalog_name", pa.string()),
-        pa.field("db_schema_name", pa.string()),
-        pa.field("table_name", pa.string(), nullable=False),
-        pa.field("column_name", pa.string(), nullable=False),
-        pa.field("key_sequence", pa.int32(), nullable=False),
-        pa.field("key_name", pa.string()),
+        *_TABLE_KEY,
+        _required("column_name"),
+        _required("key_sequence", pa.int32()),
+        _optional("key_name"),
     ]
 )
 _FOREIGN_KEYS = pa.schema(
     [
-        pa.field("pk_catalog_name", pa.string()),
-        pa.field("pk_db_schema_name", pa.string()),
-        pa.field("pk_table_name", pa.string(), nullable=False),
-        pa.field("pk_column_name", pa.string(), nullable=False),
-        pa.field("fk_catalog_name", pa.string()),
-        pa.field("fk_db_schema_name", pa.string()),
-        pa.field("fk_table_name", pa.string(), nullable=False),
-        pa.field("fk_column_name", pa.string(), nullable=False),
-        pa.field("key_sequence", pa.int32(), nullable=False),
-        pa.field("fk_key_name", pa.string()),
-        pa.field("pk_key_name", pa.string()),
-        pa.field("update_rule", pa.uint8(), nullable=False),
-        pa.field("delete_rule", pa.uint8(), nullable=False),
+        *(
+            field.with_name(f"{side}_{field.name}")
+            for side in ("pk", "fk")
+            for field in (*_TABLE_KEY, _required("column_name"))
+        ),
+        _required("key_sequence", pa.int32()),
+        _optional("fk_key_name"),
+        _optional("pk_key_name"),
+        _required("update_rule", pa.uint8()),
+        _required("delete_rule", pa.uint8()),
     ]
 )
 _NO_ACTION, _CASCADE = 3, 0
+_NameTest = Callable[[str], bool]
 
 
-def catalogs(connection: Connection) -> pa.Table:
+def catalogs(session: SessionContext) -> pa.Table:
     """The branches."""
-    return _table(({"catalog_name": name} for name in _catalog_names(connection)), _CATALOGS)
+    return table_of(_CATALOGS, ((name,) for name in _catalog_names(session)))
 
 
 def schemas(
-    connection: Connection, catalog: str | None = None, pattern: str | None = None
+    session: SessionContext, catalog: str | None = None, pattern: str | None = None
 ) -> pa.Table:
     """The schemas whose names match a pattern of LIKE."""
     matches = _like(pattern)
     rows = (
-        {"catalog_name": name, "db_schema_name": schema}
-        for name, snapshot in _snapshots(connection, catalog)
+        (name, schema)
+        for name, snapshot in _snapshots(session, catalog)
         for schema in schema_names(snapshot)
         if matches(schema)
     )
-    return _table(rows, _SCHEMAS)
+    return table_of(_SCHEMAS, rows)
 
 
 def tables(
-    connection: Connection,
+    session: SessionContext,
     catalog: str | None = None,
     schema_pattern: str | None = None,
     table_pattern: str | None = None,
@@ -92,126 +88,101 @@ def tables(
 
     Node and edge types are tables to every client; what they are is in the schema's metadata.
     """
-    wanted = {name.upper().replace("BASE TABLE", "TABLE") for name in types or TABLE_TYPES}
+    kinds = {name.upper().replace("BASE TABLE", "TABLE") for name in types or TABLE_TYPES}
     rows = (
-        {
-            "catalog_name": name,
-            "db_schema_name": table.schema,
-            "table_name": table.name,
-            "table_type": _type(table),
-        }
-        | ({"table_schema": _described(name, table)} if with_schema else {})
-        for name, table in _found(connection, catalog, schema_pattern, table_pattern)
-        if _type(table) in wanted
+        (name, table.schema, table.name, _type(table))
+        + ((_serialized_schema(name, table),) if with_schema else ())
+        for name, table in _tables(session, catalog, _like(schema_pattern), _like(table_pattern))
+        if _type(table) in kinds
     )
-    return _table(rows, _WITH_SCHEMA if with_schema else _TABLES)
+    return table_of(_WITH_SCHEMA if with_schema else _TABLES, rows)
 
 
 def primary_keys(
-    connection: Connection,
+    session: SessionContext,
     catalog: str | None = None,
     schema: str | None = None,
     table: str | None = None,
 ) -> pa.Table:
     """The columns of the primary keys of a table, or of all."""
     rows = (
-        {
-            "catalog_name": name,
-            "db_schema_name": found.schema,
-            "table_name": found.name,
-            "column_name": column,
-            "key_sequence": number,
-            "key_name": f"{found.name}_pkey",
-        }
-        for name, found in _exactly(connection, catalog, schema, table)
-        for number, column in enumerate(found.primary_key, 1)
+        (name, owner.schema, owner.name, column, number, f"{owner.name}_pkey")
+        for name, owner in _tables(session, catalog or session.catalog, _is(schema), _is(table))
+        for number, column in enumerate(owner.primary_key, 1)
     )
-    return _table(rows, _PRIMARY_KEYS)
+    return table_of(_PRIMARY_KEYS, rows)
 
 
 def imported_keys(
-    connection: Connection,
+    session: SessionContext,
     catalog: str | None = None,
     schema: str | None = None,
     table: str | None = None,
 ) -> pa.Table:
     """The foreign keys of a table: the ends of an edge type."""
-    rows = (
-        row
-        for name, found in _exactly(connection, catalog, schema, table)
-        for key in found.foreign_keys
-        for row in _key_rows(name, found, key)
-    )
-    return _table(rows, _FOREIGN_KEYS)
+    in_schema, named = _is(schema), _is(table)
+    return _foreign_keys(session, catalog, lambda t, _: in_schema(t.schema) and named(t.name))
 
 
 def exported_keys(
-    connection: Connection,
+    session: SessionContext,
     catalog: str | None = None,
     schema: str | None = None,
     table: str | None = None,
 ) -> pa.Table:
     """The foreign keys of other tables that refer to a table."""
-    rows = (
-        row
-        for name, found in _exactly(connection, catalog, None, None)
-        for key in found.foreign_keys
-        if table in (None, key.table) and schema in (None, key.schema)
-        for row in _key_rows(name, found, key)
-    )
-    return _table(rows, _FOREIGN_KEYS)
+    in_schema, named = _is(schema), _is(table)
+    return _foreign_keys(session, catalog, lambda _, k: in_schema(k.schema) and named(k.table))
 
 
 # --------------------------------------------------------------------------- parts
 
 
-def _table(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=schema)
-
-
-def _catalog_names(connection: Connection) -> list[str]:
+def _catalog_names(session: SessionContext) -> list[str]:
     """The branches, and the moment a session stands on if it is none of them."""
-    names = [branch.name for branch in connection.graph.branches()]
-    return names if connection.catalog in names else [*names, connection.catalog]
+    names = [branch.name for branch in session.graph.branches()]
+    return names if session.catalog in names else [*names, session.catalog]
 
 
-def _snapshots(connection: Connection, catalog: str | None) -> Iterator[tuple[str, Snapshot]]:
-    pins = connection.pins()
+def _snapshots(session: SessionContext, catalog: str | None) -> Iterator[tuple[str, Snapshot]]:
+    pins = session.pins()
     if not catalog and catalog is not None:
-        return  # asks for what is in no catalog, and everything is in one
-    for name in _catalog_names(connection) if catalog is None else [catalog]:
+        return  # an empty name stands for what is in no catalog: nothing
+    for name in _catalog_names(session) if catalog is None else [catalog]:
         snapshot = pins.find(name)
         if snapshot is not None:
             yield name, snapshot
 
 
-def _found(
-    connection: Connection,
-    catalog: str | None,
-    schema_pattern: str | None,
-    table_pattern: str | None,
+def _tables(
+    session: SessionContext, catalog: str | None, in_schema: _NameTest, named: _NameTest
 ) -> Iterator[tuple[str, CatalogTable]]:
-    in_schema, named = _like(schema_pattern), _like(table_pattern)
-    for name, snapshot in _snapshots(connection, catalog):
+    for name, snapshot in _snapshots(session, catalog):
         for table in catalog_tables(snapshot):
             if in_schema(table.schema) and named(table.name):
                 yield name, table
 
 
-def _exactly(
-    connection: Connection, catalog: str | None, schema: str | None, table: str | None
-) -> Iterator[tuple[str, CatalogTable]]:
-    for name, snapshot in _snapshots(connection, catalog or connection.catalog):
-        for found in catalog_tables(snapshot):
-            if schema in (None, found.schema) and table in (None, found.name):
-                yield name, found
+def _foreign_keys(
+    session: SessionContext,
+    catalog: str | None,
+    matches: Callable[[CatalogTable, ForeignKey], bool],
+) -> pa.Table:
+    rows = (
+        row
+        for name, table in _tables(session, catalog or session.catalog, _is(None), _is(None))
+        for key in table.foreign_keys
+        if matches(table, key)
+        for row in _key_rows(name, table, key)
+    )
+    return table_of(_FOREIGN_KEYS, rows)
 
 
 def _type(table: CatalogTable) -> str:
     return "VIEW" if table.kind == "view" else "TABLE"
 
 
-def _described(catalog: str, table: CatalogTable) -> bytes:
+def _serialized_schema(catalog: str, table: CatalogTable) -> bytes:
     fields = [
         field.with_metadata(
             {
@@ -229,8 +200,8 @@ def _described(catalog: str, table: CatalogTable) -> bytes:
         )
         for field in table.columns
     ]
-    about = {"omnigraph:kind": table.kind, "omnigraph:comment": table.comment or ""}
-    serialized: bytes = pa.schema(fields, about).serialize().to_pybytes()
+    metadata = {"omnigraph:kind": table.kind, "omnigraph:comment": table.comment or ""}
+    serialized: bytes = pa.schema(fields, metadata).serialize().to_pybytes()
     return serialized
 
 
@@ -251,33 +222,26 @@ def _digits(type_: pa.DataType) -> dict[str, str]:
     return {"ARROW:FLIGHT:SQL:PRECISION": str(precision), "ARROW:FLIGHT:SQL:SCALE": str(scale)}
 
 
-def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[dict[str, Any]]:
+def _key_rows(catalog: str, table: CatalogTable, key: ForeignKey) -> Iterator[tuple[Any, ...]]:
     for number, (column, referenced) in enumerate(zip(key.columns, key.referenced, strict=True), 1):
-        yield {
-            "pk_catalog_name": catalog,
-            "pk_db_schema_name": key.schema,
-            "pk_table_name": key.table,
-            "pk_column_name": referenced,
-            "fk_catalog_name": catalog,
-            "fk_db_schema_name": table.schema,
-            "fk_table_name": table.name,
-            "fk_column_name": column,
-            "key_sequence": number,
-            "fk_key_name": key.name,
-            "pk_key_name": f"{key.table}_pkey",
-            "update_rule": _NO_ACTION,
-            "delete_rule": _CASCADE,
-        }
+        primary = (catalog, key.schema, key.table, referenced)
+        foreign = (catalog, table.schema, table.name, column)
+        rules = (_NO_ACTION, _CASCADE)
+        yield (*primary, *foreign, number, key.name, f"{key.table}_pkey", *rules)
 
 
-def _like(pattern: str | None) -> Any:  # noqa: ANN401
+def _is(name: str | None) -> _NameTest:
+    return lambda other: name in (None, other)
+
+
+def _like(pattern: str | None) -> _NameTest:
     """A test for names: `%` is any text, `_` any character, unless a backslash stands before.
 
-    No pattern takes all.
+    Every name matches no pattern.
     """
     if pattern is None:
         return lambda name: True
-    signs = re.findall(r"\\[%_\\]|.", pattern, re.DOTALL)
-    written = "".join({"%": ".*", "_": "."}.get(sign, re.escape(sign[-1])) for sign in signs)
-    found = re.compile(f"{written}\\Z", re.DOTALL)
-    return lambda name: found.match(name) is not None
+    parts = re.findall(r"\\[%_\\]|.", pattern, re.DOTALL)
+    regex = "".join({"%": ".*", "_": "."}.get(part, re.escape(part[-1])) for part in parts)
+    compiled = re.compile(regex, re.DOTALL)
+    return lambda name: compiled.fullmatch(name) is not None

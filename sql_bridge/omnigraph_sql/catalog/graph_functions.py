@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph import CHANGE_SCHEMA, REACH_SCHEMA, Graph, Snapshot
-from omnigraph.api.stored_queries import find_stored
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.query import Fact, compile_query, result_schema
 from omnigraph.query.logical import ReadPlan
@@ -31,13 +31,13 @@ UNBOUND = Unbound()
 
 @dataclass(frozen=True)
 class TableFunctionCall:
-    """A table function as it is called: arguments by place and by name."""
+    """A table function as it is called: arguments by position and by name."""
 
     name: str
     pins: PinnedSnapshots
     catalog: str
-    places: Sequence[Any]
-    names: Mapping[str, Any]
+    positional: Sequence[Any]
+    named: Mapping[str, Any]
 
     @property
     def graph(self) -> Graph:
@@ -48,43 +48,40 @@ class TableFunctionCall:
         return self.pins.snapshot(self.catalog)
 
     def reads(self, *facts: Fact) -> None:
-        """Tell the session's guard which types the function reads."""
+        """Ask the session's guard for the types that the function reads."""
         for fact in facts:
             schema = NODES if fact.kind == "node" else EDGES
             self.pins.touch("read", self.catalog, schema, fact.type_name)
 
-    def argument(self, place: int, name: str, default: Any = ...) -> Any:  # noqa: ANN401
+    def argument(self, position: int, name: str, default: Any = ...) -> Any:  # noqa: ANN401
         """One argument, however it was given."""
-        if place < len(self.places):
-            return self.places[place]
-        if name in self.names:
-            return self.names[name]
+        if position < len(self.positional):
+            return self.positional[position]
+        if name in self.named:
+            return self.named[name]
         if default is ...:
             raise InvalidInput(
                 f"{self.name}() needs {name}", hint=f"Write {self.name}({_USAGE[self.name]})."
             )
         return default
 
-    def text(self, place: int, name: str) -> str:
+    def text(self, position: int, name: str) -> str:
         """An argument that must be known before the statement runs."""
-        found = self.argument(place, name)
-        if not isinstance(found, str):
-            raise InvalidInput(f"the {name} of {self.name}() is a text, written out")
-        return found
+        value = self.argument(position, name)
+        if not isinstance(value, str):
+            raise InvalidInput(f"the argument {name} of {self.name}() must be a string literal")
+        return value
 
-    def number(self, place: int, name: str, default: int) -> int:
-        found = self.argument(place, name, default)
-        if isinstance(found, bool) or not isinstance(found, int | Unbound):
-            raise InvalidInput(f"the {name} of {self.name}() is a whole number")
-        return default if isinstance(found, Unbound) else found
+    def number(self, position: int, name: str, default: int) -> int:
+        value = self.argument(position, name, default)
+        if isinstance(value, bool) or not isinstance(value, int | Unbound):
+            raise InvalidInput(f"the argument {name} of {self.name}() must be an integer")
+        return default if isinstance(value, Unbound) else value
 
 
 def call_function(call: TableFunctionCall) -> ComputedRows:
     """The rows of a table function; NotFound if there is no such function."""
-    known = _FUNCTIONS.get(call.name)
-    if known is not None:
-        return known(call)
-    return _stored(call)
+    return _FUNCTIONS.get(call.name, _stored)(call)
 
 
 # --------------------------------------------------------------------------- queries
@@ -93,27 +90,25 @@ def call_function(call: TableFunctionCall) -> ComputedRows:
 def _gq(call: TableFunctionCall) -> ComputedRows:
     text = call.text(0, "query")
     params = call.argument(1, "params", "{}")
-    named = len(call.places) > 2 or "name" in call.names
-    return _query(call, text, call.text(2, "name") if named else None, _json_object(params))
+    has_name = len(call.positional) > 2 or "name" in call.named
+    return _query(call, text, call.text(2, "name") if has_name else None, _json_object(params))
 
 
 def _stored(call: TableFunctionCall) -> ComputedRows:
-    """A stored query: its parameters by name, by place, or as one JSON text."""
+    """A stored query: its parameters by name, by position, or as one JSON text."""
     try:
-        query = find_stored(call.snapshot, call.name)
+        query = call.graph.stored_query(call.name, call.snapshot)
     except NotFound as error:
         raise NotFound(
             f"there is no table function {call.name!r}: {error.message}",
             hint=f"There are {', '.join(sorted(_FUNCTIONS))}, and each stored query.",
         ) from error
-    names = list(query.params)
-    places = list(call.places)
-    given = dict(call.names)
-    if len(places) == 1 and isinstance(places[0], str) and places[0].lstrip().startswith("{"):
-        given |= _json_object(places[0])
-    else:
-        given |= dict(zip(names, places, strict=False))
-    return _query(call, query.source, call.name, given)
+    match call.positional:
+        case [str(text)] if text.lstrip().startswith("{"):
+            given = _json_object(text)
+        case _:
+            given = dict(zip(query.params, call.positional, strict=False))
+    return _query(call, query.source, call.name, {**call.named, **given})
 
 
 def _query(call: TableFunctionCall, text: str, name: str | None, params: Any) -> ComputedRows:  # noqa: ANN401
@@ -121,12 +116,12 @@ def _query(call: TableFunctionCall, text: str, name: str | None, params: Any) ->
     call.reads(*compiled.descriptor.reads)
     plan = compiled.ir
     if not isinstance(plan, ReadPlan):
-        raise InvalidInput("a mutation has no rows", hint="Run it with mutate.")
+        raise InvalidInput("a mutation gives no rows", hint="Run it with mutate.")
     schema = result_schema(plan)
-    twice = {n for n in schema.names if schema.names.count(n) > 1}
-    if twice:
+    duplicates = sorted({n for n in schema.names if schema.names.count(n) > 1})
+    if duplicates:
         raise InvalidInput(
-            f"two columns of the query are called {sorted(twice)[0]!r}",
+            f"two columns of the query are called {duplicates[0]!r}",
             hint="Give one of them another name: `… as name`.",
         )
 
@@ -141,12 +136,12 @@ def _json_object(text: Any) -> Any:  # noqa: ANN401
     if isinstance(text, Unbound):
         return text
     try:
-        found = json.loads(text) if isinstance(text, str) else text
+        value = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the parameters are not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise InvalidInput("parameters are a JSON object", hint="""Write '{"name": "Ada"}'.""")
-    return found
+    return value
 
 
 def _require_bound(values: Any) -> None:  # noqa: ANN401
@@ -163,7 +158,7 @@ def _traverse(call: TableFunctionCall) -> ComputedRows:
     low, high = call.number(3, "min", 1), call.number(4, "max", 1)
     direction = call.argument(5, "direction", None)
     seeds = [seed] if isinstance(seed, str) else seed
-    # Names that are wrong are told when the statement is planned.
+    # Unknown names are refused when the statement is planned.
     edge_type, node_type = call.snapshot.catalog.edge(edge), call.snapshot.catalog.node(node)
     call.reads(Fact("edge", edge_type.name), Fact("node", node_type.name))
 
@@ -182,27 +177,19 @@ def _traverse(call: TableFunctionCall) -> ComputedRows:
     return ComputedRows(REACH_SCHEMA, batches)
 
 
-def _nearest(call: TableFunctionCall) -> ComputedRows:
-    return _ranked(call, "nearest", "distance", "vector")
-
-
-def _bm25(call: TableFunctionCall) -> ComputedRows:
-    return _ranked(call, "bm25", "score", "text")
-
-
-def _ranked(call: TableFunctionCall, function: str, score: str, wanted: str) -> ComputedRows:
+def _ranked(score: str, query_name: str, call: TableFunctionCall) -> ComputedRows:
     """The best entities of a type by a ranking, with all their properties and the score."""
     type_ = call.snapshot.catalog.node(call.text(0, "type"))
     field = type_.property(call.text(1, "property")).name
-    query, limit = call.argument(2, wanted), call.number(3, "limit", 10)
+    query, limit = call.argument(2, query_name), call.number(3, "limit", 10)
     if limit < 0:
-        raise InvalidInput(f"{limit} is not a limit", hint="Give a number of rows.")
+        raise InvalidInput(f"the limit {limit} is negative", hint="Give a number of rows.")
     properties = [p for p in type_.properties if not p.type.is_blob]
     kind = type_.property(field).type
     by_text = isinstance(query, str) or not kind.is_vector
     declared = "String" if by_text else f"Vector({kind.dimension})"
     returned = [f"$n.{p.name} as {p.name}" for p in properties]
-    call_text = f"{function}($n.{field}, $q)"
+    call_text = f"{call.name}($n.{field}, $q)"
     text = (
         f"query ranked($q: {declared}) {{ match {{ $n: {type_.name} }} "
         f"return {{ $n as id, {', '.join([*returned, f'{call_text} as {score}'])} }} "
@@ -221,8 +208,8 @@ def _changes(call: TableFunctionCall) -> ComputedRows:
 _FUNCTIONS: Mapping[str, Callable[[TableFunctionCall], ComputedRows]] = {
     "gq": _gq,
     "traverse": _traverse,
-    "nearest": _nearest,
-    "bm25": _bm25,
+    "nearest": partial(_ranked, "distance", "vector"),
+    "bm25": partial(_ranked, "score", "text"),
     "changes": _changes,
 }
 _USAGE = {

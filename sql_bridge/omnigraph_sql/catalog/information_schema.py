@@ -11,18 +11,16 @@ from omnigraph import Snapshot
 from omnigraph_sql.catalog.catalog_tables import (
     EDGES,
     NODES,
-    CatalogTable,
     catalog_tables,
     user_schemas,
 )
 from omnigraph_sql.datafusion.computed_table import ComputedRows
-from omnigraph_sql.frontend.sql_types import sql_name
+from omnigraph_sql.frontend.sql_types import UNIT_DIGITS, sql_name
 
 INFORMATION_SCHEMA = "information_schema"
 SYSTEM = "system"
 
-CatalogRow = dict[str, Any]
-_TEXT, _NUMBER = pa.string(), pa.int64()
+SchemaRows = Callable[[str, Snapshot], Iterator[tuple[Any, ...]]]
 
 
 def schema_names(snapshot: Snapshot) -> list[str]:
@@ -30,219 +28,126 @@ def schema_names(snapshot: Snapshot) -> list[str]:
     return [NODES, EDGES, *user_schemas(snapshot), INFORMATION_SCHEMA, SYSTEM]
 
 
-def _schemata(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for name in schema_names(snapshot):
-        yield {"catalog_name": catalog, "schema_name": name, "schema_owner": None}
+def _schemata(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    return ((catalog, name, None) for name in schema_names(snapshot))
 
 
-def _place(catalog: str, table: CatalogTable) -> CatalogRow:
-    return {"table_catalog": catalog, "table_schema": table.schema, "table_name": table.name}
-
-
-def _tables(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
+def _tables(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     for table in catalog_tables(snapshot):
-        yield _place(catalog, table) | {
-            "table_type": table.table_type,
-            "is_insertable_into": "NO" if table.kind == "view" else "YES",
-            "table_comment": table.comment,
-            "kind": table.kind,
-            "row_count": table.rows,
-        }
+        insertable = "NO" if table.kind == "view" else "YES"
+        about = (table.table_type, insertable, table.comment, table.kind, table.rows)
+        yield (catalog, table.schema, table.name, *about)
 
 
-def _columns(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
+def _columns(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     for table in catalog_tables(snapshot):
         for number, field in enumerate(table.columns, 1):
-            yield _place(catalog, table) | _column(table, field, number)
-
-
-def _column(table: CatalogTable, field: pa.Field, number: int) -> CatalogRow:
-    type_ = field.type
-    decimal = pa.types.is_decimal(type_)
-    whole = pa.types.is_integer(type_)
-    binary = whole or pa.types.is_floating(type_)
-    timed = pa.types.is_timestamp(type_) or pa.types.is_time(type_)
-    return {
-        "column_name": field.name,
-        "ordinal_position": number,
-        "column_default": None,
-        "is_nullable": "YES" if field.nullable else "NO",
-        "data_type": sql_name(type_),
-        "character_maximum_length": None,
-        "numeric_precision": type_.precision if decimal else type_.bit_width if binary else None,
-        "numeric_precision_radix": 10 if decimal else 2 if binary else None,
-        "numeric_scale": type_.scale if decimal else 0 if whole else None,
-        "datetime_precision": {"s": 0, "ms": 3, "us": 6, "ns": 9}[type_.unit] if timed else None,
-        "column_comment": table.column_comments.get(field.name),
-    }
-
-
-def _constraints(table: CatalogTable) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    if table.primary_key:
-        yield f"{table.name}_pkey", "PRIMARY KEY", table.primary_key
-    for members in table.uniques:
-        yield f"{table.name}_{'_'.join(members)}_key", "UNIQUE", members
-    for key in table.foreign_keys:
-        yield key.name, "FOREIGN KEY", key.columns
-
-
-def _constraint(catalog: str, table: CatalogTable, name: str) -> CatalogRow:
-    return {
-        "constraint_catalog": catalog,
-        "constraint_schema": table.schema,
-        "constraint_name": name,
-    }
-
-
-def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for table in catalog_tables(snapshot):
-        for name, kind, _ in _constraints(table):
-            yield (
-                _constraint(catalog, table, name)
-                | _place(catalog, table)
-                | {
-                    "constraint_type": kind,
-                    "is_deferrable": "NO",
-                    "initially_deferred": "NO",
-                    "enforced": "YES",
-                }
+            nullable, comment = (
+                "YES" if field.nullable else "NO",
+                table.column_comments.get(field.name),
             )
+            column = (field.name, number, None, nullable, sql_name(field.type), None)
+            yield (catalog, table.schema, table.name, *column, *_digits(field.type), comment)
 
 
-def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
+def _digits(type_: pa.DataType) -> tuple[int | None, ...]:
+    """Precision, its radix and scale of a number, and the precision of a time."""
+    if pa.types.is_decimal(type_):
+        return type_.precision, 10, type_.scale, None
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        return type_.bit_width, 2, 0 if pa.types.is_integer(type_) else None, None
+    timed = pa.types.is_timestamp(type_) or pa.types.is_time(type_)
+    return None, None, None, UNIT_DIGITS[type_.unit] if timed else None
+
+
+def _constraints(
+    catalog: str, snapshot: Snapshot
+) -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
+    """Each constraint with the key of its own and of its table, its kind and its columns."""
     for table in catalog_tables(snapshot):
-        for name, kind, members in _constraints(table):
-            for number, column in enumerate(members, 1):
-                yield (
-                    _constraint(catalog, table, name)
-                    | _place(catalog, table)
-                    | {
-                        "column_name": column,
-                        "ordinal_position": number,
-                        "position_in_unique_constraint": number if kind == "FOREIGN KEY" else None,
-                    }
-                )
+        named = [(f"{table.name}_{'_'.join(c)}_key", "UNIQUE", c) for c in table.uniques]
+        if table.primary_key:
+            named.insert(0, (f"{table.name}_pkey", "PRIMARY KEY", table.primary_key))
+        named += [(key.name, "FOREIGN KEY", key.columns) for key in table.foreign_keys]
+        for name, kind, columns in named:
+            key = (catalog, table.schema, name, catalog, table.schema, table.name)
+            yield key, kind, columns
 
 
-def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
+def _table_constraints(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    for key, kind, _ in _constraints(catalog, snapshot):
+        yield (*key, kind, "NO", "NO", "YES")
+
+
+def _key_column_usage(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    for key, kind, columns in _constraints(catalog, snapshot):
+        for number, column in enumerate(columns, 1):
+            yield (*key, column, number, number if kind == "FOREIGN KEY" else None)
+
+
+def _referential_constraints(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     for table in catalog_tables(snapshot):
         for key in table.foreign_keys:
-            yield _constraint(catalog, table, key.name) | {
-                "unique_constraint_catalog": catalog,
-                "unique_constraint_schema": key.schema,
-                "unique_constraint_name": f"{key.table}_pkey",
-                "match_option": "NONE",
-                "update_rule": "NO ACTION",
-                "delete_rule": "CASCADE",
-            }
+            referenced = (catalog, key.schema, f"{key.table}_pkey")
+            rules = ("NONE", "NO ACTION", "CASCADE")
+            yield (catalog, table.schema, key.name, *referenced, *rules)
 
 
-def _views(catalog: str, snapshot: Snapshot) -> Iterator[CatalogRow]:
+def _views(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     for table in catalog_tables(snapshot):
         if table.kind == "view":
-            yield _place(catalog, table) | {
-                "view_definition": table.definition,
-                "check_option": "NONE",
-                "is_updatable": "NO",
-            }
+            yield (catalog, table.schema, table.name, table.definition, "NONE", "NO")
 
 
-def _columns_of(*texts: str, numbers: tuple[str, ...] = ()) -> pa.Schema:
-    return pa.schema([pa.field(n, _NUMBER if n in numbers else _TEXT) for n in (*texts,)])
+def _view(rows: SchemaRows, columns: str) -> tuple[pa.Schema, SchemaRows]:
+    names = columns.split()
+    return pa.schema((n, pa.int64() if n in _NUMBERS else pa.string()) for n in names), rows
 
 
-_TABLE = ("table_catalog", "table_schema", "table_name")
-_CONSTRAINT = ("constraint_catalog", "constraint_schema", "constraint_name")
-_NUMBERS = (
-    "ordinal_position",
-    "character_maximum_length",
-    "numeric_precision",
-    "numeric_precision_radix",
-    "numeric_scale",
-    "datetime_precision",
-    "position_in_unique_constraint",
-    "row_count",
+_NUMBERS = frozenset(
+    {
+        "ordinal_position",
+        "character_maximum_length",
+        "numeric_precision",
+        "numeric_precision_radix",
+        "numeric_scale",
+        "datetime_precision",
+        "position_in_unique_constraint",
+        "row_count",
+    }
 )
+_TABLE = "table_catalog table_schema table_name"
+_CONSTRAINT = "constraint_catalog constraint_schema constraint_name"
 
-SchemaRows = Callable[[str, Snapshot], Iterator[CatalogRow]]
 TABLES: Mapping[str, tuple[pa.Schema, SchemaRows]] = {
-    "schemata": (_columns_of("catalog_name", "schema_name", "schema_owner"), _schemata),
-    "tables": (
-        _columns_of(
-            *_TABLE,
-            "table_type",
-            "is_insertable_into",
-            "table_comment",
-            "kind",
-            "row_count",
-            numbers=_NUMBERS,
-        ),
-        _tables,
+    "schemata": _view(_schemata, "catalog_name schema_name schema_owner"),
+    "tables": _view(
+        _tables, f"{_TABLE} table_type is_insertable_into table_comment kind row_count"
     ),
-    "columns": (
-        _columns_of(
-            *_TABLE,
-            "column_name",
-            "ordinal_position",
-            "column_default",
-            "is_nullable",
-            "data_type",
-            "character_maximum_length",
-            "numeric_precision",
-            "numeric_precision_radix",
-            "numeric_scale",
-            "datetime_precision",
-            "column_comment",
-            numbers=_NUMBERS,
-        ),
+    "columns": _view(
         _columns,
+        f"{_TABLE} column_name ordinal_position column_default is_nullable data_type "
+        "character_maximum_length numeric_precision numeric_precision_radix numeric_scale "
+        "datetime_precision column_comment",
     ),
-    "table_constraints": (
-        _columns_of(
-            *_CONSTRAINT,
-            *_TABLE,
-            "constraint_type",
-            "is_deferrable",
-            "initially_deferred",
-            "enforced",
-        ),
+    "table_constraints": _view(
         _table_constraints,
+        f"{_CONSTRAINT} {_TABLE} constraint_type is_deferrable initially_deferred enforced",
     ),
-    "key_column_usage": (
-        _columns_of(
-            *_CONSTRAINT,
-            *_TABLE,
-            "column_name",
-            "ordinal_position",
-            "position_in_unique_constraint",
-            numbers=_NUMBERS,
-        ),
+    "key_column_usage": _view(
         _key_column_usage,
+        f"{_CONSTRAINT} {_TABLE} column_name ordinal_position position_in_unique_constraint",
     ),
-    "referential_constraints": (
-        _columns_of(
-            *_CONSTRAINT,
-            "unique_constraint_catalog",
-            "unique_constraint_schema",
-            "unique_constraint_name",
-            "match_option",
-            "update_rule",
-            "delete_rule",
-        ),
+    "referential_constraints": _view(
         _referential_constraints,
+        f"{_CONSTRAINT} unique_constraint_catalog unique_constraint_schema "
+        "unique_constraint_name match_option update_rule delete_rule",
     ),
-    "views": (
-        _columns_of(*_TABLE, "view_definition", "check_option", "is_updatable"),
-        _views,
-    ),
+    "views": _view(_views, f"{_TABLE} view_definition check_option is_updatable"),
 }
 
 
 def information_rows(name: str, catalog: str, snapshot: Snapshot) -> ComputedRows:
     """One of the views."""
     schema, rows = TABLES[name]
-
-    def batches() -> list[pa.RecordBatch]:
-        return [pa.RecordBatch.from_pylist(list(rows(catalog, snapshot)), schema=schema)]
-
-    return ComputedRows(schema, batches)
+    return ComputedRows.of_tuples(schema, lambda: rows(catalog, snapshot))

@@ -31,16 +31,16 @@ class PinnedSnapshots:
         self.graph = graph
         self.current = current
         self._branch_of = branch_of
-        self._found: dict[str, Snapshot] = dict(pinned or {})
+        self._snapshots: dict[str, Snapshot] = dict(pinned or {})
         self.touched: set[AccessRequest] = set()
-        """What the guard was told and let pass."""
+        """The requests that the guard has allowed."""
 
     def snapshot(self, catalog: str | None = None) -> Snapshot:
         """The pinned snapshot of a catalog; none is the current one."""
         name = catalog or self.current
-        if name not in self._found:
-            self._found[name] = self.graph.snapshot(self._branch_of(name))
-        return self._found[name]
+        if name not in self._snapshots:
+            self._snapshots[name] = self.graph.snapshot(self._branch_of(name))
+        return self._snapshots[name]
 
     def find(self, catalog: str) -> Snapshot | None:
         """The same, or none if there is no such branch or moment."""
@@ -52,24 +52,24 @@ class PinnedSnapshots:
     def touch(
         self, action: Action, catalog: str, schema: str | None = None, name: str | None = None
     ) -> None:
-        """Tell the session's guard, which refuses by raising."""
+        """Ask the session's guard, which refuses by raising."""
         branch = self.snapshot(catalog).branch
         if is_hidden(branch):  # a transaction's own, which stands for the branch it will change
             branch = catalog.partition("@")[0]
-        touched = AccessRequest(action, branch, schema, name)
-        self._guard(touched)
-        self.touched.add(touched)
+        request = AccessRequest(action, branch, schema, name)
+        self._guard(request)
+        self.touched.add(request)
 
     def moments(self) -> Moments:
-        """What was pinned."""
+        """The moments of the catalogs that were pinned."""
         return tuple(
-            (name, s.commit, s.moment.reading_schema) for name, s in sorted(self._found.items())
+            (name, s.commit, s.moment.reading_schema) for name, s in sorted(self._snapshots.items())
         )
 
     def still_at(self, moments: Moments) -> bool:
         """Whether the catalogs of an earlier statement are where it found them."""
         for name, commit, schema in moments:
-            found = self.find(name)
-            if found is None or (found.commit, found.moment.reading_schema) != (commit, schema):
+            now = self.find(name)
+            if now is None or (now.commit, now.moment.reading_schema) != (commit, schema):
                 return False
         return True

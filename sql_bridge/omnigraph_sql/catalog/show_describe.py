@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE: questions that are queries over information_schema and system."""
+"""SHOW and DESCRIBE as queries over information_schema and system."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
+from omnigraph_sql.frontend.identifiers import name_parts
 from omnigraph_sql.frontend.parser import parse_one
 
 _COLUMNS = (
     "SELECT column_name, data_type, is_nullable, column_comment "
-    "FROM {place}information_schema.columns WHERE "
+    "FROM {catalog}information_schema.columns WHERE "
 )
+_LISTS = {
+    "BRANCHES": "SELECT * FROM system.branches ORDER BY name",
+    "CATALOGS": "SELECT name AS catalog_name FROM system.branches ORDER BY name",
+    "DATABASES": "SELECT name AS catalog_name FROM system.branches ORDER BY name",
+    "TAGS": "SELECT * FROM system.tags ORDER BY name",
+    "QUERIES": "SELECT * FROM system.queries ORDER BY name",
+    "LOG": "SELECT * FROM system.commits ORDER BY version DESC",
+    "SCHEMAS": "SELECT schema_name FROM information_schema.schemata",
+}
 _SETTINGS = {
     "SEARCH_PATH": "public",
     "SERVER_VERSION": "16.0",
@@ -27,11 +37,11 @@ _SETTINGS = {
     "MAX_IDENTIFIER_LENGTH": "1024",
     "INTEGER_DATETIMES": "on",
 }
-"""What clients of other databases ask for when they connect, and what holds here."""
+"""The settings that clients of other databases read when they connect."""
 
 
 def as_query(tree: exp.Expr, schema: str) -> exp.Expr:
-    """A question as the query that answers it; any other statement as it is."""
+    """SHOW, DESCRIBE, VALUES and PIVOT as queries; any other statement as it is."""
     if isinstance(tree, exp.Command) and str(tree.this).upper() == "SHOW":
         return _shown(str(tree.expression), schema)
     if isinstance(tree, exp.Describe) and isinstance(tree.this, exp.Table):
@@ -39,10 +49,10 @@ def as_query(tree: exp.Expr, schema: str) -> exp.Expr:
     if isinstance(tree, exp.Values):
         return _selected(tree)
     if isinstance(tree, exp.Pivot):
-        turned = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("p")))
-        found = exp.select("*").from_(turned)
-        found.set("with_", turned.this.args.pop("with_", None))
-        return found
+        pivoted = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("p")))
+        query = exp.select("*").from_(pivoted)
+        query.set("with_", pivoted.this.args.pop("with_", None))
+        return query
     return tree
 
 
@@ -51,12 +61,12 @@ def _selected(values: exp.Values) -> exp.Expr:
     rows = values.copy()
     order, limit = rows.args.pop("order", None), rows.args.pop("limit", None)
     width = len(rows.expressions[0].expressions)
-    names = [exp.to_identifier(f"column{place}") for place in range(1, width + 1)]
+    names = [exp.to_identifier(f"column{number}") for number in range(1, width + 1)]
     rows.set("alias", exp.TableAlias(this=exp.to_identifier("values_"), columns=names))
-    found = exp.select("*").from_(rows)
-    found.set("order", order)
-    found.set("limit", limit)
-    return found
+    query = exp.select("*").from_(rows)
+    query.set("order", order)
+    query.set("limit", limit)
+    return query
 
 
 def _query(text: str) -> exp.Expr:
@@ -67,21 +77,11 @@ def _shown(text: str, schema: str) -> exp.Expr:
     words = text.rstrip(";").split()
     upper = [word.upper() for word in words]
     match upper:
-        case ["BRANCHES"]:
-            return _query("SELECT * FROM system.branches ORDER BY name")
-        case ["CATALOGS" | "DATABASES"]:
-            return _query("SELECT name AS catalog_name FROM system.branches ORDER BY name")
-        case ["TAGS"]:
-            return _query("SELECT * FROM system.tags ORDER BY name")
-        case ["QUERIES"]:
-            return _query("SELECT * FROM system.queries ORDER BY name")
-        case ["LOG"]:
-            return _query("SELECT * FROM system.commits ORDER BY version DESC")
+        case [what] if what in _LISTS:
+            return _query(_LISTS[what])
         case ["LOG", *rest]:
-            place = _name(words[-1]) if rest[0] in ("FROM", "IN", "FOR") else _name(words[1])
-            return _query(f"SELECT * FROM {place}.system.commits ORDER BY version DESC")
-        case ["SCHEMAS"]:
-            return _query("SELECT schema_name FROM information_schema.schemata")
+            catalog = _name(words[-1]) if rest[0] in ("FROM", "IN", "FOR") else _name(words[1])
+            return _query(f"SELECT * FROM {catalog}.system.commits ORDER BY version DESC")
         case ["SCHEMAS", "FROM" | "IN", _]:
             return _query(f"SELECT schema_name FROM {_name(words[2])}.information_schema.schemata")
         case ["TABLES" | "VIEWS" as what]:
@@ -91,13 +91,13 @@ def _shown(text: str, schema: str) -> exp.Expr:
             return _query(_tables(what, f"lower(table_schema) = lower({_text(words[2])})"))
         case ["COLUMNS", "FROM" | "IN", _]:
             return _described(exp.to_table(words[2], dialect="postgres"))
-    asked = " ".join(upper)
-    if asked in _SETTINGS:
+    setting = " ".join(upper)
+    if setting in _SETTINGS:
         name = words[-1].lower() if len(words) == 1 else "transaction_isolation"
-        return _query(f"SELECT '{_SETTINGS[asked]}' AS {name}")
+        return _query(f"SELECT '{_SETTINGS[setting]}' AS {name}")
     raise InvalidInput(
-        f"SHOW {text} is not known here",
-        hint="SHOW BRANCHES, LOG, TAGS, CATALOGS, SCHEMAS, TABLES, VIEWS, COLUMNS FROM t, QUERIES.",
+        f"SHOW {text} is not supported",
+        hint="Use BRANCHES, LOG, TAGS, CATALOGS, SCHEMAS, TABLES, VIEWS, COLUMNS FROM t, QUERIES.",
     )
 
 
@@ -110,12 +110,12 @@ def _tables(what: str, condition: str) -> str:
 
 
 def _described(table: exp.Table) -> exp.Expr:
-    parts = [part.name for part in table.parts]
+    parts = name_parts(table)
     condition = f"lower(table_name) = lower({_text(parts[-1])})"
     if len(parts) > 1:
         condition += f" AND lower(table_schema) = lower({_text(parts[-2])})"
-    place = f"{_name(parts[0])}." if len(parts) > 2 else ""
-    return _query(_COLUMNS.format(place=place) + condition + " ORDER BY ordinal_position")
+    catalog = f"{_name(parts[0])}." if len(parts) > 2 else ""
+    return _query(_COLUMNS.format(catalog=catalog) + condition + " ORDER BY ordinal_position")
 
 
 def _name(word: str) -> str:

@@ -2,135 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from omnigraph import Graph, Snapshot
-from omnigraph_sql.catalog.information_schema import CatalogRow
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 
-_INSTANT = pa.timestamp("us", "UTC")
+_TEXT, _NUMBER, _INSTANT = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
 
-
-def _branches(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for branch in graph.branches():
-        yield {
-            "name": branch.name,
-            "commit_id": branch.commit,
-            "version": branch.version,
-            "forked_from": branch.fork,
-            "is_current": branch.name == snapshot.branch,
-        }
-
-
-def _tags(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for tag in graph.tags.list():
-        yield {
-            "name": tag.name,
-            "commit_id": tag.commit,
-            "branch": tag.branch,
-            "created_at": tag.time,
-        }
-
-
-def _commits(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for commit in graph.commits(snapshot.branch):
-        if commit.version <= snapshot.version:
-            yield {
-                "commit_id": commit.id,
-                "version": commit.version,
-                "branch": commit.branch,
-                "parent_id": commit.parent,
-                "merged_parent_id": commit.merged_parent,
-                "actor": commit.actor,
-                "created_at": commit.time,
-                "message": commit.message,
-                "changed": list(commit.changed),
-            }
-
-
-def _table_versions(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for key, pointer in sorted(snapshot.moment.tables.items()):
-        yield {
-            "table_key": key,
-            "version": pointer.version,
-            "row_count": pointer.rows,
-            "location": pointer.location,
-            "lance_version": pointer.lance,
-        }
-
-
-def _queries(graph: Graph, snapshot: Snapshot) -> Iterator[CatalogRow]:
-    for name, definition in snapshot.definitions("query").items():
-        yield {"name": name, "source": definition.text}
-
-
-SystemRows = Callable[[Graph, Snapshot], Iterator[CatalogRow]]
-TABLES: Mapping[str, tuple[pa.Schema, SystemRows]] = {
+SystemRows = Callable[[Graph, Snapshot], Iterable[tuple[Any, ...]]]
+TABLES: Mapping[str, tuple[dict[str, pa.DataType], SystemRows]] = {
     "branches": (
-        pa.schema(
-            [
-                ("name", pa.string()),
-                ("commit_id", pa.string()),
-                ("version", pa.int64()),
-                ("forked_from", pa.string()),
-                ("is_current", pa.bool_()),
-            ]
+        {
+            "name": _TEXT,
+            "commit_id": _TEXT,
+            "version": _NUMBER,
+            "forked_from": _TEXT,
+            "is_current": pa.bool_(),
+        },
+        lambda graph, snapshot: (
+            (
+                branch.name,
+                branch.commit,
+                branch.version,
+                branch.fork,
+                branch.name == snapshot.branch,
+            )
+            for branch in graph.branches()
         ),
-        _branches,
     ),
     "tags": (
-        pa.schema(
-            [
-                ("name", pa.string()),
-                ("commit_id", pa.string()),
-                ("branch", pa.string()),
-                ("created_at", _INSTANT),
-            ]
-        ),
-        _tags,
+        {"name": _TEXT, "commit_id": _TEXT, "branch": _TEXT, "created_at": _INSTANT},
+        lambda graph, _: ((t.name, t.commit, t.branch, t.time) for t in graph.tags.list()),
     ),
     "commits": (
-        pa.schema(
-            [
-                ("commit_id", pa.string()),
-                ("version", pa.int64()),
-                ("branch", pa.string()),
-                ("parent_id", pa.string()),
-                ("merged_parent_id", pa.string()),
-                ("actor", pa.string()),
-                ("created_at", _INSTANT),
-                ("message", pa.string()),
-                ("changed", pa.list_(pa.string())),
-            ]
+        {
+            "commit_id": _TEXT,
+            "version": _NUMBER,
+            "branch": _TEXT,
+            "parent_id": _TEXT,
+            "merged_parent_id": _TEXT,
+            "actor": _TEXT,
+            "created_at": _INSTANT,
+            "message": _TEXT,
+            "changed": pa.list_(_TEXT),
+        },
+        lambda graph, snapshot: (
+            (c.id, c.version, c.branch, c.parent, c.merged_parent, c.actor, c.time, c.message)
+            + (list(c.changed),)
+            for c in graph.commits(snapshot.branch)
+            if c.version <= snapshot.version
         ),
-        _commits,
     ),
     "table_versions": (
-        pa.schema(
-            [
-                ("table_key", pa.string()),
-                ("version", pa.int64()),
-                ("row_count", pa.int64()),
-                ("location", pa.string()),
-                ("lance_version", pa.uint64()),
-            ]
+        {
+            "table_key": _TEXT,
+            "version": _NUMBER,
+            "row_count": _NUMBER,
+            "location": _TEXT,
+            "lance_version": pa.uint64(),
+        },
+        lambda _, snapshot: (
+            (key, table.version, table.rows, table.location, table.lance)
+            for key, table in sorted(snapshot.moment.tables.items())
         ),
-        _table_versions,
     ),
     "queries": (
-        pa.schema([("name", pa.string()), ("source", pa.string())]),
-        _queries,
+        {"name": _TEXT, "source": _TEXT},
+        lambda _, snapshot: ((n, d.text) for n, d in snapshot.definitions("query").items()),
     ),
 }
 
 
 def system_rows(name: str, graph: Graph, snapshot: Snapshot) -> ComputedRows:
     """One of the tables, as of a snapshot."""
-    schema, rows = TABLES[name]
-
-    def batches() -> list[pa.RecordBatch]:
-        return [pa.RecordBatch.from_pylist(list(rows(graph, snapshot)), schema=schema)]
-
-    return ComputedRows(schema, batches)
+    columns, rows = TABLES[name]
+    return ComputedRows.of_tuples(pa.schema(columns), lambda: rows(graph, snapshot))

@@ -1,1 +1,4 @@
-"""The only code that knows DataFusion: sessions, functions, streams, errors."""
+"""The only code that knows DataFusion: sessions, functions, streams of results, errors.
+
+No exception of DataFusion leaves it. Imports `frontend` and the tables of the engine.
+"""

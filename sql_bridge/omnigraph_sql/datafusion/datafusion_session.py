@@ -1,4 +1,4 @@
-"""DataFusion for one open graph: immutable table versions registered once, plans from SQL."""
+"""DataFusion for one open graph: table versions registered once, since none ever changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -24,11 +24,11 @@ MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
 REGISTERED_TABLES = 2048
 SMALL_ROWS = 1 << 15
 SMALL_BYTES = 8 << 20
-HELD_BYTES = 256 << 20
-"""How many rows and bytes a table has that is held in memory, and how much is held of all."""
+CACHED_BYTES = 256 << 20
+"""The most rows and bytes of a table that is cached in memory, and of all that are."""
 
 _SETTINGS = {
-    # Names arrive spelled and quoted; the engine must not fold them again.
+    # Names arrive spelled and quoted; DataFusion must not fold them again.
     "datafusion.sql_parser.enable_ident_normalization": "false",
     # Clients over JDBC cannot read view types.
     "datafusion.sql_parser.map_string_types_to_utf8view": "false",
@@ -43,10 +43,17 @@ _RESERVED = "datafusion.execution.sort_spill_reservation_bytes"
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
+class PlanCounts(NamedTuple):
+    """How many statements found their plan in a cache, and how many had to be planned."""
+
+    hits: int
+    misses: int
+
+
 class DataFusionSession:
     """Plans and runs for one graph; shared by its connections, safe in any thread.
 
-    The lock guards what is registered.
+    The lock guards the registered tables and the counts.
     """
 
     def __init__(self, memory: int | None = None) -> None:
@@ -59,28 +66,29 @@ class DataFusionSession:
         register_json_functions(self.context)
         self._lock = threading.Lock()
         self._tables: OrderedDict[str, int] = OrderedDict()
-        """The registered names, with how many bytes of rows each holds."""
-        self._held = 0
+        """The registered names, with the bytes of the rows that are cached under each."""
+        self._cached_bytes = 0
         self._numbers = itertools.count(1)
-        self.plans_found = self.plans_made = 0
-        """Statements whose plan was remembered, and those that had to be planned."""
+        self.plan_counts = PlanCounts(0, 0)
 
-    def count_plan(self, found: bool) -> None:
-        """A statement has its plan."""
+    def count_plan(self, hit: bool) -> None:
+        """Count a statement that has its plan."""
         with self._lock:
-            self.plans_found += found
-            self.plans_made += not found
+            hits, misses = self.plan_counts
+            self.plan_counts = PlanCounts(hits + hit, misses + (not hit))
 
-    def table(self, table: ReadableTable, *, addresses: bool = False, held: bool = True) -> str:
+    def table(self, table: ReadableTable, *, addresses: bool = False, cached: bool = True) -> str:
         """The name under which a table version is registered; registers it if need be.
 
-        `held` says that its rows may be held in memory.
+        `cached` says that its rows may be cached in memory.
         """
-        name = table_name(table, addresses=addresses, held=held)
-        if self._knows(name):
-            return name
+        name = table_name(table, addresses=addresses, cached=cached)
+        with self._lock:
+            if name in self._tables:
+                self._tables.move_to_end(name)
+                return name
         with datafusion_errors():
-            rows = _small(table, addresses) if held else None  # reads, so not under the lock
+            rows = _small_table(table, addresses) if cached else None  # reads: not under the lock
             provider = table.provider(addresses=addresses) if rows is None else None
         with self._lock:
             if name in self._tables:
@@ -91,35 +99,24 @@ class DataFusionSession:
                 else:
                     self.context.register_record_batches(name, [rows.to_batches()])
             self._tables[name] = 0 if rows is None else rows.nbytes
-            self._held += self._tables[name]
-            self._make_room()
+            self._cached_bytes += self._tables[name]
+            self._evict()
         return name
 
-    def _knows(self, name: str) -> bool:
-        with self._lock:
-            if name in self._tables:
-                self._tables.move_to_end(name)
-                return True
-        return False
-
-    def _make_room(self) -> None:
-        """Forget the versions that were longest not read; the newest stays."""
-        going = list(itertools.islice(self._tables, max(0, len(self._tables) - REGISTERED_TABLES)))
-        held = self._held - sum(self._tables[name] for name in going)
-        for name, kept in itertools.islice(self._tables.items(), len(going), len(self._tables) - 1):
-            if held <= HELD_BYTES:
+    def _evict(self) -> None:
+        """Deregister the least recently used versions; the newest stays."""
+        over = max(0, len(self._tables) - REGISTERED_TABLES)
+        for number, (name, size) in enumerate(list(self._tables.items())[:-1]):
+            if number >= over and self._cached_bytes <= CACHED_BYTES:
                 break
-            if kept:
-                going.append(name)
-                held -= kept
-        for name in going:
-            self._held -= self._tables.pop(name)
-            self.context.deregister_table(name)
+            if number < over or size:
+                self._cached_bytes -= self._tables.pop(name)
+                self.context.deregister_table(name)
 
     def register_temporary(
         self, rows: ComputedRows | ReadableTable, part: slice | None = None
     ) -> str:
-        """Register rows for one statement; `deregister` when it is planned."""
+        """Register rows for one statement; `deregister` them when it is planned."""
         name = f"rows {next(self._numbers)}"
         provider = rows.provider() if isinstance(rows, ComputedRows) else rows.provider(part=part)
         with datafusion_errors():
@@ -127,7 +124,7 @@ class DataFusionSession:
         return name
 
     def deregister(self, name: str) -> None:
-        """Forget temporary rows; plans that read them keep them."""
+        """Deregister temporary rows; plans that read them still do."""
         self.context.deregister_table(name)
 
     def plan(self, sql: str, params: Mapping[str, pa.Scalar] | None = None) -> DataFrame:
@@ -136,16 +133,16 @@ class DataFusionSession:
             return self.context.sql(sql, options=_READ_ONLY, param_values=dict(params or {}))
 
 
-def table_name(table: ReadableTable, *, addresses: bool, held: bool) -> str:
-    """Under which name an engine has a table version."""
-    return f"{table.address}{'#' * addresses}{'*' * held}"
+def table_name(table: ReadableTable, *, addresses: bool, cached: bool) -> str:
+    """The name under which a table version is registered."""
+    return f"{table.address}{'#' * addresses}{'*' * cached}"
 
 
-def _small(table: ReadableTable, addresses: bool) -> pa.Table | None:
-    """The rows of a version that is small enough to be held; none where it is not, or is empty.
+def _small_table(table: ReadableTable, addresses: bool) -> pa.Table | None:
+    """The rows of a version that is small enough to be cached; none where it is not, or is empty.
 
-    Preparing a scan with a filter takes the store longer
-    than the engine needs for all of its rows, and a version never changes.
+    Preparing a scan with a filter takes the store longer than DataFusion needs for all of its
+    rows, and a version never changes.
     """
     if not 0 < table.rows <= SMALL_ROWS or not table.scannable:
         return None
@@ -161,22 +158,35 @@ def _small(table: ReadableTable, addresses: bool) -> pa.Table | None:
     return pa.Table.from_batches(batches).combine_chunks() if size else None
 
 
-_engines: WeakKeyDictionary[Graph, DataFusionSession] = WeakKeyDictionary()
-_engines_lock = threading.Lock()
+_sessions: WeakKeyDictionary[Graph, DataFusionSession] = WeakKeyDictionary()
+_sessions_lock = threading.Lock()
 
 
 def session_of(graph: Graph, memory: int | None = None) -> DataFusionSession:
-    """The engine of an open graph, made at its first use, with so much memory in bytes."""
-    with _engines_lock:
-        found = _engines.get(graph)
-        if found is None:
-            found = _engines[graph] = DataFusionSession(memory)
-        return found
+    """The session of an open graph, made at its first use, with so much memory in bytes."""
+    with _sessions_lock:
+        session = _sessions.get(graph)
+        if session is None:
+            session = _sessions[graph] = DataFusionSession(memory)
+        return session
+
+
+def configure(graph: Graph, memory: int | None) -> None:
+    """Set how many bytes the queries of a graph may use before they spill.
+
+    To be called before the first of them; none is the default.
+    """
+    session_of(graph, memory)
+
+
+def plan_counts(graph: Graph) -> PlanCounts:
+    """How often plans of a graph's statements were found in a cache."""
+    return session_of(graph).plan_counts
 
 
 def _memory() -> int:
-    """How much memory queries of one graph may hold before they spill: half of the machine's."""
-    given: Any = os.environ.get(MEMORY_VARIABLE)
+    """How much memory queries of one graph may use before they spill: half of the machine's."""
+    given = os.environ.get(MEMORY_VARIABLE)
     if given:
         return int(given)
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,4 +1,4 @@
-"""Failures of the engine underneath, in our own terms. No exception of DataFusion leaves."""
+"""Exceptions of DataFusion as typed errors; none of them leaves the package."""
 
 from __future__ import annotations
 
@@ -22,60 +22,58 @@ _CORRELATED = re.compile(
 _NO_FIELD = re.compile(r"No field named (?P<name>.+?)\.(?: Did you mean| Valid fields|\s*$)", re.S)
 
 _INTEGERS = {"Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INTEGER", "Int64": "BIGINT"}
-_NO_ROOM = re.compile(r"Can't cast value (?P<value>\S+) to type (?P<type>U?Int\d+)\b")
+_OVERFLOW = re.compile(r"Can't cast value (?P<value>\S+) to type (?P<type>U?Int\d+)\b")
 
 
 @contextmanager
 def datafusion_errors() -> Iterator[None]:
-    """Turn whatever the engine raises into a typed error."""
+    """Turn every exception of DataFusion into a typed error."""
     try:
         yield
     except OmniGraphError:
         raise
-    except Exception as error:  # noqa: BLE001 - the engine raises plain Exceptions
+    except Exception as error:  # noqa: BLE001 - DataFusion raises plain Exceptions
         raise explained(error) from error
 
 
-_carried: dict[str, OmniGraphError] = {}
-_CARRIED = re.compile(r"omnigraph-failure-[0-9a-f]{32}")
+_wrapped: dict[str, OmniGraphError] = {}
+_TOKEN = re.compile(r"omnigraph-failure-[0-9a-f]{32}")
 
 
 def wrap_for_datafusion(error: OmniGraphError) -> Exception:
-    """What to raise inside the engine, which keeps only the text of an exception."""
+    """An exception to raise inside DataFusion, which keeps only its text."""
     token = f"omnigraph-failure-{uuid4().hex}"
-    _carried[token] = error
+    _wrapped[token] = error
     return RuntimeError(token)
 
 
 def explained(error: BaseException) -> OmniGraphError:
-    """A failure of the engine as a typed error."""
+    """An exception of DataFusion as a typed error."""
     text = str(error)
-    token = _CARRIED.search(text)
-    if token:
-        ours = _carried.pop(token[0], None)
-        if ours is not None:
-            return ours
+    token = _TOKEN.search(text)
+    if token and (wrapped := _wrapped.pop(token[0], None)) is not None:
+        return wrapped
     message = _PREFIX.sub("", text).partition("\nThis issue was likely")[0].strip()
     missing = _NO_FIELD.search(message)
     if missing:
         name = missing["name"].replace('"', "")
         hint = message[missing.end("name") + 1 :].strip().replace('"', "") or None
         return NotFound(f"there is no column {name}", hint=_shortened(hint))
-    no_room = _NO_ROOM.search(message)
-    if no_room:
+    overflow = _OVERFLOW.search(message)
+    if overflow:
         return InvalidInput(
-            f"{no_room['value']} does not fit {_INTEGERS.get(no_room['type'], no_room['type'])}",
-            hint="Cast to a type that has room for it first, such as BIGINT or DECIMAL(38, 0).",
+            f"{overflow['value']} does not fit {_INTEGERS.get(overflow['type'], overflow['type'])}",
+            hint="Cast to a wider type first, such as BIGINT or DECIMAL(38, 0).",
         )
     if _CORRELATED.search(text):
         return InvalidInput(
-            "a subquery uses a column of the query around it in a way that cannot be run",
+            "this form of correlated subquery is not supported",
             hint="Join the subquery instead: GROUP BY what it is compared with, then JOIN … ON it.",
             details={"cause": _shortened(message) or ""},
         )
     if "Resources exhausted" in text:
         return InvalidInput(
-            "the statement needs more memory than it may have",
+            "the statement needs more memory than is allowed",
             hint="Read less at once, or raise OMNIGRAPH_SQL_MEMORY.",
             details={"cause": message},
         )

@@ -1,6 +1,6 @@
-"""JSON in texts: reached into by steps, over whole Arrow arrays.
+"""JSON in texts, accessed by paths, over whole Arrow arrays.
 
-Steps are a JSON list of keys and places, such as `["a", 0]`. Each distinct text is parsed once
+A path is a JSON list of keys and indexes, such as `["a", 0]`. Each distinct text is parsed once
 per batch.
 """
 
@@ -30,54 +30,26 @@ _KINDS: dict[type, tuple[str, str]] = {
 """What a value is called by duckdb, and by Postgres."""
 
 
-def _written(value: Any) -> str | None:  # noqa: ANN401
-    if value is _ABSENT:
-        return None
+def _to_json(value: Any) -> str:  # noqa: ANN401
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _as_text(value: Any) -> str | None:  # noqa: ANN401
-    if value is None or value is _ABSENT:
-        return None
-    return value if isinstance(value, str) else _written(value)
+    return value if isinstance(value, str | None) else _to_json(value)
 
 
 def _as_scalar(value: Any) -> str | None:  # noqa: ANN401
     return None if isinstance(value, dict | list) else _as_text(value)
 
 
-def _items(value: Any) -> int | None:  # noqa: ANN401
-    if value is _ABSENT:
-        return None
-    return len(value) if isinstance(value, list) else 0
-
-
-def _parts(value: Any) -> int | None:  # noqa: ANN401
-    if value is _ABSENT:
-        return None
-    return len(value) if isinstance(value, list | dict) else 1
-
-
-def _keys(value: Any) -> list[str] | None:  # noqa: ANN401
-    return list(value) if isinstance(value, dict) else None
-
-
-def _elements(value: Any) -> list[str | None] | None:  # noqa: ANN401
-    return [_written(item) for item in value] if isinstance(value, list) else None
-
-
-def _kind(style: int) -> Callable[[Any], str | None]:
-    return lambda value: None if value is _ABSENT else _KINDS[type(value)][style]
-
-
-def contains(value: Any, wanted: Any) -> bool:  # noqa: ANN401
-    """Whether a JSON value holds another: objects by key, lists by element."""
-    if isinstance(value, dict) and isinstance(wanted, dict):
-        return all(key in value and contains(value[key], wanted[key]) for key in wanted)
+def contains(value: Any, part: Any) -> bool:  # noqa: ANN401
+    """Whether a JSON value contains another: objects by key, lists by element."""
+    if isinstance(value, dict) and isinstance(part, dict):
+        return all(key in value and contains(value[key], part[key]) for key in part)
     if isinstance(value, list):
-        given = wanted if isinstance(wanted, list) else [wanted]
-        return all(any(contains(item, one) for item in value) for one in given)
-    return type(value) is type(wanted) and bool(value == wanted)
+        parts = part if isinstance(part, list) else [part]
+        return all(any(contains(item, each) for item in value) for each in parts)
+    return type(value) is type(part) and bool(value == part)
 
 
 # --------------------------------------------------------------------------- arrays
@@ -89,40 +61,42 @@ def _parsed(text: str) -> Any:  # noqa: ANN401
     except (ValueError, RecursionError) as error:
         shown = text if len(text) < 40 else text[:40] + "…"
         problem = InvalidInput(
-            f"{shown!r} is not JSON: {error}", hint="Ask json_valid(…) first, or mend the text."
+            f"{shown!r} is not JSON: {error}",
+            hint="Test it with json_valid(…) first.",
         )
         raise wrap_for_datafusion(problem) from error
 
 
-def _reached(value: Any, steps: list[Any]) -> Any:  # noqa: ANN401
-    for step in steps:
+def _value_at(value: Any, path: list[Any]) -> Any:  # noqa: ANN401
+    for step in path:
         if isinstance(value, dict):
             value = value.get(str(step), _ABSENT)
         elif isinstance(value, list) and str(step).lstrip("-").isdigit():
-            place = int(step)
-            value = value[place] if -len(value) <= place < len(value) else _ABSENT
+            index = int(step)
+            value = value[index] if -len(value) <= index < len(value) else _ABSENT
         else:
             return _ABSENT
     return value
 
 
-def _mapped(
-    texts: pa.Array, steps: pa.Array, find: Callable[[Any], Any], gives: pa.DataType
-) -> pa.Array:
-    """What is found in each text; a text that comes again with the same steps is parsed once."""
-    asked = pc.binary_join_element_wise(steps, texts, "\n").dictionary_encode()
-    found = []
-    for one in asked.dictionary.to_pylist():
-        path, _, text = one.partition("\n")  # steps hold no line break
-        found.append(find(_reached(_parsed(text), json.loads(path))))
-    return pa.array(found, gives).take(asked.indices)
+def _accessor(
+    name: str,
+    convert: Callable[[Any], Any],
+    type_: pa.DataType,
+    absent: Any = None,  # noqa: ANN401
+) -> ScalarUDF:
+    """A function of the value at a path, or of its absence; a text is parsed once for each path."""
 
+    def call(texts: pa.Array, paths: pa.Array) -> pa.Array:
+        pairs = pc.binary_join_element_wise(paths, texts, "\n").dictionary_encode()
+        values = []
+        for pair in pairs.dictionary.to_pylist():
+            path, _, text = pair.partition("\n")  # a path holds no line break
+            value = _value_at(_parsed(text), json.loads(path))
+            values.append(absent if value is _ABSENT else convert(value))
+        return pa.array(values, type_).take(pairs.indices)
 
-def _reaching(name: str, find: Callable[[Any], Any], gives: pa.DataType) -> ScalarUDF:
-    def call(texts: pa.Array, steps: pa.Array) -> pa.Array:
-        return _mapped(texts, steps, find, gives)
-
-    return udf(call, [pa.string(), pa.string()], gives, "immutable", name)
+    return udf(call, [pa.string(), pa.string()], type_, "immutable", name)
 
 
 def json_valid(texts: pa.Array) -> pa.Array:
@@ -137,9 +111,9 @@ def json_valid(texts: pa.Array) -> pa.Array:
     return pa.array([is_json(text) for text in texts.to_pylist()], pa.bool_())
 
 
-def json_holds(texts: pa.Array, wanted: pa.Array) -> pa.Array:
-    """Whether each JSON holds the JSON beside it."""
-    pairs = zip(texts.to_pylist(), wanted.to_pylist(), strict=True)
+def json_holds(texts: pa.Array, parts: pa.Array) -> pa.Array:
+    """Whether each JSON contains the JSON of the same row."""
+    pairs = zip(texts.to_pylist(), parts.to_pylist(), strict=True)
     return pa.array(
         [None if a is None or b is None else contains(_parsed(a), _parsed(b)) for a, b in pairs],
         pa.bool_(),
@@ -152,21 +126,25 @@ def json_quote(texts: pa.Array) -> pa.Array:
 
 
 def register_json_functions(context: SessionContext) -> None:
-    """Make the functions of this module known to an engine."""
+    """Register the functions of this module."""
     text, number, truth, texts = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
-    for made in (
-        _reaching("json_get", _written, text),
-        _reaching("json_text", _as_text, text),
-        _reaching("json_scalar", _as_scalar, text),
-        _reaching("json_items", _items, number),
-        _reaching("json_parts", _parts, number),
-        _reaching("json_names", _keys, texts),
-        _reaching("json_elements", _elements, texts),
-        _reaching("json_kind", _kind(0), text),
-        _reaching("json_kind_of", _kind(1), text),
-        _reaching("json_has", lambda value: value is not _ABSENT, truth),
+    for function in (
+        _accessor("json_get", _to_json, text),
+        _accessor("json_text", _as_text, text),
+        _accessor("json_scalar", _as_scalar, text),
+        _accessor("json_items", lambda v: len(v) if isinstance(v, list) else 0, number),
+        _accessor("json_parts", lambda v: len(v) if isinstance(v, list | dict) else 1, number),
+        _accessor("json_names", lambda v: list(v) if isinstance(v, dict) else None, texts),
+        _accessor(
+            "json_elements",
+            lambda v: [_to_json(item) for item in v] if isinstance(v, list) else None,
+            texts,
+        ),
+        _accessor("json_kind", lambda v: _KINDS[type(v)][0], text),
+        _accessor("json_kind_of", lambda v: _KINDS[type(v)][1], text),
+        _accessor("json_has", lambda v: True, truth, absent=False),
         udf(json_valid, [text], truth, "immutable", "json_valid"),
         udf(json_holds, [text, text], truth, "immutable", "json_holds"),
         udf(json_quote, [text], text, "immutable", "json_quote"),
     ):
-        context.register_udf(made)
+        context.register_udf(function)

@@ -1,4 +1,4 @@
-"""Results as they are made: batches pulled from the engine, which anybody may stop."""
+"""Streams of results: batches are pulled from DataFusion, and any thread may cancel that."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 AHEAD = 4
-"""How many batches are made before they are asked for."""
+"""How many batches are read ahead."""
 
-_Made: TypeAlias = "SimpleQueue[pa.RecordBatch | BaseException | None]"
-"""Batches on their way; the last thing is none, or what went wrong."""
+_BatchQueue: TypeAlias = "SimpleQueue[pa.RecordBatch | BaseException | None]"
+"""Batches that were read ahead; the last item is none, or the exception."""
 
 
 class QueryExecution:
@@ -50,20 +50,18 @@ class QueryExecution:
         """The batches of a plan, of at most 64K rows each."""
         with datafusion_errors():
             stream = plan.execute_stream()
-        made: _Made = SimpleQueue()
+        queue: _BatchQueue = SimpleQueue()
         room, loop = asyncio.Semaphore(AHEAD), _loop()
         with self._lock:
             if self._cancelled:
                 raise _cancelled()
-            pump = asyncio.run_coroutine_threadsafe(_pumped(stream, made, room), loop)
+            pump = asyncio.run_coroutine_threadsafe(_pump(stream, queue, room), loop)
             self._pump = pump
         del stream
         try:
-            while (found := made.get()) is not None:
-                if isinstance(found, BaseException):
-                    raise found if isinstance(found, OmniGraphError) else explained(found)
+            while (batch := _next_batch(queue)) is not None:
                 loop.call_soon_threadsafe(room.release)
-                yield from _pieces(found)
+                yield from _split(batch)
         finally:
             pump.cancel()
 
@@ -72,8 +70,8 @@ class QueryExecution:
     ) -> Iterator[pa.RecordBatch]:
         """The batches of a scan by the store, with the columns in that order.
 
-        They are read by a thread of their own: a read that waits for the store cannot be stopped,
-        but whoever waits for it can.
+        A thread of their own reads them: a read that waits for the store cannot be stopped, but
+        whoever waits for it can.
         """
         scan = _Scan(rows)
         with self._lock:
@@ -82,11 +80,9 @@ class QueryExecution:
             self._scan = scan
         scan.start()
         try:
-            while (found := scan.made.get()) is not None and not self._cancelled:
-                if isinstance(found, BaseException):
-                    raise found if isinstance(found, OmniGraphError) else explained(found)
+            while (batch := _next_batch(scan.queue)) is not None and not self._cancelled:
                 scan.room.release()
-                yield from _pieces(found.select(list(columns)))
+                yield from _split(batch.select(list(columns)))
             if self._cancelled:
                 raise _cancelled()
         finally:
@@ -105,13 +101,13 @@ class QueryExecution:
 
 
 class _Scan(threading.Thread):
-    """Reads ahead; the last thing it makes says how it ended."""
+    """Reads ahead; the last item of its queue says how it ended."""
 
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         super().__init__(name="omnigraph-scan", daemon=True)
         self._rows = rows
         self._stopped = False
-        self.made: _Made = SimpleQueue()
+        self.queue: _BatchQueue = SimpleQueue()
         self.room = threading.Semaphore(AHEAD)
 
     def run(self) -> None:
@@ -121,53 +117,54 @@ class _Scan(threading.Thread):
                 self.room.acquire()
                 if self._stopped:
                     return
-                self.made.put(batch)
-        except Exception as error:  # noqa: BLE001 - told to whoever reads
+                self.queue.put(batch)
+        except Exception as error:  # noqa: BLE001 - raised where the batches are read
             end = error
         finally:
-            self.made.put(end)
+            self.queue.put(end)
 
     def stop(self, end: BaseException | None) -> None:
-        """Make nothing more; whoever waits gets this at once."""
+        """Read no more; whoever waits for a batch gets this at once."""
         self._stopped = True
-        self.made.put(end)
+        self.queue.put(end)
         self.room.release()
 
 
-async def _pumped(
-    stream: RecordBatchStream,
-    made: _Made,
-    room: asyncio.Semaphore,
-) -> None:
-    """Move batches from the engine to their reader; the last thing put says how it ended."""
+async def _pump(stream: RecordBatchStream, queue: _BatchQueue, room: asyncio.Semaphore) -> None:
+    """Move batches from DataFusion to their reader; the last item says how it ended."""
     end: BaseException | None = None
     try:
         async for batch in stream:
             await room.acquire()
-            made.put(batch.to_pyarrow())
+            queue.put(batch.to_pyarrow())
     except asyncio.CancelledError:
         end = _cancelled()
         raise
-    except Exception as error:  # noqa: BLE001 - the engine raises plain Exceptions
+    except Exception as error:  # noqa: BLE001 - DataFusion raises plain Exceptions
         end = error
     finally:
-        made.put(end)
+        queue.put(end)
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    if batch.num_rows <= BATCH_ROWS:
-        yield batch
-        return
-    for start in range(0, batch.num_rows, BATCH_ROWS):
-        yield batch.slice(start, BATCH_ROWS)
+def _next_batch(queue: _BatchQueue) -> pa.RecordBatch | None:
+    """The next batch, none behind the last one; raises what ended the stream."""
+    item = queue.get()
+    if isinstance(item, BaseException):
+        raise item if isinstance(item, OmniGraphError) else explained(item)
+    return item
+
+
+def _split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, max(batch.num_rows, 1), BATCH_ROWS):
+        yield batch if batch.num_rows <= BATCH_ROWS else batch.slice(start, BATCH_ROWS)
 
 
 def _cancelled() -> Cancelled:
-    return Cancelled("the statement was cancelled", hint="Run it again if it is still wanted.")
+    return Cancelled("the statement was cancelled", hint="Run it again if it is still needed.")
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The type in which a column leaves: no views, and text where the engine knows nothing."""
+    """The type in which a column leaves: no views, and text where DataFusion knows no type."""
     if type_ == pa.string_view() or type_ == pa.null():
         return pa.string()
     if type_ == pa.binary_view():
@@ -189,10 +186,10 @@ def _plain_field(field: pa.Field) -> pa.Field:
 
 def plain_schema(schema: pa.Schema, names: tuple[str, ...] | None) -> pa.Schema:
     """The schema in which a result leaves: plain types, and the names the statement gives."""
-    shown = names if names is not None and len(names) == len(schema) else schema.names
+    result_names = names if names is not None and len(names) == len(schema) else schema.names
     return pa.schema(
         pa.field(name, plain_type(field.type), field.nullable)
-        for name, field in zip(shown, schema, strict=True)
+        for name, field in zip(result_names, schema, strict=True)
     )
 
 
@@ -211,18 +208,18 @@ def typed(schema: pa.Schema, table: pa.Table) -> pa.Table:
 def _typed(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         arrays = [
-            array if array.type == field.type else _fitted(array, field)
+            array if array.type == field.type else _cast(array, field)
             for array, field in zip(batch.columns, schema, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _fitted(array: pa.Array, field: pa.Field) -> pa.Array:
-    """Values in the type of their column, which may have been told before parameters were given."""
+def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
+    """Values in the type of their column, announced perhaps before parameters were given."""
     try:
         return array.cast(field.type)
     except pa.ArrowException as error:
         raise InvalidInput(
-            f"{field.name} is {field.type}, which a value does not fit: {error}",
+            f"a value does not fit the column {field.name} of type {field.type}: {error}",
             hint="CAST the parameter or the column to the type you mean.",
         ) from error

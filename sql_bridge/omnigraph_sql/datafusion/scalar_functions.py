@@ -1,19 +1,22 @@
-"""Functions that the engine lacks, over whole Arrow arrays."""
+"""Scalar functions that DataFusion lacks, over whole Arrow arrays."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datafusion import ScalarUDF, SessionContext, udf
+from datafusion import SessionContext, udf
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 _MICROS = pa.timestamp("us")
+_GROUP = re.compile(r"\\.?|\[(?:\\.|[^\]\\])*\]?|\((?!\?)", re.S)
+"""A plain group opens; or an escape or a class, in which a parenthesis opens none."""
 _DAY_NAMES = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 _BETWEEN: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
     "year": pc.years_between,
@@ -38,7 +41,7 @@ _UNIT_MICROS = {
 
 
 def _constant(array: pa.Array) -> str:
-    """The one value of an argument that is written as a literal."""
+    """The value of an argument that is a literal, the same in every row."""
     return str(array[0].as_py()) if len(array) else "day"
 
 
@@ -50,14 +53,13 @@ def boundaries(unit: pa.Array, start: pa.Array, end: pa.Array) -> pa.Array:
     """How many boundaries of a unit lie between two instants: what DATEDIFF counts."""
     name = _constant(unit)
     if name == "month":
-        found = pc.subtract(_months(end), _months(start))
-    elif name == "decade":
-        found = pc.subtract(pc.divide(pc.year(end), 10), pc.divide(pc.year(start), 10))
-    elif name == "century":
-        found = pc.subtract(pc.divide(pc.year(end), 100), pc.divide(pc.year(start), 100))
+        count = pc.subtract(_months(end), _months(start))
+    elif name in ("decade", "century"):
+        years = 10 if name == "decade" else 100
+        count = pc.subtract(pc.divide(pc.year(end), years), pc.divide(pc.year(start), years))
     else:
-        found = _BETWEEN[name](start, end)
-    return found.cast(pa.int64())
+        count = _BETWEEN[name](start, end)
+    return count.cast(pa.int64())
 
 
 def elapsed(unit: pa.Array, start: pa.Array, end: pa.Array) -> pa.Array:
@@ -114,72 +116,56 @@ def hash_of(texts: pa.Array) -> pa.Array:
         int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
         for text in encoded.dictionary.to_pylist()
     ]
-    found = pa.array(numbers, pa.int64()).take(encoded.indices)
-    return pc.fill_null(found, 0)
+    return pc.fill_null(pa.array(numbers, pa.int64()).take(encoded.indices), 0)
 
 
 def regexp_extract(texts: pa.Array, pattern: pa.Array, group: pa.Array) -> pa.Array:
     """One group of the first match of a pattern; null where nothing matches."""
     number = int(group[0].as_py()) if len(group) else 0
-    given = _constant(pattern) if len(pattern) else ""
-    named, names = _named_groups(f"({given})")
-    found = pc.extract_regex(texts, named)
-    return found.field(names[number]) if number < len(names) else pa.nulls(len(texts), pa.string())
+    regex = _constant(pattern) if len(pattern) else ""
+    named, names = _named_groups(f"({regex})")
+    groups = pc.extract_regex(texts, named)
+    return groups.field(names[number]) if number < len(names) else pa.nulls(len(texts), pa.string())
 
 
 def _named_groups(pattern: str) -> tuple[str, list[str]]:
     """A pattern whose plain groups have names, which is how Arrow gives them out."""
-    written: list[str] = []
     names: list[str] = []
-    in_class, place = False, 0
-    while place < len(pattern):
-        char = pattern[place]
-        if char == "\\":
-            written.append(pattern[place : place + 2])
-            place += 2
-            continue
-        if char == "[":
-            in_class = True
-        elif char == "]":
-            in_class = False
-        written.append(char)
-        place += 1
-        if char == "(" and not in_class and pattern[place : place + 1] != "?":
-            names.append(f"g{len(names)}")
-            written.append(f"?P<{names[-1]}>")
-    return "".join(written), names
+
+    def named(token: re.Match[str]) -> str:
+        if token[0] != "(":
+            return token[0]
+        names.append(f"g{len(names)}")
+        return f"(?P<{names[-1]}>"
+
+    return _GROUP.sub(named, pattern), names
 
 
 def single_row(counts: pa.Array) -> pa.Array:
-    """That a scalar subquery gave one row for each row it was asked about; else it is an error."""
+    """True for every row for which a scalar subquery gave at most one; else it is an error."""
     if pc.any(pc.greater(counts, 1)).as_py():
         raise wrap_for_datafusion(
             InvalidInput(
-                "a subquery that stands for one value gives several rows",
+                "a scalar subquery gives several rows",
                 hint="Aggregate it, or add LIMIT 1.",
             )
         )
     return pa.repeat(pa.scalar(True), len(counts))
 
 
-def _scalar(
-    name: str, function: Callable[..., pa.Array], takes: list[pa.DataType], gives: pa.DataType
-) -> ScalarUDF:
-    return udf(function, takes, gives, "immutable", name)
-
-
 def register_functions(context: SessionContext) -> None:
-    """Make the functions of this module known to an engine."""
+    """Register the functions of this module under their names."""
     text, number, date = pa.string(), pa.int64(), pa.date32()
-    for made in (
-        _scalar("boundaries", boundaries, [text, _MICROS, _MICROS], number),
-        _scalar("elapsed", elapsed, [text, _MICROS, _MICROS], number),
-        _scalar("interval_of", interval_of, [number, number, number], pa.month_day_nano_interval()),
-        _scalar("last_day", last_day, [date], date),
-        _scalar("month_name", month_name, [date], text),
-        _scalar("day_name", day_name, [date], text),
-        _scalar("hash_of", hash_of, [text], number),
-        _scalar("single_row", single_row, [number], pa.bool_()),
-        _scalar("regexp_extract", regexp_extract, [text, text, number], text),
-    ):
-        context.register_udf(made)
+    signatures: list[tuple[Callable[..., pa.Array], list[pa.DataType], pa.DataType]] = [
+        (boundaries, [text, _MICROS, _MICROS], number),
+        (elapsed, [text, _MICROS, _MICROS], number),
+        (interval_of, [number, number, number], pa.month_day_nano_interval()),
+        (last_day, [date], date),
+        (month_name, [date], text),
+        (day_name, [date], text),
+        (hash_of, [text], number),
+        (single_row, [number], pa.bool_()),
+        (regexp_extract, [text, text, number], text),
+    ]
+    for function, takes, gives in signatures:
+        context.register_udf(udf(function, takes, gives, "immutable", function.__name__))

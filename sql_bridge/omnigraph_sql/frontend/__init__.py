@@ -1,1 +1,4 @@
-"""SQL text to sqlglot trees: dialects, limits, types, identifiers."""
+"""SQL text to sqlglot trees: tokens, statements, limits, syntax errors, types and identifiers.
+
+Knows no graph and no DataFusion; imports `omnigraph.errors` and nothing of this package.
+"""

@@ -1,4 +1,4 @@
-"""Texts that do not parse, as errors that point."""
+"""Syntax errors, which point into the text."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from omnigraph.errors import InvalidInput, ParseError
 
 
 def mixed_parameters() -> InvalidInput:
-    """The error of a statement that writes parameters in several ways."""
+    """The error of a statement that mixes the styles of parameters."""
     return InvalidInput(
-        "parameters are written in different ways", hint="Use only ?, only $1 or only :name."
+        "the statement mixes styles of parameters", hint="Use only ?, only $1 or only :name."
     )
 
 
 def explained(text: str, error: SqlglotParseError) -> InvalidInput:
+    """A syntax error that sqlglot found."""
     first = error.errors[0] if error.errors else {}
     description = str(first.get("description") or error).strip().rstrip(".")
     line, column, shown = first.get("line"), first.get("col"), str(first.get("highlight") or "")
     if line is None or column is None:
-        return InvalidInput(f"cannot read this statement: {description}")
+        return InvalidInput(f"the statement cannot be parsed: {description}")
     lines = text.split("\n")
     end = sum(len(one) + 1 for one in lines[: int(line) - 1]) + int(column)
     if description.startswith("Required keyword"):
@@ -32,5 +33,6 @@ def explained(text: str, error: SqlglotParseError) -> InvalidInput:
 
 
 def pointing(text: str, problem: str, start: int, end: int) -> ParseError:
+    """A syntax error at some characters of the text."""
     span = (len(text[:start].encode()), len(text[:end].encode()))
     return ParseError(problem, source=text, span=span)

@@ -9,23 +9,16 @@ from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.parse_errors import pointing
 
 MAX_TEXT = 4 << 20
-
-
 MAX_DEPTH = 120
-
-
 MAX_CHAIN = 1000
-"""How long a chain of operators may be, as in `a + b + c …`: the engine walks it recursively."""
-
+"""How long a chain of operators may be, as in `a + b + c …`: DataFusion walks it recursively."""
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
-
-
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
 
 def require_shallow(text: str, tokens: list[Token]) -> None:
-    """Refuse nesting that would exhaust a stack here or in the engine."""
+    """Refuse nesting that would exhaust a stack here or in DataFusion."""
     depth = 0
     for token in tokens:
         if token.token_type in _OPENING:
@@ -39,7 +32,7 @@ def require_shallow(text: str, tokens: list[Token]) -> None:
 
 
 def require_short_chains(tree: exp.Expr) -> None:
-    """Refuse chains that would overflow the engine's stack, which ends the process."""
+    """Refuse chains that would overflow DataFusion's stack, which ends the process."""
     pending = [(tree, 0)]
     while pending:
         node, depth = pending.pop()

@@ -30,7 +30,7 @@ DIALECTS = ("postgres", "duckdb", "spark", "snowflake", "tsql", "mysql", "bigque
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _NUMBERED = re.compile(r"^\$[0-9]+$")
-"""A parameter where a dialect takes it for a name."""
+"""A parameter that a dialect takes for a name."""
 _DAY_TIME = re.compile(r"(?<=\S\s)([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$")
 """The time in an interval of days and a time."""
 _OPERANDS = {
@@ -46,7 +46,7 @@ _ISOLATION = re.compile(
     r"(TRANSACTION|WORK|ISOLATION|LEVEL|READ|ONLY|WRITE|COMMITTED|UNCOMMITTED|REPEATABLE|SNAPSHOT|"
     r"SERIALIZABLE|DEFERRABLE|NOT|DEFERRED|IMMEDIATE|EXCLUSIVE|,)$"
 )
-"""What may follow BEGIN and START."""
+"""The words that may follow BEGIN and START."""
 
 OWN_STATEMENTS = (
     ("SHOW",),
@@ -63,7 +63,7 @@ OWN_STATEMENTS = (
     ("CREATE", "OR", "REPLACE", "NODE", "TABLE"),
     ("CREATE", "OR", "REPLACE", "EDGE", "TABLE"),
 )
-"""Statements that are ours: kept as `exp.Command(this="CREATE BRANCH", expression=<the rest>)`."""
+"""Statements of our own, as `exp.Command(this="CREATE BRANCH", expression=<the rest>)`."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +75,19 @@ class Parsed:
 
 
 def require_dialect(name: str) -> str:
-    """A dialect we speak, in its own spelling."""
-    found = {"postgresql": "postgres", "mssql": "tsql", "databricks": "spark"}.get(
-        name.lower(), name.lower()
-    )
-    if found not in DIALECTS:
+    """A supported dialect by its name or an alias."""
+    aliases = {"postgresql": "postgres", "mssql": "tsql", "databricks": "spark"}
+    dialect = aliases.get(name.lower(), name.lower())
+    if dialect not in DIALECTS:
         raise InvalidInput(f"there is no dialect {name!r}", hint=f"Use {', '.join(DIALECTS)}.")
-    return found
+    return dialect
 
 
 @lru_cache(maxsize=512)
 def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
     """The statements of a text. The trees are shared: copy one before changing it."""
-    size = len(text)
-    if size > MAX_TEXT:
-        raise ResourceLimit("the length of a SQL text", MAX_TEXT, size)
+    if len(text) > MAX_TEXT:
+        raise ResourceLimit("the length of a SQL text", MAX_TEXT, len(text))
     tokens = _tokens(text, dialect)
     return tuple(
         Parsed(text[part[0].start : part[-1].end + 1], _tree(text, part, dialect))
@@ -102,21 +100,21 @@ def parse_one(text: str, dialect: str) -> Parsed:
     return only(parse(text, dialect))
 
 
-def only(found: Sequence[Parsed]) -> Parsed:
+def only(statements: Sequence[Parsed]) -> Parsed:
     """The statement of a text that holds one."""
-    if len(found) != 1:
+    if len(statements) != 1:
         raise InvalidInput(
-            f"the text holds {len(found)} statements, one is expected here",
+            f"the text holds {len(statements)} statements, one is expected here",
             hint="Send them one at a time.",
         )
-    return found[0]
+    return statements[0]
 
 
 def _tokens(text: str, dialect: str) -> list[Token]:
     try:
         return tokens_of(text, dialect)
     except TokenError as error:
-        raise pointing(text, f"cannot read this text: {error}", len(text), len(text)) from None
+        raise pointing(text, f"the text cannot be parsed: {error}", len(text), len(text)) from None
 
 
 def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -141,14 +139,14 @@ def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:
     require_shallow(text, tokens)
     parser = sqlglot.Dialect.get_or_raise(dialect).parser()
     try:
-        found = parser.parse(_numbered(tokens), text)
+        trees = parser.parse(_numbered(tokens), text)
     except SqlglotParseError as error:
         raise explained(text, error) from None
     except RecursionError:
         raise too_deep() from None
     except SqlglotError as error:
-        raise InvalidInput(f"cannot read this statement: {error}") from None
-    (tree,) = (tree for tree in found if tree is not None)
+        raise InvalidInput(f"the statement cannot be parsed: {error}") from None
+    (tree,) = (tree for tree in trees if tree is not None)
     assert isinstance(tree, exp.Expr)
     require_short_chains(tree)
     return tree
@@ -164,7 +162,7 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Command | None:
 
 
 def _begins(tokens: list[Token]) -> bool:
-    """Whether a statement begins a transaction, however it is to be isolated: it always is."""
+    """Whether a statement begins a transaction; every isolation level is the one there is."""
     words = [token.text.upper() for token in tokens]
     begins = words[0] == "BEGIN" or words[:2] == ["START", "TRANSACTION"]
     return begins and all(_ISOLATION.match(word) for word in words[1:])
@@ -175,28 +173,28 @@ def _numbered(tokens: list[Token]) -> list[Token]:
 
     The name of a parameter may be a keyword, which only a plain word may be to the parser.
     """
-    tokens = list(_apart(tokens))
+    tokens = list(_normalized(tokens))
     kinds = {token.token_type for token in tokens}
     if TokenType.PLACEHOLDER in kinds and TokenType.PARAMETER in kinds:
         raise mixed_parameters()
-    found: list[Token] = []
+    numbered: list[Token] = []
     number = 0
     for token in tokens:
         if token.token_type is TokenType.PLACEHOLDER:
             number += 1
-            found.append(_like(token, TokenType.COLON, ":"))
-            found.append(_like(token, TokenType.VAR, str(number)))
+            numbered.append(_like(token, TokenType.COLON, ":"))
+            numbered.append(_like(token, TokenType.VAR, str(number)))
         elif token.token_type is TokenType.VAR and _NUMBERED.match(token.text):
-            found.append(_like(token, TokenType.COLON, ":"))
-            found.append(_like(token, TokenType.VAR, token.text[1:]))
-        elif _names_parameter(found, token):
-            found.append(_like(token, TokenType.VAR, token.text))
+            numbered.append(_like(token, TokenType.COLON, ":"))
+            numbered.append(_like(token, TokenType.VAR, token.text[1:]))
+        elif _names_parameter(numbered, token):
+            numbered.append(_like(token, TokenType.VAR, token.text))
         else:
-            found.append(token)
-    return found
+            numbered.append(token)
+    return numbered
 
 
-def _apart(tokens: list[Token]) -> Iterator[Token]:
+def _normalized(tokens: list[Token]) -> Iterator[Token]:
     """`?::int` is a parameter that is cast, unless something stands before it.
 
     And `INTERVAL '1 day 02:30'` has hours, which the parser would drop.
@@ -207,15 +205,15 @@ def _apart(tokens: list[Token]) -> Iterator[Token]:
         if token.token_type is TokenType.QDCOLON and not operand:
             yield _like(token, TokenType.PLACEHOLDER, "?")
             yield _like(token, TokenType.DCOLON, "::")
-        elif token.token_type is TokenType.STRING and _follows_interval(before):
+        elif (
+            token.token_type is TokenType.STRING
+            and before is not None
+            and before.token_type is TokenType.INTERVAL
+        ):
             yield _like(token, TokenType.STRING, _DAY_TIME.sub(_spelled_out, token.text))
         else:
             yield token
         before = token
-
-
-def _follows_interval(before: Token | None) -> bool:
-    return before is not None and before.token_type is TokenType.INTERVAL
 
 
 def _spelled_out(time: re.Match[str]) -> str:

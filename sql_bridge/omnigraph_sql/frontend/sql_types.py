@@ -1,4 +1,4 @@
-"""Types three ways: as SQL declares them, as Arrow holds them, as the engine's casts call them."""
+"""Types as SQL declares them, as Arrow has them, and as the casts of DataFusion call them."""
 
 from __future__ import annotations
 
@@ -10,64 +10,38 @@ from omnigraph.errors import InvalidInput
 T = exp.DataType.Type
 
 _SIMPLE = {
-    T.BOOLEAN: pa.bool_(),
-    T.TINYINT: pa.int8(),
-    T.SMALLINT: pa.int16(),
-    T.MEDIUMINT: pa.int32(),
-    T.INT: pa.int32(),
-    T.SERIAL: pa.int32(),
-    T.SMALLSERIAL: pa.int16(),
-    T.BIGSERIAL: pa.int64(),
-    T.YEAR: pa.int32(),
-    T.BIGINT: pa.int64(),
-    T.BIT: pa.bool_(),
-    T.UTINYINT: pa.uint8(),
-    T.USMALLINT: pa.uint16(),
-    T.UMEDIUMINT: pa.uint32(),
-    T.UINT: pa.uint32(),
-    T.UBIGINT: pa.uint64(),
-    T.INT128: pa.decimal128(38, 0),
-    T.FLOAT: pa.float32(),
-    T.DOUBLE: pa.float64(),
-    T.UDOUBLE: pa.float64(),
-    T.CHAR: pa.string(),
-    T.NCHAR: pa.string(),
-    T.VARCHAR: pa.string(),
-    T.NVARCHAR: pa.string(),
-    T.BPCHAR: pa.string(),
-    T.TEXT: pa.string(),
-    T.TINYTEXT: pa.string(),
-    T.MEDIUMTEXT: pa.string(),
-    T.LONGTEXT: pa.string(),
-    T.NAME: pa.string(),
-    T.UUID: pa.string(),
-    T.JSON: pa.string(),
-    T.JSONB: pa.string(),
-    T.ENUM: pa.string(),
-    T.VARIANT: pa.string(),
-    T.XML: pa.string(),
-    T.BINARY: pa.binary(),
-    T.VARBINARY: pa.binary(),
-    T.BLOB: pa.binary(),
-    T.TINYBLOB: pa.binary(),
-    T.MEDIUMBLOB: pa.binary(),
-    T.LONGBLOB: pa.binary(),
-    T.IMAGE: pa.binary(),
-    T.DATE: pa.date32(),
-    T.DATE32: pa.date32(),
-    T.MONEY: pa.decimal128(19, 4),
-    T.SMALLMONEY: pa.decimal128(10, 4),
-    T.TIMESTAMP_S: pa.timestamp("s"),
-    T.TIMESTAMP_MS: pa.timestamp("ms"),
-    T.TIMESTAMP_NS: pa.timestamp("ns"),
-    T.SMALLDATETIME: pa.timestamp("s"),
-    T.NULL: pa.string(),
-    T.INTERVAL: pa.month_day_nano_interval(),
+    T[name]: type_
+    for type_, names in (
+        (pa.bool_(), "BOOLEAN BIT"),
+        (pa.int8(), "TINYINT"),
+        (pa.int16(), "SMALLINT SMALLSERIAL"),
+        (pa.int32(), "INT MEDIUMINT SERIAL YEAR"),
+        (pa.int64(), "BIGINT BIGSERIAL"),
+        (pa.uint8(), "UTINYINT"),
+        (pa.uint16(), "USMALLINT"),
+        (pa.uint32(), "UINT UMEDIUMINT"),
+        (pa.uint64(), "UBIGINT"),
+        (pa.decimal128(38, 0), "INT128"),
+        (pa.decimal128(19, 4), "MONEY"),
+        (pa.decimal128(10, 4), "SMALLMONEY"),
+        (pa.float32(), "FLOAT"),
+        (pa.float64(), "DOUBLE UDOUBLE"),
+        (pa.string(), "CHAR NCHAR VARCHAR NVARCHAR BPCHAR TEXT TINYTEXT MEDIUMTEXT LONGTEXT"),
+        (pa.string(), "NAME UUID JSON JSONB ENUM VARIANT XML NULL"),
+        (pa.binary(), "BINARY VARBINARY BLOB TINYBLOB MEDIUMBLOB LONGBLOB IMAGE"),
+        (pa.date32(), "DATE DATE32"),
+        (pa.timestamp("s"), "TIMESTAMP_S SMALLDATETIME"),
+        (pa.timestamp("ms"), "TIMESTAMP_MS"),
+        (pa.timestamp("ns"), "TIMESTAMP_NS"),
+        (pa.month_day_nano_interval(), "INTERVAL"),
+    )
+    for name in names.split()
 }
 _TIMESTAMPS = {T.TIMESTAMP, T.TIMESTAMPNTZ, T.DATETIME, T.DATETIME2, T.DATETIME64}
 _INSTANTS = {T.TIMESTAMPTZ, T.TIMESTAMPLTZ}
 _DECIMALS = {T.DECIMAL, T.UDECIMAL, T.BIGDECIMAL}
-_UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
+UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""How many digits behind the second each unit of time has."""
 _UNIT_NAMES = {"s": "Second", "ms": "Millisecond", "us": "Microsecond", "ns": "Nanosecond"}
 
 
@@ -89,15 +63,9 @@ def arrow_type(declared: exp.DataType) -> pa.DataType:
         items = declared.expressions
         item = arrow_type(items[0]) if items else pa.string()
         size = declared.args.get("values")
-        length = int(size[0].name) if size else None
-        return pa.list_(item) if length is None else pa.list_(item, length)
+        return pa.list_(item, int(size[0].name) if size else -1)
     if kind in (T.STRUCT, T.OBJECT):
-        return pa.struct(
-            [
-                pa.field(member.name, arrow_type(member.args["kind"]))
-                for member in _members(declared)
-            ]
-        )
+        return pa.struct([(m.name, arrow_type(m.args["kind"])) for m in _members(declared)])
     if kind is T.MAP and len(declared.expressions) == 2:
         key, value = declared.expressions
         return pa.map_(arrow_type(key), arrow_type(value))
@@ -123,69 +91,57 @@ def _numbers(declared: exp.DataType) -> list[int]:
 def _unit(declared: exp.DataType) -> str:
     """The unit that holds a precision: seconds for 0, microseconds where none is said."""
     digits = (_numbers(declared) or [6])[0]
-    return next((unit for most, unit in _UNITS.items() if digits <= most), "ns")
+    return next((unit for unit, most in UNIT_DIGITS.items() if digits <= most), "ns")
 
 
 def _decimal(numbers: list[int], wide: bool) -> pa.DataType:
     precision, scale = (numbers + [0])[:2] if numbers else (76, 38) if wide else (38, 10)
     if precision > 76 or scale > precision or precision < 1:
         raise InvalidInput(
-            f"DECIMAL({precision}, {scale}) cannot be kept", hint="At most 76 digits are."
+            f"DECIMAL({precision}, {scale}) is not supported", hint="Use at most 76 digits."
         )
     return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
 
 
-# --------------------------------------------------------------------------- the engine's names
+# --------------------------------------------------------------------------- names of types
 
-_CAST_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.binary(): "BYTEA",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP(6)",
+_NAMES: dict[pa.DataType, tuple[str, str, str | None]] = {
+    pa.bool_(): ("BOOLEAN", "Boolean", "BOOLEAN"),
+    pa.int8(): ("TINYINT", "Int8", "TINYINT"),
+    pa.int16(): ("SMALLINT", "Int16", "SMALLINT"),
+    pa.int32(): ("INTEGER", "Int32", "INT"),
+    pa.int64(): ("BIGINT", "Int64", "BIGINT"),
+    pa.uint8(): ("UTINYINT", "UInt8", None),
+    pa.uint16(): ("USMALLINT", "UInt16", None),
+    pa.uint32(): ("UINTEGER", "UInt32", None),
+    pa.uint64(): ("UBIGINT", "UInt64", None),
+    pa.float16(): ("REAL", "Float16", None),
+    pa.float32(): ("REAL", "Float32", "FLOAT"),
+    pa.float64(): ("DOUBLE", "Float64", "DOUBLE"),
+    pa.string(): ("VARCHAR", "Utf8", "VARCHAR"),
+    pa.large_string(): ("VARCHAR", "LargeUtf8", None),
+    pa.binary(): ("BLOB", "Binary", "BYTEA"),
+    pa.large_binary(): ("BLOB", "LargeBinary", None),
+    pa.date32(): ("DATE", "Date32", "DATE"),
+    pa.date64(): ("DATE", "Date64", None),
+    pa.month_day_nano_interval(): ("INTERVAL", "Interval(MonthDayNano)", None),
 }
-"""Types that the engine's own CAST has a name for."""
-
-_ARROW_NAMES = {
-    pa.bool_(): "Boolean",
-    pa.int8(): "Int8",
-    pa.int16(): "Int16",
-    pa.int32(): "Int32",
-    pa.int64(): "Int64",
-    pa.uint8(): "UInt8",
-    pa.uint16(): "UInt16",
-    pa.uint32(): "UInt32",
-    pa.uint64(): "UInt64",
-    pa.float16(): "Float16",
-    pa.float32(): "Float32",
-    pa.float64(): "Float64",
-    pa.string(): "Utf8",
-    pa.large_string(): "LargeUtf8",
-    pa.binary(): "Binary",
-    pa.large_binary(): "LargeBinary",
-    pa.date32(): "Date32",
-    pa.date64(): "Date64",
-    pa.month_day_nano_interval(): "Interval(MonthDayNano)",
-}
+"""The names of a type in SQL, in DataFusion's `arrow_cast`, and in its CAST if that has one."""
 
 
 def cast_name(type_: pa.DataType) -> str | None:
-    """How the engine's CAST calls a type; none where only `arrow_cast` knows it."""
+    """How DataFusion's CAST calls a type; none where only `arrow_cast` knows it."""
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision}, {type_.scale})"
-    return _CAST_NAMES.get(type_)
+    if type_ == pa.timestamp("us"):
+        return "TIMESTAMP(6)"
+    return _NAMES[type_][2] if type_ in _NAMES else None
 
 
 def arrow_name(type_: pa.DataType) -> str:
-    """How the engine's `arrow_cast` calls a type."""
-    if type_ in _ARROW_NAMES:
-        return _ARROW_NAMES[type_]
+    """How DataFusion's `arrow_cast` calls a type."""
+    if type_ in _NAMES:
+        return _NAMES[type_][1]
     if pa.types.is_timestamp(type_):
         zone = "None" if type_.tz is None else f'Some("{type_.tz}")'
         return f"Timestamp({_UNIT_NAMES[type_.unit]}, {zone})"
@@ -202,45 +158,20 @@ def arrow_name(type_: pa.DataType) -> str:
     if pa.types.is_struct(type_):
         members = (f'"{f.name}": {arrow_name(f.type)}' for f in type_)
         return f"Struct({', '.join(members)})"
-    raise InvalidInput(f"nothing can be cast to {type_}", hint="Cast to a plainer type.")
-
-
-# --------------------------------------------------------------------------- SQL's names
-
-_SQL_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.uint8(): "UTINYINT",
-    pa.uint16(): "USMALLINT",
-    pa.uint32(): "UINTEGER",
-    pa.uint64(): "UBIGINT",
-    pa.float16(): "REAL",
-    pa.float32(): "REAL",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.large_string(): "VARCHAR",
-    pa.binary(): "BLOB",
-    pa.large_binary(): "BLOB",
-    pa.date32(): "DATE",
-    pa.date64(): "DATE",
-    pa.month_day_nano_interval(): "INTERVAL",
-    pa.null(): "VARCHAR",
-}
-_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+    raise InvalidInput(f"a cast to {type_} is not supported", hint="Cast to a simpler type.")
 
 
 def sql_name(type_: pa.DataType) -> str:
-    """How people read a type, and how it can be declared again."""
-    if type_ in _SQL_NAMES:
-        return _SQL_NAMES[type_]
+    """A type as people read it, and as it can be declared again."""
+    if type_ in _NAMES:
+        return _NAMES[type_][0]
+    if type_ == pa.null():
+        return "VARCHAR"
     if pa.types.is_timestamp(type_):
         name = "TIMESTAMP" if type_.tz is None else "TIMESTAMPTZ"
-        return name if type_.unit == "us" else f"{name}({_DIGITS[type_.unit]})"
+        return name if type_.unit == "us" else f"{name}({UNIT_DIGITS[type_.unit]})"
     if pa.types.is_time(type_):
-        return "TIME" if type_.unit == "us" else f"TIME({_DIGITS[type_.unit]})"
+        return "TIME" if type_.unit == "us" else f"TIME({UNIT_DIGITS[type_.unit]})"
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision},{type_.scale})"
     if pa.types.is_fixed_size_list(type_):

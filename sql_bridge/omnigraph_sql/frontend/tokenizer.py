@@ -1,4 +1,4 @@
-"""The tokens of a SQL text, at their places in it."""
+"""The tokens of a SQL text, with their positions in it."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def tokens_of(text: str, dialect: str) -> list[Token]:
     """
     if dialect not in _QUOTING_WITH_DOLLARS or "$" not in text:
         return list(sqlglot.tokenize(text, read=dialect))
-    ends = [found.end() for found in _PARAMETER.finditer(text) if found["parameter"]]
+    ends = [match.end() for match in _PARAMETER.finditer(text) if match["parameter"]]
     parts = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    blanks = [end + place for place, end in enumerate(ends)]
+    blanks = [end + index for index, end in enumerate(ends)]
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
-    found = sqlglot.tokenize(" ".join(parts), read=dialect)
-    return [_moved(token, blanks, lines) for token in found]
+    tokens = sqlglot.tokenize(" ".join(parts), read=dialect)
+    return [_moved(token, blanks, lines) for token in tokens]
 
 
 def _moved(token: Token, blanks: list[int], lines: list[int]) -> Token:
-    """A token where it stands without the blanks; sqlglot counts lines twice behind a dollar."""
+    """A token at its position without the blanks; sqlglot counts lines twice behind a dollar."""
     start = token.start - bisect_left(blanks, token.start)
     end = token.end - bisect_left(blanks, token.end)
     line = bisect_right(lines, end)
     column = end - lines[line - 1] + 1
-    found = Token(token.token_type, token.text, line, column, start, end)
-    found.comments = token.comments
-    return found
+    moved = Token(token.token_type, token.text, line, column, start, end)
+    moved.comments = token.comments
+    return moved

@@ -1,1 +1,4 @@
-"""One query rewritten, planned and run, or answered without a plan."""
+"""One query: rewritten, planned and run, or answered by the store without DataFusion.
+
+Imports everything below it, from `frontend` to `rewrite`; changes nothing.
+"""

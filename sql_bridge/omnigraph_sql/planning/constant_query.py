@@ -1,4 +1,4 @@
-"""Queries that are constants: the SELECT 1 with which tools ask whether anybody is there."""
+"""Constant queries, such as the SELECT 1 with which tools test a connection."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Plain scans go straight to the store: some columns of one table, a simple condition, a limit.
+"""Queries that the store answers itself: columns of one table, a simple condition, a limit.
 
-DataFusion adds a plan per execution and a copy per batch to what the store does itself.
-Only conditions whose answer is the same in both are taken: comparisons of a column with a value of
-its own kind, IN, BETWEEN and IS NULL, joined by AND, OR and NOT.
+DataFusion adds a plan per execution and a copy per batch to what the store does itself. Only
+conditions whose answer is the same in both qualify: comparisons of a column with a value of its own
+kind, IN, BETWEEN and IS NULL, joined by AND, OR and NOT.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class DirectScan:
 
     @cached_property
     def finds_one_row(self) -> bool:
-        """Whether it asks for the row of one id."""
+        """Whether the condition selects the row of one id."""
         if not self.table.identified or self.limit or self.offset or self.part:
             return False
         parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
         return any(map(_is_of_one_id, (self.condition, *parts)))
 
     def find(self, values: ScalarValues) -> pa.Table | None:
-        """The row it asks for, at once; none where it asks for more, or is more than plain."""
+        """The row of one id, at once; none where it may select more, or the store cannot."""
         if not self.finds_one_row or self.condition is None:
             return None
         try:
@@ -77,7 +77,7 @@ class DirectScan:
         return self.table.find(self.columns, condition).select(list(self.columns))
 
     def open(self, values: ScalarValues) -> pa.RecordBatchReader | None:
-        """The rows with these parameters; none where a value makes it more than plain."""
+        """The rows for these parameters; none where a value makes it a query for DataFusion."""
         try:
             filter_ = None if self.condition is None else _filter(self.condition, self, values)
             limit, offset = _count(self.limit, values), _count(self.offset, values)
@@ -89,7 +89,7 @@ class DirectScan:
 
 
 def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
-    """What a rewritten query asks of the store, if that is all it asks."""
+    """A rewritten query as a scan by the store, if it is no more than that."""
     if not isinstance(tree, exp.Select) or len(scope.tables) != 1 or scope.reads_temporary_rows:
         return None
     if any(value for clause, value in tree.args.items() if clause not in _CLAUSES):
@@ -102,12 +102,12 @@ def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
         return None
     alias = from_.this.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
-        return None  # its columns are called otherwise here
+        return None  # its columns have other names here
     columns = _columns(tree, table)
     if columns is None:
         return None
     where, limit, offset = (tree.args.get(clause) for clause in ("where", "limit", "offset"))
-    found = DirectScan(
+    scan = DirectScan(
         table,
         columns,
         where.this if where else None,
@@ -115,7 +115,7 @@ def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
         offset.expression if offset else None,
         scope.part,
     )
-    return found if _is_plain(found) else None
+    return scan if _is_pushable(scan) else None
 
 
 def _is_of_one_id(node: exp.Expr | None) -> bool:
@@ -125,24 +125,20 @@ def _is_of_one_id(node: exp.Expr | None) -> bool:
 
 
 def _columns(select: exp.Select, table: ReadableTable) -> tuple[str, ...] | None:
-    """The stored columns that a SELECT gives, in its order."""
+    """The stored columns that a SELECT projects, in its order."""
     if len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star):
         star = select.expressions[0]
         return None if any(star.args.values()) else tuple(table.schema.names)
-    found = []
-    for projection in select.expressions:
-        column = projection.unalias()
-        if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
-            return None
-        found.append(column.name)
-    known = {*table.schema.names, ADDRESS}
-    if len(set(found)) != len(found) or not known.issuperset(found):
+    columns = [projection.unalias() for projection in select.expressions]
+    if not all(isinstance(c, exp.Column) and not isinstance(c.this, exp.Star) for c in columns):
         return None
-    return tuple(found)
+    names = [column.name for column in columns]
+    stored = {*table.schema.names, ADDRESS}
+    return tuple(names) if len(set(names)) == len(names) and stored.issuperset(names) else None
 
 
-def _is_plain(scan: DirectScan) -> bool:
-    """Whether the condition is plain whatever the parameters are."""
+def _is_pushable(scan: DirectScan) -> bool:
+    """Whether the store can decide the condition, whatever the parameters are."""
     try:
         if scan.condition is not None:
             _filter(scan.condition, scan, None)
@@ -245,13 +241,13 @@ def _count(node: exp.Expr | None, values: ScalarValues | None) -> int | None:
     if node is None:
         return None
     if isinstance(node, exp.Parameter) and values is not None:
-        found = values[node.name].as_py()
+        count = values[node.name].as_py()
     elif isinstance(node, exp.Parameter):
         return 0
     elif isinstance(node, exp.Literal) and node.is_int:
-        found = int(node.name)
+        count = int(node.name)
     else:
         raise NotExpressible
-    if not isinstance(found, int) or found < 0:
+    if not isinstance(count, int) or count < 0:
         raise NotExpressible
-    return found
+    return count

@@ -1,4 +1,4 @@
-"""Which results can be read in parallel: those that take the rows of one table one by one."""
+"""Results that can be read in parallel: each row comes from one row of one table."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from sqlglot import exp
 
 from omnigraph.tables import ReadableTable
 
-_WHOLE = ("group", "having", "order", "limit", "offset", "distinct", "joins", "laterals",
+_NOT_ROW_BY_ROW = ("group", "having", "order", "limit", "offset", "distinct", "joins", "laterals",
           "qualify", "windows", "with_", "connect", "sample")  # fmt: skip
-"""Clauses that look at more than one row, or at more than one table."""
+"""Clauses that need more than one row, or more than one table."""
 
 
 def is_sliceable(tree: exp.Expr) -> bool:
-    """Whether a query gives, for parts of its table, parts of its result."""
-    if not isinstance(tree, exp.Select) or any(tree.args.get(clause) for clause in _WHOLE):
+    """Whether parts of a table give parts of the query's result."""
+    if not isinstance(tree, exp.Select) or any(tree.args.get(clause) for clause in _NOT_ROW_BY_ROW):
         return False
     from_ = tree.args.get("from_")
     if from_ is None or len(list(tree.find_all(exp.Table))) != 1:

@@ -38,11 +38,11 @@ class Read:
     @property
     def name(self) -> str:
         """What DataFusion calls it."""
-        return table_name(self.table, addresses=self.addresses, held=self.held)
+        return table_name(self.table, addresses=self.addresses, cached=self.held)
 
     def register(self, datafusion: DataFusionSession) -> None:
         """See to it that DataFusion knows it."""
-        datafusion.table(self.table, addresses=self.addresses, held=self.held)
+        datafusion.table(self.table, addresses=self.addresses, cached=self.held)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph_sql.catalog.find_relation import find_relation
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.frontend.identifiers import name_parts
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
@@ -17,7 +17,7 @@ def target_schema(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
             continue
-        names = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
+        names = name_parts(table)
         try:
             schema = find_relation(context.pins, context.schema, names).schema
         except (NotFound, InvalidInput):

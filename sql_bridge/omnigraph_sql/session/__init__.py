@@ -1,1 +1,4 @@
-"""Connections, cursors, scripts and prepared statements."""
+"""Sessions: connections, cursors, scripts, prepared statements and the session's own statements.
+
+The top layer: imports everything below, and is what `omnigraph_sql` exports.
+"""

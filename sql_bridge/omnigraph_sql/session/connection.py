@@ -11,26 +11,25 @@ from sqlglot import exp
 
 from omnigraph import Commit, Graph, Snapshot
 from omnigraph.errors import InvalidInput
-from omnigraph_sql import writing
-from omnigraph_sql.catalog.access_guard import Action, Guard, allow
+from omnigraph_sql.catalog.access_guard import Guard, allow
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.datafusion_session import session_of
 from omnigraph_sql.datafusion.result_stream import QueryExecution
 from omnigraph_sql.frontend.parser import Parsed, only, parse, require_dialect
-from omnigraph_sql.planning.plan_query import PlannedQuery
+from omnigraph_sql.planning.planned_query import PlannedQuery
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.session.dbapi_cursor import Cursor
 from omnigraph_sql.session.script import Script
 from omnigraph_sql.session.statement import Statement
 from omnigraph_sql.writing.ddl.temporary_tables import drop_temporary
-from omnigraph_sql.writing.dml.ingest import IngestMode
+from omnigraph_sql.writing.dml.ingest import IngestMode, ingest
 from omnigraph_sql.writing.statement.session_transaction import (
     SessionTransaction,
     require_transaction,
 )
 
 PLANS = 256
-"""How many plans a session remembers."""
+"""How many plans a session caches."""
 
 
 class Connection:
@@ -39,18 +38,16 @@ class Connection:
     def __init__(
         self, graph: Graph, branch: str, user: str | None, schema: str | None, dialect: str
     ) -> None:
-        graph.snapshot(branch)  # a branch that is not there is told at once
+        graph.snapshot(branch)  # refuses a branch that does not exist
         self.graph = graph
         self.user = user
-        self.engine = session_of(graph)
+        self.datafusion = session_of(graph)
         self.catalog = branch
         self.schema = schema or "public"
         self._dialect = require_dialect(dialect)
-        self._running = QueryExecution()
+        self._execution = QueryExecution()
         self.guard: Guard = allow
-        """Who is told what statements touch before they do, and may refuse."""
-        self.action: Action = "write"
-        """What the statement that is running does to its target."""
+        """Sees what statements are about to access, and may refuse it."""
         self._transaction: SessionTransaction | None = None
         self._pinned: dict[str, Snapshot] = {}
         self._temporary: set[tuple[str, str]] = set()
@@ -58,7 +55,7 @@ class Connection:
 
     @property
     def dialect(self) -> str:
-        """How statements are spelled."""
+        """The dialect of statements."""
         return self._dialect
 
     @dialect.setter
@@ -71,7 +68,7 @@ class Connection:
         if not statements:
             raise InvalidInput("the text holds no statement", hint="Send at least one.")
         result: pa.RecordBatchReader | int = 0
-        with self.one_publish() if _belong_together(statements) else nullcontext():
+        with self.one_publish() if _are_one_publish(statements) else nullcontext():
             for parsed in statements:
                 result = Statement(self, parsed).execute(params)
         return result
@@ -89,11 +86,11 @@ class Connection:
 
     def cancel(self) -> None:
         """Stop the statement that is running."""
-        self._running.cancel()
+        self._execution.cancel()
 
     def close(self) -> None:
-        """End the session: an open transaction is rolled back, temporary tables go."""
-        self._running.cancel()
+        """End the session: roll back an open transaction, and drop temporary tables."""
+        self._execution.cancel()
         self.rollback()
         drop_temporary(self, self._temporary)
 
@@ -110,10 +107,7 @@ class Connection:
         temporary: bool = False,
     ) -> int:
         """Load rows into a plain table, or a type in the schemas nodes and edges; how many."""
-        self.action = "write" if mode == "append" else "define"
-        return writing.ingest(
-            self, table, rows, mode, schema=schema, catalog=catalog, temporary=temporary
-        )
+        return ingest(self, table, rows, mode, schema=schema, catalog=catalog, temporary=temporary)
 
     @property
     def in_transaction(self) -> bool:
@@ -126,36 +120,36 @@ class Connection:
         return self._transaction is not None and not self._transaction.is_untouched
 
     def begin(self, catalog: str | None = None) -> None:
-        """Open a transaction on a branch, the current one unless told, as it is now."""
+        """Open a transaction on a branch, by default the current one, as it is now."""
         if self._transaction is not None:
             raise InvalidInput("a transaction is open already", hint="Commit or roll it back.")
         self._transaction = SessionTransaction(self.graph, catalog or self.catalog, self.user)
 
     def check_out(self, catalog: str) -> None:
         """Make a branch or moment the current catalog; a transaction that wrote nothing follows."""
-        self.graph.snapshot(catalog)  # one that is not there is told at once
+        self.graph.snapshot(catalog)  # refuses one that does not exist
         if self._transaction is not None:
             self._transaction.move(catalog)
         self.catalog = catalog
 
     def explain_commit(self, message: str) -> None:
-        """Say what the commit of the open transaction has as its message."""
+        """Set the message of the open transaction's commit."""
         require_transaction(self._transaction).message = message
 
     def commit_once(self, stream: str, batch: int) -> None:
-        """Say which batch of a stream the open transaction is; refused if it is there already."""
+        """Declare which batch of a stream the open transaction is; refused if it was applied."""
         transaction = require_transaction(self._transaction)
-        # It leaves a commit also if nothing else is written.
+        # It leaves a commit even if nothing else is written.
         self.pins().touch("write", transaction.catalog)
         transaction.is_batch(stream, batch)
 
     def commit(self) -> Commit | None:
-        """Make everything since `begin` true in one publish; none when nothing was written."""
+        """Publish everything since `begin` at once; none when nothing was written."""
         transaction, self._transaction = self._transaction, None
         return transaction.commit() if transaction else None
 
     def rollback(self) -> None:
-        """Forget everything since `begin`."""
+        """Discard everything since `begin`."""
         transaction, self._transaction = self._transaction, None
         if transaction is not None:
             transaction.rollback()
@@ -190,10 +184,10 @@ class Connection:
         self.commit()
 
     def writable(self, catalog: str, text: str) -> str:
-        """The branch on which a statement for a catalog is done."""
+        """The branch to which a statement for a catalog writes."""
         if "@" in catalog:
             raise InvalidInput(
-                f"{catalog!r} is a moment of the past",
+                f"{catalog!r} is a moment of the past, which cannot be written to",
                 hint="Create a branch there and write to it.",
             )
         if self._transaction is None:
@@ -217,36 +211,36 @@ class Connection:
             self._pinned = before
 
     def remember_temporary(self, catalog: str, name: str) -> None:
-        """A table that goes when the session ends."""
+        """Drop a table or view when the session ends."""
         self._temporary.add((catalog, name))
 
     def start(self) -> QueryExecution:
-        """What the next statement runs as."""
-        self._running = QueryExecution()
-        return self._running
+        """The execution of the next query, which `cancel` stops."""
+        self._execution = QueryExecution()
+        return self._execution
 
-    def remembered(self, key: tuple[str, ...]) -> PlannedQuery | None:
+    def cached_plan(self, key: tuple[str, ...]) -> PlannedQuery | None:
         """The plan of an earlier execution."""
-        found = self._plans.get(key)
-        if found is not None:
+        planned = self._plans.get(key)
+        if planned is not None:
             self._plans.move_to_end(key)
-        return found
+        return planned
 
-    def remember(self, key: tuple[str, ...], planned: PlannedQuery) -> None:
-        """Keep a plan that is right as long as its moments stay."""
-        if planned.lasting:
+    def cache_plan(self, key: tuple[str, ...], planned: PlannedQuery) -> None:
+        """Cache a plan that stays right while its catalogs do not move."""
+        if planned.cacheable:
             self._plans[key] = planned
             while len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
 
     def pins(self) -> PinnedSnapshots:
-        """Moments for one statement."""
+        """Snapshots for one statement."""
         pinned = dict(self._pinned)
         if self._transaction is not None and self._transaction.branch is None:
             pinned.setdefault(self._transaction.catalog, self._transaction.base)
-        return PinnedSnapshots(self.graph, self.catalog, self.branch_of, pinned, self.guard)
+        return PinnedSnapshots(self.graph, self.catalog, self._branch_of, pinned, self.guard)
 
-    def branch_of(self, catalog: str) -> str:
+    def _branch_of(self, catalog: str) -> str:
         """Where a catalog is read: inside a transaction, on the branch of the transaction."""
         transaction = self._transaction
         if transaction is not None and transaction.branch and catalog == transaction.catalog:
@@ -254,8 +248,8 @@ class Connection:
         return catalog
 
 
-def _belong_together(statements: Sequence[Parsed]) -> bool:
-    """Whether the statements of one text are one publish: several, which do not say otherwise."""
+def _are_one_publish(statements: Sequence[Parsed]) -> bool:
+    """Whether several statements of one text are one publish: none is about transactions."""
     ending = (exp.Transaction, exp.Commit, exp.Rollback, exp.Use)
     return len(statements) > 1 and not any(isinstance(s.tree, ending) for s in statements)
 

@@ -89,15 +89,15 @@ class Cursor:
         return self._require_rows()
 
     def close(self) -> None:
-        """Give the result up."""
+        """Discard the result."""
         self._closed = True
         self._reader, self._rows = None, iter(())
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Nothing needs to be told."""
+        """Has no effect here."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Nothing needs to be told."""
+        """Has no effect here."""
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         self._require_rows()

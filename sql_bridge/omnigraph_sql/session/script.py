@@ -1,4 +1,4 @@
-"""A text of several statements, prepared as one: one publish, and the answer of the last."""
+"""A text of several statements, prepared as one: one publish, and the result of the last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omnigraph.errors import InvalidInput
 from omnigraph_sql.catalog.access_guard import AccessRequest
 from omnigraph_sql.frontend.parser import Parsed
 from omnigraph_sql.resolve.parameter_types import Params
-from omnigraph_sql.session.set_options import is_set
+from omnigraph_sql.session.session_statements import is_set
 from omnigraph_sql.session.statement import Statement
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Script:
-    """Answers like a statement. One that writes anything gives a count, as an update does."""
+    """Behaves like a statement. One that writes anything gives a count, as an update does."""
 
     def __init__(self, connection: Connection, sql: str, statements: Sequence[Parsed]) -> None:
         self.connection = connection
@@ -42,7 +42,7 @@ class Script:
 
     @property
     def touched(self) -> frozenset[AccessRequest]:
-        """What the last statement reads, whose rows are the answer."""
+        """What the last statement reads, whose rows are the result."""
         return self._statements[-1].touched
 
     @property
@@ -55,7 +55,7 @@ class Script:
         """Empty: parameters belong to a single statement."""
         if any(len(statement.parameter_schema) for statement in self._statements):
             raise InvalidInput(
-                "a text of several statements has no parameters", hint="Send them one at a time."
+                "a text of several statements takes no parameters", hint="Send them one at a time."
             )
         return pa.schema([])
 
@@ -76,7 +76,7 @@ class Script:
         return False
 
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:
-        """The answer is read whole."""
+        """The result is read whole."""
         return 1
 
     def read_slice(self, index: int, of: int, params: Params = None) -> pa.RecordBatchReader:

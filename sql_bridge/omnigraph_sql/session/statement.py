@@ -1,4 +1,4 @@
-"""A statement: parsed and resolved once, run any number of times."""
+"""A statement: parsed once, run any number of times."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.tables import ReadableTable
-from omnigraph_sql import writing
 from omnigraph_sql.catalog.access_guard import AccessRequest
 from omnigraph_sql.catalog.find_relation import find_relation
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.catalog.show_describe import as_query
-from omnigraph_sql.datafusion.result_stream import reader
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.datafusion.computed_table import table_of
+from omnigraph_sql.frontend.identifiers import name_parts
 from omnigraph_sql.frontend.parser import Parsed, parse_one
 from omnigraph_sql.frontend.sql_types import sql_name
 from omnigraph_sql.planning.parallel_slices import is_sliceable, part_of
-from omnigraph_sql.planning.plan_query import PlannedQuery, plan_query
+from omnigraph_sql.planning.plan_query import plan_query
+from omnigraph_sql.planning.planned_query import PlannedQuery
 from omnigraph_sql.resolve.parameter_types import Params, fits, parameter_schema
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.target_schema import target_schema
 from omnigraph_sql.rewrite.names.number_parameters import number_parameters
-from omnigraph_sql.session.set_options import is_set, set_options
+from omnigraph_sql.session.session_statements import run_session_statement
+from omnigraph_sql.writing import run, run_with_rows
 from omnigraph_sql.writing.dml.returning import returned_schema, returns_rows
 from omnigraph_sql.writing.statement.write_target import target_name
 
@@ -43,7 +44,7 @@ class Statement:
         self.connection = connection
         self.sql = parsed.text
         self._written = parsed.tree
-        self._prefix, tree = _explained(connection, parsed.tree)
+        self._prefix, tree = _without_explain(connection, parsed.tree)
         self._tree = as_query(tree, connection.schema)
         self._returns = returns_rows(tree)
         self._pins: PinnedSnapshots | None = None
@@ -90,7 +91,7 @@ class Statement:
             return self._plan().parameters
         connection = self.connection
         scope = RewriteContext(
-            connection.pins(), connection.schema, connection.dialect, connection.engine
+            connection.pins(), connection.schema, connection.dialect, connection.datafusion
         )
         tree = number_parameters(self._tree.copy(), scope)
         target_schema(tree, scope)
@@ -98,21 +99,20 @@ class Statement:
 
     def execute(self, params: Params = None) -> pa.RecordBatchReader | int:
         """Its rows at the newest moment, or how many rows it changed."""
-        if is_set(self._tree):
-            set_options(self.connection, self._tree)
+        if run_session_statement(self.connection, self._tree):
             return 0
         if self._returns:
-            return writing.run_with_rows(self.connection, self._tree.copy(), params, self.sql)
+            return run_with_rows(self.connection, self._tree.copy(), params, self.sql)
         if self.is_update:
-            return writing.run(self.connection, self._tree.copy(), params, self.sql)
+            return run(self.connection, self._tree.copy(), params, self.sql)
         self._require_existing()
         if isinstance(self._tree, exp.Describe):
             return self._described()
-        running = self.connection.start()
-        return self._plan(newest=True, params=params).run(params, running)
+        execution = self.connection.start()
+        return self._plan(newest=True, params=params).run(params, execution)
 
     def single_row(self, params: Params = None) -> pa.Table | None:
-        """Its one row, if it is certain that there is no more and that it is found quickly."""
+        """Its row, if there is certainly at most one and it is found at once."""
         if self.changes or self._prefix or isinstance(self._written, exp.Describe):
             return None
         return self._plan(newest=True, params=params).single_row(params)
@@ -133,7 +133,7 @@ class Statement:
         """Into how many slices its result can be read in parallel; 1 where it cannot.
 
         With `rows_each`, only into slices of about so many rows or more, and not at all where a
-        condition leaves nobody knows how many.
+        condition selects an unknown number.
         """
         table = self._sliced()
         if table is None or (rows_each and self._tree.find(exp.Where)):
@@ -149,14 +149,14 @@ class Statement:
             rows = self.execute(params)
             assert not isinstance(rows, int)
             return rows
-        running, table = self.connection.start(), self._sliced()
+        execution, table = self.connection.start(), self._sliced()
         if table is None:
             if of > 1:
                 raise InvalidInput("this result cannot be read in slices", hint="Read it whole.")
-            return self._plan().run(params, running)
+            return self._plan().run(params, execution)
         part = part_of(table, index, of)
         planned = plan_query(self.connection, self._tree, self._moments(), part=part)
-        return planned.run(params, running)
+        return planned.run(params, execution)
 
     # ------------------------------------------------------------------ parts
 
@@ -173,28 +173,28 @@ class Statement:
         return self._pins
 
     def _plan(self, newest: bool = False, params: Params = None) -> PlannedQuery:
-        """The plan; made again if its catalogs have moved and the newest state is wanted.
+        """The plan; a new one if its catalogs have moved and the newest state is wanted.
 
-        What was announced once stays; before, values have a say in the types of parameters.
+        The first plan announces the types of parameters, for which it may look at values.
         """
         params = params if self._planned is None else None
         if newest:
             self._pins = self.connection.pins()
         pins = self._moments()
-        planned = self._planned or self.connection.remembered(self._key())
-        found = (
+        planned = self._planned or self.connection.cached_plan(self._key())
+        is_valid = (
             planned is not None
-            and planned.lasting
+            and planned.cacheable
             and pins.still_at(planned.moments)
             and fits(planned.parameters, planned.untyped, params)
         )
-        if planned is None or not found:
+        if planned is None or not is_valid:
             planned = plan_query(
                 self.connection, self._tree, pins, prefix=self._prefix, params=params
             )
-            self.connection.remember(self._key(), planned)
+            self.connection.cache_plan(self._key(), planned)
         if self._planned is None:
-            self.connection.engine.count_plan(found)
+            self.connection.datafusion.count_plan(is_valid)
         self._planned = planned
         return planned
 
@@ -203,31 +203,19 @@ class Statement:
         return (self.sql, session.dialect, session.catalog, session.schema)
 
     def _require_existing(self) -> None:
-        """DESCRIBE of something that is not there is an error, not an empty answer."""
-        asked = self._written.this if isinstance(self._written, exp.Describe) else None
-        if isinstance(asked, exp.Table):
-            names = [
-                IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in asked.parts
-            ]
-            find_relation(self.connection.pins(), self.connection.schema, names)
+        """DESCRIBE of a table that does not exist is an error, not an empty result."""
+        table = self._written.this if isinstance(self._written, exp.Describe) else None
+        if isinstance(table, exp.Table):
+            find_relation(self.connection.pins(), self.connection.schema, name_parts(table))
 
     def _described(self) -> pa.RecordBatchReader:
-        query = self._tree.this
-        schema = plan_query(self.connection, query, self._moments()).schema
-        rows = [
-            {
-                "column_name": f.name,
-                "data_type": sql_name(f.type),
-                "is_nullable": "YES" if f.nullable else "NO",
-            }
-            for f in schema
-        ]
-        batch = pa.RecordBatch.from_pylist(rows, schema=_DESCRIPTION)
-        return reader(_DESCRIPTION, lambda: iter([batch]))
+        schema = plan_query(self.connection, self._tree.this, self._moments()).schema
+        rows = ((f.name, sql_name(f.type), "YES" if f.nullable else "NO") for f in schema)
+        return table_of(_DESCRIPTION, rows).to_reader()
 
 
-def _explained(connection: Connection, tree: exp.Expr) -> tuple[str, exp.Expr]:
-    """What stands before a query for the engine, and the query: EXPLAIN asks for its plan."""
+def _without_explain(connection: Connection, tree: exp.Expr) -> tuple[str, exp.Expr]:
+    """EXPLAIN as DataFusion reads it, if it stands before a query, and the query."""
     if not (isinstance(tree, exp.Command) and str(tree.this).upper() == "EXPLAIN"):
         return "", tree
     text, prefix = str(tree.expression), "EXPLAIN "

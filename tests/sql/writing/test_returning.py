@@ -11,6 +11,7 @@ import pytest
 import omnigraph
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
+from omnigraph_sql import AccessRequest
 from omnigraph_sql.resolve.parameter_types import Params
 from sql.conftest import rows, table
 
@@ -167,3 +168,12 @@ def test_values_must_be_as_many_as_parameters(
     ):
         with pytest.raises(InvalidInput, match="3 parameters"):
             session.execute(sql, params)
+
+
+def test_the_guard_sees_a_write_whatever_ran_before(session: omnigraph_sql.Connection) -> None:
+    session.execute("CREATE TABLE other (a INT)")
+    requests: list[AccessRequest] = []
+    session.guard = requests.append
+    statement = session.prepare("INSERT INTO t (id) VALUES (9) RETURNING id")
+    assert statement.result_schema == pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    assert {request.action for request in requests if request.name == "t"} == {"write"}

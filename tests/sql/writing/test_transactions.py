@@ -91,7 +91,7 @@ def test_a_batch_that_changes_nothing_is_noted(session: Session) -> None:
 @pytest.mark.parametrize("text", ["7", "@7", "harbour@", "harbour@-1", "harbour@x", "harbour"])
 def test_what_is_no_batch_is_refused(session: Session, text: str) -> None:
     session.run("BEGIN")
-    with pytest.raises(InvalidInput, match="is no batch"):
+    with pytest.raises(InvalidInput, match="is not a batch"):
         session.run(f"SET commit_once = '{text}'")
 
 

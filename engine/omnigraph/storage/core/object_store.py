@@ -129,6 +129,31 @@ class RawStore:
         )
 
 
+class StoredFolder:
+    """Files of one folder below a root, by their names in it. It exists while it has files."""
+
+    def __init__(self, raw: RawStore, name: str) -> None:
+        self._raw = raw
+        self._prefix = f"{name}/"
+
+    def list(self) -> Iterator[StoredFile]:
+        """Every file of the folder."""
+        for file in self._raw.list(self._prefix):
+            yield StoredFile(file.path.removeprefix(self._prefix), file.size)
+
+    def read(self, name: str) -> bytes | None:
+        """The contents of a file, none when there is no such file."""
+        return self._raw.read(self._prefix + name)
+
+    def write(self, name: str, contents: bytes) -> None:
+        """Make a new file."""
+        self._raw.write(self._prefix + name, contents)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files; one that is already gone is no error."""
+        self._raw.delete([self._prefix + name for name in names])
+
+
 def _open(root: str, options: Mapping[str, str]) -> ObjectStore:
     if is_local(root):
         return LocalStore(root)

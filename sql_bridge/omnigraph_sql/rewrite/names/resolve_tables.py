@@ -8,7 +8,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
-from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
+from omnigraph_sql.frontend.identifiers import name_parts, quoted
 from omnigraph_sql.frontend.parser import parse_one
 from omnigraph_sql.resolve.column_sources import cte_of
 from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
@@ -36,10 +36,10 @@ def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
 
 
 def _resolve(table: exp.Table, context: RewriteContext) -> None:
-    parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    given = context.given.get(parts[0].text) if len(parts) == 1 else None
+    parts = name_parts(table)
+    given = context.given.get(parts[0]) if len(parts) == 1 else None
     if given is not None:
-        relation = Relation(parts[0].text, given)
+        relation = Relation(parts[0], given)
     else:
         relation = find_relation(context.pins, context.schema, parts)
     alias = _alias(table, relation.name)

@@ -1,1 +1,4 @@
-"""Statements that change what there is: tables, types, views, schemas, branches."""
+"""Statements that change definitions: tables, types, views, schemas, branches and tags.
+
+Imports `writing.statement`; types of the graph are changed through its `.pg` schema.
+"""

@@ -1,50 +1,57 @@
-"""ALTER TABLE and ALTER VIEW: renames, and columns that come, go and change."""
+"""ALTER TABLE and ALTER VIEW: renames, and columns that are added, dropped and changed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
-from omnigraph.tables import TableDeclaration, conformed
-from omnigraph_sql.frontend.identifiers import IdentifierPart, called, quoted
+from omnigraph.tables import TableDeclaration
+from omnigraph_sql.frontend.identifiers import called, column_of, pick_name, quoted
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.column_definitions import (
     ColumnDefinitions,
-    read_column,
-    read_constraint,
+    column_definitions,
     required,
 )
 from omnigraph_sql.writing.ddl.graph_types import alter_type
 from omnigraph_sql.writing.ddl.views import rename_view
-from omnigraph_sql.writing.statement.column_defaults import DEFAULTS
-from omnigraph_sql.writing.statement.column_mapping import picked
+from omnigraph_sql.writing.statement.column_mapping import DEFAULTS, pick_columns
+from omnigraph_sql.writing.statement.row_sinks import sink_for
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import (
     WriteTarget,
-    find_target,
+    defined_target,
     require,
     target_name,
 )
 
+_Value = TypeVar("_Value")
+
 
 @dataclass(frozen=True)
 class TableAlteration:
-    """A table on its way to other columns: what each is made of, and what is declared."""
+    """The columns and the declaration that a table will have."""
 
+    table: str
     schema: pa.Schema
     values: Mapping[str, exp.Expr | str | None]
     """Per column: an expression over the old ones, an old column, or none for null."""
     declaration: TableDeclaration
 
+    def column(self, name: str) -> str:
+        """A column by the name that a statement uses."""
+        (column,) = pick_columns([name], self.schema, self.table)
+        return column
+
 
 def alter(work: WriteStatement, statement: exp.Alter) -> int:
     """Change a table, a view or a type of the graph."""
-    named = target_name(work.connection, statement.this)
-    target = find_target(work.connection, work.snapshot, named)
+    target = defined_target(work, statement.this)
     if target.kind == "absent" and statement.args.get("exists"):
         return 0
     require(target, "table", "view", "node", "edge")
@@ -55,14 +62,13 @@ def alter(work: WriteStatement, statement: exp.Alter) -> int:
         return _rename(work, target, actions[0].this)
     if target.kind == "view":
         raise InvalidInput(f"{target.full} is a view", hint="Use CREATE OR REPLACE VIEW.")
-    _reshape(work, target, actions)
+    _alter_columns(work, target, actions)
     return 0
 
 
 def _rename(work: WriteStatement, target: WriteTarget, to: exp.Expr) -> int:
-    named = target_name(work.connection, to)
-    schema = named.schema.text if named.schema else target.schema
-    new = WriteTarget(schema, named.name.text, "absent").full
+    named = target_name(work.session, to)
+    new = f"{named.schema or target.schema}.{named.name}"
     if new != target.full and (
         work.txn.plain.exists(new) or work.txn.plain.definition("view", new)
     ):
@@ -74,164 +80,139 @@ def _rename(work: WriteStatement, target: WriteTarget, to: exp.Expr) -> int:
     return 0
 
 
-def _reshape(work: WriteStatement, target: WriteTarget, actions: list[exp.Expr]) -> None:
-    table = work.txn.plain.table(target.full)
-    shape = TableAlteration(
-        table.schema, {name: name for name in table.schema.names}, table.declaration
-    )
+def _alter_columns(work: WriteStatement, target: WriteTarget, actions: Sequence[exp.Expr]) -> None:
+    plain = work.txn.plain
+    table = plain.table(target.full)
+    unchanged = {name: name for name in table.schema.names}
+    after = TableAlteration(target.full, table.schema, unchanged, table.declaration)
     for action in actions:
-        shape = _after(shape, action, target)
-    if shape.schema == table.schema and all(k == v for k, v in shape.values.items()):
-        work.txn.plain.declare(target.full, shape.declaration)
+        after = _altered(after, action)
+    if after.schema == table.schema and after.values == unchanged:
+        plain.declare(target.full, after.declaration)
+        return
+    sources = {k: v for k, v in after.values.items() if not isinstance(v, exp.Expr)}
+    if len(sources) == len(after.values):
+        plain.reshape(target.full, after.schema, sources, after.declaration)
     else:
-        sources = {k: v for k, v in shape.values.items() if not isinstance(v, exp.Expr)}
-        if len(sources) == len(shape.values):
-            work.txn.plain.reshape(target.full, shape.schema, sources, shape.declaration)
-        else:
-            _rewrite(work, target, shape)
+        _rewrite(work, target, after)
 
 
-def _rewrite(work: WriteStatement, target: WriteTarget, shape: TableAlteration) -> None:
-    """Columns that are computed: the rows are read by a query and written anew."""
+def _rewrite(work: WriteStatement, target: WriteTarget, after: TableAlteration) -> None:
+    """Columns that are computed: a query reads the rows, and they are written anew."""
     columns = []
-    for name in shape.schema.names:
-        value = shape.values[name]
-        made = exp.Column(this=quoted(value)) if isinstance(value, str) else value or exp.Null()
-        columns.append(called(made.copy(), name))
+    for name in after.schema.names:
+        value = after.values[name]
+        new = column_of(None, value) if isinstance(value, str) else value or exp.Null()
+        columns.append(called(new.copy(), name))
     source = exp.Table(
         this=quoted(target.name), db=quoted(target.schema), catalog=quoted(work.catalog)
     )
     parts = work.parts(exp.select(*columns).from_(source))
-    work.txn.plain.create(target.full, shape.schema, shape.declaration, replace=True)
-    kept = work.txn.plain.schema(target.full)
+    work.txn.plain.create(target.full, after.schema, after.declaration, replace=True)
+    sink = sink_for(work, target)
     for part in parts:
-        work.txn.plain.append(target.full, conformed(part, kept))
+        sink.insert(part)
 
 
-def _after(shape: TableAlteration, action: exp.Expr, target: WriteTarget) -> TableAlteration:
+def _altered(table: TableAlteration, action: exp.Expr) -> TableAlteration:
+    """A table after one action of the statement."""
     match action:
         case exp.ColumnDef():
-            return _added(shape, action)
+            return _with_column(table, action)
         case exp.Drop(kind="COLUMN"):
-            return _dropped(shape, action, target)
+            return _without_column(table, action)
         case exp.RenameColumn():
-            return _renamed(shape, action, target)
+            return _with_renamed_column(table, action)
         case exp.AlterColumn():
-            return _altered(shape, action, target)
+            return _with_changed_column(table, action)
         case exp.AddConstraint():
-            said = ColumnDefinitions()
-            for rule in action.expressions:
-                read_constraint(rule, said, shape.schema.names)
-            return _constrained(shape, said)
+            definitions = column_definitions(action.expressions, table.schema.names)
+            return _with_constraints(table, definitions)
     raise InvalidInput(f"{action.sql()} is not supported")
 
 
-def _added(shape: TableAlteration, column: exp.ColumnDef) -> TableAlteration:
-    if IdentifierPart(column.name, True).pick(shape.schema.names) is not None:
+def _with_column(table: TableAlteration, column: exp.ColumnDef) -> TableAlteration:
+    if pick_name(column.name, table.schema.names) is not None:
         if column.args.get("exists"):
-            return shape
+            return table
         raise AlreadyExists(f"there is a column {column.name!r} already")
-    said = ColumnDefinitions()
-    read_column(column, said)
-    (field,) = said.columns
-    default = next(
-        (
-            c.args["kind"].this
-            for c in column.args.get("constraints") or ()
-            if isinstance(c.args["kind"], exp.DefaultColumnConstraint)
-        ),
-        None,
+    definitions = column_definitions([column])
+    (field,) = definitions.columns
+    default = column.find(exp.DefaultColumnConstraint)
+    extended = replace(
+        table,
+        schema=table.schema.append(field),
+        values={**table.values, field.name: default.this if default is not None else None},
     )
-    made = replace(
-        shape,
-        schema=shape.schema.append(field),
-        values={**shape.values, field.name: default},
-    )
-    return _constrained(made, said)
+    return _with_constraints(extended, definitions)
 
 
-def _constrained(shape: TableAlteration, said: ColumnDefinitions) -> TableAlteration:
-    known = shape.declaration
-    defaults = {**known.properties.get(DEFAULTS, {}), **said.defaults}
+def _with_constraints(table: TableAlteration, added: ColumnDefinitions) -> TableAlteration:
+    old = table.declaration
     declaration = replace(
-        known,
-        primary_key=said.primary_key or known.primary_key,
-        uniques=(*known.uniques, *said.uniques),
-        checks=(*known.checks, *said.checks),
-        column_comments={**known.column_comments, **said.comments},
-        properties={**known.properties, **({DEFAULTS: defaults} if defaults else {})},
+        old,
+        primary_key=added.primary_key or old.primary_key,
+        uniques=(*old.uniques, *added.uniques),
+        checks=(*old.checks, *added.checks),
+        column_comments={**old.column_comments, **added.comments},
+        properties=_with_defaults(old, {**old.properties.get(DEFAULTS, {}), **added.defaults}),
     )
-    return replace(shape, schema=required(shape.schema, said.primary_key), declaration=declaration)
+    return replace(table, schema=required(table.schema, added.primary_key), declaration=declaration)
 
 
-def _dropped(shape: TableAlteration, action: exp.Drop, target: WriteTarget) -> TableAlteration:
+def _without_column(table: TableAlteration, action: exp.Drop) -> TableAlteration:
     column = action.args["tables"][0] if action.args.get("tables") else action.this
-    wanted = IdentifierPart(column.name)
-    if action.args.get("exists") and wanted.pick(shape.schema.names) is None:
-        return shape
-    (name,) = picked([wanted], shape.schema, target.full)
-    known = shape.declaration
-    if name in known.primary_key and not action.args.get("cascade"):
+    if action.args.get("exists") and pick_name(column.name, table.schema.names) is None:
+        return table
+    name, old = table.column(column.name), table.declaration
+    if name in old.primary_key and not action.args.get("cascade"):
         raise InvalidInput(f"{name!r} belongs to the primary key", hint="Add CASCADE.")
-    checks = tuple(check for check in known.checks if f"`{name}`" not in check)
-    return TableAlteration(
-        pa.schema(field for field in shape.schema if field.name != name),
-        {k: v for k, v in shape.values.items() if k != name},
-        replace(
-            known,
-            primary_key=() if name in known.primary_key else known.primary_key,
-            uniques=tuple(columns for columns in known.uniques if name not in columns),
-            checks=checks,
-            column_comments={k: v for k, v in known.column_comments.items() if k != name},
-            properties=_properties(known, {name: None}),
+    return replace(
+        table,
+        schema=pa.schema(field for field in table.schema if field.name != name),
+        values=_without(table.values, name),
+        declaration=replace(
+            old,
+            primary_key=() if name in old.primary_key else old.primary_key,
+            uniques=tuple(columns for columns in old.uniques if name not in columns),
+            checks=tuple(check for check in old.checks if f"`{name}`" not in check),
+            column_comments=_without(old.column_comments, name),
+            properties=_with_defaults(old, _without(old.properties.get(DEFAULTS, {}), name)),
         ),
     )
 
 
-def _renamed(
-    shape: TableAlteration, action: exp.RenameColumn, target: WriteTarget
-) -> TableAlteration:
-    (old,) = picked([IdentifierPart(action.this.name)], shape.schema, target.full)
-    new = action.args["to"].name
-    if new in shape.schema.names:
+def _with_renamed_column(table: TableAlteration, action: exp.RenameColumn) -> TableAlteration:
+    old, new = table.column(action.this.name), action.args["to"].name
+    if new in table.schema.names:
         raise AlreadyExists(f"there is a column {new!r} already")
-    known = shape.declaration
 
-    def now(name: str) -> str:
+    def renamed(name: str) -> str:
         return new if name == old else name
 
-    return TableAlteration(
-        pa.schema(field.with_name(now(field.name)) for field in shape.schema),
-        {now(k): v for k, v in shape.values.items()},
-        replace(
+    known = table.declaration
+    defaults = {renamed(k): v for k, v in known.properties.get(DEFAULTS, {}).items()}
+    return replace(
+        table,
+        schema=pa.schema(field.with_name(renamed(field.name)) for field in table.schema),
+        values={renamed(k): v for k, v in table.values.items()},
+        declaration=replace(
             known,
-            primary_key=tuple(map(now, known.primary_key)),
-            uniques=tuple(tuple(map(now, columns)) for columns in known.uniques),
+            primary_key=tuple(map(renamed, known.primary_key)),
+            uniques=tuple(tuple(map(renamed, columns)) for columns in known.uniques),
             checks=tuple(check.replace(f"`{old}`", f"`{new}`") for check in known.checks),
-            column_comments={now(k): v for k, v in known.column_comments.items()},
-            properties=_properties(known, {old: new}),
+            column_comments={renamed(k): v for k, v in known.column_comments.items()},
+            properties=_with_defaults(known, defaults),
         ),
     )
 
 
-def _properties(known: TableDeclaration, names: Mapping[str, str | None]) -> dict[str, object]:
-    """Properties in which defaults follow their columns."""
-    moved = {
-        names.get(column, column): text
-        for column, text in known.properties.get(DEFAULTS, {}).items()
-        if names.get(column, column) is not None
-    }
-    rest = {key: value for key, value in known.properties.items() if key != DEFAULTS}
-    return rest | ({DEFAULTS: moved} if moved else {})
-
-
-def _altered(
-    shape: TableAlteration, action: exp.AlterColumn, target: WriteTarget
-) -> TableAlteration:
-    (name,) = picked([IdentifierPart(action.this.name)], shape.schema, target.full)
-    place = shape.schema.get_field_index(name)
-    field = shape.schema.field(place)
-    values, declaration = dict(shape.values), shape.declaration
+def _with_changed_column(table: TableAlteration, action: exp.AlterColumn) -> TableAlteration:
+    name = table.column(action.this.name)
+    index = table.schema.get_field_index(name)
+    field = table.schema.field(index)
+    values, declaration = dict(table.values), table.declaration
+    defaults = dict(declaration.properties.get(DEFAULTS, {}))
     if isinstance(action.args.get("dtype"), exp.Expr):
         field = field.with_type(arrow_type(action.args["dtype"]))
         using = action.args.get("using")
@@ -240,12 +221,23 @@ def _altered(
     if action.args.get("allow_null") is not None:
         field = field.with_nullable(bool(action.args["allow_null"]))
     elif action.args.get("drop"):
-        declaration = replace(declaration, properties=_properties(declaration, {name: None}))
+        defaults.pop(name, None)
     if isinstance(action.args.get("default"), exp.Expr):
-        known = dict(declaration.properties.get(DEFAULTS, {}))
-        known[name] = action.args["default"].sql("postgres")
-        declaration = replace(declaration, properties={**declaration.properties, DEFAULTS: known})
+        defaults[name] = action.args["default"].sql("postgres")
     if isinstance(action.args.get("comment"), exp.Expr):
         comments = {**declaration.column_comments, name: action.args["comment"].name}
         declaration = replace(declaration, column_comments=comments)
-    return TableAlteration(shape.schema.set(place, field), values, declaration)
+    declaration = replace(declaration, properties=_with_defaults(declaration, defaults))
+    return replace(
+        table, schema=table.schema.set(index, field), values=values, declaration=declaration
+    )
+
+
+def _with_defaults(declaration: TableDeclaration, defaults: Mapping[str, str]) -> dict[str, Any]:
+    """The properties of a declaration with other defaults of columns."""
+    rest = _without(declaration.properties, DEFAULTS)
+    return rest | ({DEFAULTS: dict(defaults)} if defaults else {})
+
+
+def _without(mapping: Mapping[str, _Value], key: str) -> dict[str, _Value]:
+    return {k: v for k, v in mapping.items() if k != key}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.tables import TableDeclaration
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.frontend.identifiers import pick_name
 from omnigraph_sql.frontend.sql_types import arrow_type
-from omnigraph_sql.writing.statement.column_defaults import DEFAULTS
+from omnigraph_sql.writing.statement.column_mapping import DEFAULTS
 
 
 @dataclass
 class ColumnDefinitions:
-    """What the parentheses of a CREATE TABLE say."""
+    """The columns and constraints that a statement declares."""
 
     columns: list[pa.Field] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
@@ -30,20 +30,15 @@ class ColumnDefinitions:
         """The columns; those of the primary key are never null."""
         return required(pa.schema(self.columns), self.primary_key)
 
-    def declaration(
-        self, comment: str | None = None, properties: Mapping[str, object] | None = None
-    ) -> TableDeclaration:
-        """The rest, as the store keeps it."""
-        said = dict(properties or {})
-        if self.defaults:
-            said[DEFAULTS] = dict(self.defaults)
+    def declaration(self, comment: str | None = None) -> TableDeclaration:
+        """The constraints, defaults and comments, as a table stores them."""
         return TableDeclaration(
             primary_key=self.primary_key,
             uniques=tuple(self.uniques),
             checks=tuple(self.checks),
             comment=comment,
             column_comments=dict(self.comments),
-            properties=said,
+            properties={DEFAULTS: dict(self.defaults)} if self.defaults else {},
         )
 
 
@@ -52,22 +47,20 @@ def required(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     return pa.schema(f.with_nullable(f.nullable and f.name not in columns) for f in schema)
 
 
-def declared(items: Iterable[exp.Expr], known: Sequence[str] = ()) -> ColumnDefinitions:
-    """Read a column list; keys may name columns that are known otherwise."""
-    found = ColumnDefinitions()
-    rest = []
-    for item in items:
+def column_definitions(items: Iterable[exp.Expr], known: Sequence[str] = ()) -> ColumnDefinitions:
+    """Read columns and constraints; keys may name columns that are known otherwise."""
+    definitions, listed = ColumnDefinitions(), list(items)
+    for item in listed:
         if isinstance(item, exp.ColumnDef):
-            read_column(item, found)
-        else:
-            rest.append(item)
-    names = [*(f.name for f in found.columns), *known]
-    for item in rest:
-        read_constraint(item, found, names)
-    return found
+            _read_column(item, definitions)
+    names = [*(f.name for f in definitions.columns), *known]
+    for item in listed:
+        if not isinstance(item, exp.ColumnDef):
+            _read_constraint(item, definitions, names)
+    return definitions
 
 
-def read_column(column: exp.ColumnDef, found: ColumnDefinitions) -> None:
+def _read_column(column: exp.ColumnDef, definitions: ColumnDefinitions) -> None:
     """One column with its constraints."""
     name = column.name
     kind = column.args.get("kind")
@@ -80,37 +73,37 @@ def read_column(column: exp.ColumnDef, found: ColumnDefinitions) -> None:
             case exp.NotNullColumnConstraint():
                 nullable = bool(rule.args.get("allow_null"))
             case exp.PrimaryKeyColumnConstraint():
-                found.primary_key, nullable = (name,), False
+                definitions.primary_key, nullable = (name,), False
             case exp.UniqueColumnConstraint():
-                found.uniques.append((name,))
+                definitions.uniques.append((name,))
             case exp.CheckColumnConstraint():
-                found.checks.append(check_text(rule.this))
+                definitions.checks.append(_check_text(rule.this))
             case exp.DefaultColumnConstraint():
-                found.defaults[name] = rule.this.sql("postgres")
+                definitions.defaults[name] = rule.this.sql("postgres")
             case exp.CommentColumnConstraint():
-                found.comments[name] = rule.this.name
+                definitions.comments[name] = rule.this.name
             case exp.GeneratedAsIdentityColumnConstraint() | exp.AutoIncrementColumnConstraint():
                 raise InvalidInput(
-                    f"{name!r} would be numbered by the table, which is not supported",
-                    hint="Give the numbers with the rows.",
+                    f"{name!r} is an identity column, which is not supported",
+                    hint="Give its values with the rows.",
                 )
-    found.columns.append(pa.field(name, arrow_type(kind), nullable))
+    definitions.columns.append(pa.field(name, arrow_type(kind), nullable))
 
 
-def read_constraint(item: exp.Expr, found: ColumnDefinitions, names: Sequence[str]) -> None:
-    """A constraint of the whole table; foreign keys are taken note of by nobody."""
+def _read_constraint(item: exp.Expr, definitions: ColumnDefinitions, names: Sequence[str]) -> None:
+    """A constraint of the whole table; foreign keys are accepted and not checked."""
     if isinstance(item, exp.Constraint):
         for inner in item.expressions:
-            read_constraint(inner, found, names)
+            _read_constraint(inner, definitions, names)
         return
     match item:
         case exp.PrimaryKey():
-            found.primary_key = _columns(item.expressions, names)
+            definitions.primary_key = _columns(item.expressions, names)
         case exp.UniqueColumnConstraint():
             inner = item.this
-            found.uniques.append(_columns(inner.expressions if inner else [], names))
+            definitions.uniques.append(_columns(inner.expressions if inner else [], names))
         case exp.CheckColumnConstraint():
-            found.checks.append(check_text(item.this))
+            definitions.checks.append(_check_text(item.this))
         case exp.ForeignKey():
             return
         case _:
@@ -118,19 +111,17 @@ def read_constraint(item: exp.Expr, found: ColumnDefinitions, names: Sequence[st
 
 
 def _columns(given: Sequence[exp.Expr], names: Sequence[str]) -> tuple[str, ...]:
-    found = []
+    columns = []
     for column in given:
-        inner = column.this if isinstance(column, exp.Ordered) else column
-        picked = IdentifierPart(inner.name).pick(names)
+        name = (column.this if isinstance(column, exp.Ordered) else column).name
+        picked = pick_name(name, names)
         if picked is None:
-            raise InvalidInput(
-                f"a key names the column {inner.name!r}, which the table does not have"
-            )
-        found.append(picked)
-    return tuple(found)
+            raise InvalidInput(f"a key names the column {name!r}, which the table does not have")
+        columns.append(picked)
+    return tuple(columns)
 
 
-def check_text(condition: exp.Expr) -> str:
+def _check_text(condition: exp.Expr) -> str:
     """A check as the tables evaluate it: names in backticks."""
     inner = condition.this if isinstance(condition, exp.Paren) else condition
     return inner.sql(dialect="spark", identify=True)

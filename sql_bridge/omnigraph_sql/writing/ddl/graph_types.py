@@ -14,17 +14,13 @@ from sqlglot import exp
 from omnigraph.errors import AlreadyExists, InvalidInput, UnsupportedSchemaChange
 from omnigraph.schema import table_schema, to_source
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.frontend.identifiers import pick_name
+from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
-from omnigraph_sql.writing.ddl.pg_properties import TypeText, property_type, quote, type_text
-from omnigraph_sql.writing.statement.column_mapping import picked, typed
-from omnigraph_sql.writing.statement.write_statement import WriteStatement
-from omnigraph_sql.writing.statement.write_target import (
-    TargetName,
-    WriteTarget,
-    find_target,
-    target_name,
-)
+from omnigraph_sql.writing.ddl.pg_properties import pg_type, property_type, quote, type_text
+from omnigraph_sql.writing.statement.column_mapping import cast_rows, pick_columns
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, tables_of
+from omnigraph_sql.writing.statement.write_target import WriteTarget, find_target, target_name
 
 Edit = Callable[[list[str]], list[str]]
 """Changes the lines of one declaration."""
@@ -32,80 +28,59 @@ Edit = Callable[[list[str]], list[str]]
 
 def create_type(work: WriteStatement, statement: CreateType) -> int:
     """Make or replace a node or edge type, with the rows of a query if there is one."""
-    place = NODES if statement.kind == "node" else EDGES
-    named = target_name(work.connection, statement.create.this)
-    target = find_target(
-        work.connection, work.snapshot, TargetName(named.catalog, IdentifierPart(place), named.name)
-    )
-    there = target.kind != "absent"
-    if there and statement.create.args.get("exists"):
+    types = NODES if statement.kind == "node" else EDGES
+    named = target_name(work.session, statement.create.this)._replace(schema=types)
+    target = find_target(work.session, work.snapshot, named, "define")
+    exists = target.kind != "absent"
+    if exists and statement.create.args.get("exists"):
         return 0
-    if there and not statement.create.args.get("replace"):
+    if exists and not statement.create.args.get("replace"):
         raise AlreadyExists(
             f"there is a {statement.kind} type {target.name} already",
             hint=f"Use CREATE OR REPLACE {statement.kind.upper()} TABLE, or drop it first.",
         )
     query = statement.create.args.get("expression")
     reader = work.read(query) if isinstance(query, exp.Query) else None
-    ends = _ends(work, statement)
-    said = type_text(statement, target.name, reader.schema if reader else None, ends)
-    _declare(work, target, said, there=there)
+    declared = type_text(
+        statement, target.name, reader.schema if reader else None, list(work.txn.catalog.nodes)
+    )
+    _declare(work, target, declared.text)
     type_name = f"{statement.kind}:{target.name}"
-    if there:
+    if exists:
         work.txn.clear(type_name)
     if reader is None:
         return 0
-    return _fill(work, type_name, said, reader)
+    schema, count = table_schema(work.txn.catalog.type_for(type_name)), 0
+    for rows in tables_of(reader):
+        work.txn.insert(type_name, cast_rows(rows.rename_columns(list(declared.columns)), schema))
+        count += rows.num_rows
+    return count
 
 
-def _ends(work: WriteStatement, statement: CreateType) -> tuple[str, str] | None:
-    """The node types an edge goes between, as the graph spells them."""
-    if statement.ends is None:
-        return None
-    src, dst = statement.ends
-    known = list(work.txn.catalog.nodes)
-    return src.pick(known) or src.text, dst.pick(known) or dst.text
-
-
-def _declare(work: WriteStatement, target: WriteTarget, said: TypeText, *, there: bool) -> None:
-    source = work.connection.graph.schema(_at(work)).source
-    if not there:
-        work.txn.apply_schema(f"{source.rstrip()}\n\n{said.text}")
+def _declare(work: WriteStatement, target: WriteTarget, text: str) -> None:
+    """Add a type to the schema, or replace the one of its name."""
+    if target.kind == "absent":
+        at = f"{work.snapshot.branch}@{work.snapshot.commit}"
+        source = work.session.graph.schema(at).source
+        work.txn.apply_schema(f"{source.rstrip()}\n\n{text}")
         return
     canonical = to_source(work.txn.catalog)
     try:
-        work.txn.apply_schema(_replaced(canonical, target, lambda _: said.text.splitlines()))
+        work.txn.apply_schema(_replaced(canonical, target, lambda _: text.splitlines()))
     except UnsupportedSchemaChange:
         if target.kind == "node" and work.txn.catalog.edges_touching(target.name):
             raise
-        # The rows are replaced anyway: another type of the same name may take its place.
+        # The rows are replaced anyway: it may be another type of the same name.
         without = _replaced(canonical, target, lambda _: [])
         work.txn.apply_schema(without)
-        work.txn.apply_schema(f"{without.rstrip()}\n\n{said.text}")
-
-
-def _at(work: WriteStatement) -> str:
-    return f"{work.snapshot.branch}@{work.snapshot.commit}"
-
-
-def _fill(
-    work: WriteStatement, type_name: str, said: TypeText, reader: pa.RecordBatchReader
-) -> int:
-    schema = table_schema(work.txn.catalog.type_for(type_name))
-    count = 0
-    for batch in reader:
-        if batch.num_rows:
-            rows = pa.Table.from_batches([batch]).rename_columns(list(said.columns))
-            work.txn.insert(type_name, typed(rows, schema))
-            count += batch.num_rows
-    return count
+        work.txn.apply_schema(f"{without.rstrip()}\n\n{text}")
 
 
 # --------------------------------------------------------------------------- changing a type
 
 
 def drop_type(work: WriteStatement, target: WriteTarget) -> None:
-    """DROP TABLE of a node or edge type; the edges of a node type have to go first."""
+    """DROP TABLE of a node or edge type; the edges of a node type must be dropped first."""
     source = to_source(work.txn.catalog)
     work.txn.apply_schema(_replaced(source, target, lambda _: []))
 
@@ -127,24 +102,23 @@ def alter_type(work: WriteStatement, target: WriteTarget, actions: list[exp.Expr
 def _edit(action: exp.Expr, schema: pa.Schema, target: WriteTarget) -> Edit:
     match action:
         case exp.ColumnDef():
-            if action.args.get("exists") and IdentifierPart(action.name).pick(schema.names):
+            if action.args.get("exists") and pick_name(action.name, schema.names):
                 return lambda lines: lines
             return lambda lines: _with_member(lines, property_type(action))
         case exp.Drop(kind="COLUMN"):
             column = action.args["tables"][0] if action.args.get("tables") else action.this
-            wanted = IdentifierPart(column.name)
-            if action.args.get("exists") and wanted.pick(schema.names) is None:
+            if action.args.get("exists") and pick_name(column.name, schema.names) is None:
                 return lambda lines: lines
-            (gone,) = picked([wanted], schema, target.full)
-            return lambda lines: [line for line in lines if not line.startswith(f"  {gone}: ")]
+            (dropped,) = pick_columns([column.name], schema, target.full)
+            return lambda lines: [line for line in lines if not line.startswith(f"  {dropped}: ")]
         case exp.RenameColumn():
-            (old,) = picked([IdentifierPart(action.this.name)], schema, target.full)
+            (old,) = pick_columns([action.this.name], schema, target.full)
             new = action.args["to"].name
             return lambda lines: [_renamed_property(line, old, new) for line in lines]
         case exp.AlterColumn():
-            (name,) = picked([IdentifierPart(action.this.name)], schema, target.full)
+            (name,) = pick_columns([action.this.name], schema, target.full)
             return lambda lines: [_altered(line, name, action) for line in lines]
-    raise InvalidInput(f"{action.sql()} cannot be done to a type of the graph")
+    raise InvalidInput(f"{action.sql()} is not supported for a type of the graph")
 
 
 def _with_member(lines: list[str], member: str) -> list[str]:
@@ -165,19 +139,14 @@ def _renamed_property(line: str, old: str, new: str) -> str:
 def _altered(line: str, name: str, action: exp.AlterColumn) -> str:
     if not line.startswith(f"  {name}: "):
         return line
-    said, _, rest = line.removeprefix(f"  {name}: ").partition(" @")
-    nullable = said.endswith("?")
+    old, _, annotations = line.removeprefix(f"  {name}: ").partition(" @")
+    nullable, type_ = old.endswith("?"), old.removesuffix("?")
     if action.args.get("allow_null") is not None:
         nullable = bool(action.args["allow_null"])
-    bare = said.removesuffix("?")
-    declared = action.args.get("dtype")
-    if declared is not None:
-        bare = (
-            property_type(exp.ColumnDef(this=exp.to_identifier(name), kind=declared))
-            .partition(": ")[2]
-            .removesuffix("?")
-        )
-    return f"  {name}: {bare}{'?' if nullable else ''}" + (f" @{rest}" if rest else "")
+    if action.args.get("dtype") is not None:
+        type_ = pg_type(arrow_type(action.args["dtype"]), name)
+    suffix = f" @{annotations}" if annotations else ""
+    return f"  {name}: {type_}{'?' if nullable else ''}{suffix}"
 
 
 def _renamed_type(source: str, target: WriteTarget, new: str) -> str:
@@ -208,14 +177,13 @@ def _replaced(source: str, target: WriteTarget, edit: Edit) -> str:
     end = start
     if lines[start].endswith("{"):
         end = next(n for n in range(start, len(lines)) if lines[n] == "}")
-    made = edit(lines[start : end + 1])
-    return "\n".join([*lines[:start], *made, *lines[end + 1 :]]) + "\n"
+    return "\n".join([*lines[:start], *edit(lines[start : end + 1]), *lines[end + 1 :]]) + "\n"
 
 
 def comment_on_type(
-    work: WriteStatement, target: WriteTarget, column: IdentifierPart | None, text: str | None
+    work: WriteStatement, target: WriteTarget, column: str | None, text: str | None
 ) -> None:
-    """Say something about a type or one of its properties; none unsays it."""
+    """Set the comment of a type or of one of its properties; none removes it."""
     note = f"@description({quote(text)})" if text is not None else ""
 
     def described(line: str, suffix: str = "") -> str:
@@ -230,5 +198,5 @@ def comment_on_type(
 
     name = ""
     if column is not None:
-        (name,) = picked([column], table_schema(target.type(work.snapshot)), target.full)
+        (name,) = pick_columns([column], table_schema(target.type(work.snapshot)), target.full)
     work.txn.apply_schema(_replaced(to_source(work.txn.catalog), target, edit))

@@ -10,34 +10,32 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.identifiers import pick_name
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
 
 _ENDS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
 _SCALARS = {
-    pa.int8(): "I32",
-    pa.int16(): "I32",
-    pa.int32(): "I32",
-    pa.int64(): "I64",
-    pa.uint8(): "U32",
-    pa.uint16(): "U32",
-    pa.uint32(): "U32",
-    pa.uint64(): "U64",
-    pa.float16(): "F32",
-    pa.float32(): "F32",
-    pa.float64(): "F64",
-    pa.bool_(): "Bool",
-    pa.string(): "String",
-    pa.large_string(): "String",
-    pa.date32(): "Date",
-    pa.binary(): "Blob",
-    pa.large_binary(): "Blob",
+    type_: name
+    for name, types in {
+        "I32": (pa.int8(), pa.int16(), pa.int32()),
+        "I64": (pa.int64(),),
+        "U32": (pa.uint8(), pa.uint16(), pa.uint32()),
+        "U64": (pa.uint64(),),
+        "F32": (pa.float16(), pa.float32()),
+        "F64": (pa.float64(),),
+        "Bool": (pa.bool_(),),
+        "String": (pa.string(), pa.large_string(), pa.null()),
+        "Date": (pa.date32(),),
+        "Blob": (pa.binary(), pa.large_binary()),
+    }.items()
+    for type_ in types
 }
 
 
 @dataclass(frozen=True)
 class TypeText:
-    """A declaration, and under which names the columns of a query fill it."""
+    """A declaration, and the properties that the columns of a query go to."""
 
     text: str
     columns: tuple[str, ...]
@@ -47,54 +45,51 @@ def type_text(
     statement: CreateType,
     name: str,
     result: pa.Schema | None,
-    ends: tuple[str, str] | None,
+    node_types: Sequence[str],
 ) -> TypeText:
     """The `.pg` declaration of a CREATE NODE TABLE or CREATE EDGE TABLE."""
+    is_edge = statement.kind == "edge"
     table = statement.create.this
     items = list(table.expressions) if isinstance(table, exp.Schema) else []
     columns = [item for item in items if isinstance(item, exp.ColumnDef)]
     rules = [item for item in items if not isinstance(item, exp.ColumnDef | exp.Identifier)]
-    given = [item.name for item in items if isinstance(item, exp.Identifier)]
-    system = {"id"} | (set(_ENDS) if statement.kind == "edge" else set())
-    shown = _shown(columns, given, result, system)
+    named = [item for item in items if isinstance(item, exp.Identifier)]
+    declared = [item.name for item in columns or named]
+    system = {"id", *_ENDS} if is_edge else {"id"}
+    names = _column_names(declared, result, system)
     members = {c.name: property_type(c) for c in columns if c.name.lower() not in system}
     if not columns and result is not None:
-        if len(shown) != len(result):
-            raise InvalidInput(f"{len(shown)} columns are named and the query gives {len(result)}")
+        if len(names) != len(result):
+            raise InvalidInput(f"{len(names)} columns are named and the query gives {len(result)}")
         members = {
             column: f"{column}: {pg_type(field.type, column)}?"
-            for column, field in zip(shown, result, strict=True)
+            for column, field in zip(names, result, strict=True)
             if column.lower() not in system
         }
     lines = _constrained(members, columns, rules, system)
-    head = f"node {name}" if ends is None else f"edge {name}: {ends[0]} -> {ends[1]}"
+    ends = [pick_name(end, node_types) or end for end in statement.ends or ()]
+    head = f"edge {name}: {' -> '.join(ends)}" if is_edge else f"node {name}"
     body = "".join(f"  {line}\n" for line in lines)
-    text = f"{head} {{\n{body}}}\n" if lines else f"{head} {{}}\n" if ends is None else f"{head}\n"
-    filled = tuple(_ENDS.get(c.lower(), c) if statement.kind == "edge" else c for c in shown)
-    return TypeText(text, tuple("id" if c.lower() == "id" else c for c in filled))
+    text = f"{head} {{\n{body}}}\n" if lines else f"{head}\n" if is_edge else f"{head} {{}}\n"
+    properties = {"id": "id"} | (_ENDS if is_edge else {})
+    return TypeText(text, tuple(properties.get(name.lower(), name) for name in names))
 
 
-def _shown(
-    columns: Sequence[exp.ColumnDef],
-    given: Sequence[str],
-    result: pa.Schema | None,
-    system: set[str],
-) -> list[str]:
-    """What the columns of the query are called: by place, or by name if it gives ids as well."""
-    declared = [column.name for column in columns] or list(given)
-    if result is None or not declared:
-        return declared or (list(result.names) if result is not None else [])
-    if len(declared) == len(result):
+def _column_names(declared: list[str], result: pa.Schema | None, system: set[str]) -> list[str]:
+    """The names of the query's columns: by position, or by name if it gives ids as well."""
+    if result is None or len(declared) == len(result):
         return declared
-    spelled = {name.casefold(): name for name in declared}
-    shown = [spelled.get(name.casefold(), name.lower()) for name in result.names]
-    strange = [name for name in shown if name not in declared and name not in system]
-    if strange or not set(declared) <= set(shown):
+    if not declared:
+        return list(result.names)
+    folded = {name.casefold(): name for name in declared}
+    names = [folded.get(name.casefold(), name.lower()) for name in result.names]
+    unknown = [name for name in names if name not in declared and name not in system]
+    if unknown or not set(declared) <= set(names):
         raise InvalidInput(
             f"{len(declared)} columns are declared and the query gives {', '.join(result.names)}",
             hint="Declare each column that the query gives, besides id, src and dst.",
         )
-    return shown
+    return names
 
 
 def _constrained(
@@ -103,14 +98,11 @@ def _constrained(
     rules: Sequence[exp.Expr],
     system: set[str],
 ) -> list[str]:
-    """The members and the constraints over several of them."""
+    """The lines of the properties, and of the constraints over several of them."""
     lines: list[str] = []
     keys: list[str] = []
     for column in columns:
-        if any(
-            isinstance(c.args["kind"], exp.PrimaryKeyColumnConstraint)
-            for c in column.args.get("constraints") or ()
-        ):
+        if column.find(exp.PrimaryKeyColumnConstraint) is not None:
             keys = [column.name]
     for rule in rules:
         inner = rule.expressions[0] if isinstance(rule, exp.Constraint) else rule
@@ -121,18 +113,18 @@ def _constrained(
                 names = [part.name for part in inner.this.expressions]
                 lines.append(f"@unique({', '.join(names)})")
             case exp.CheckColumnConstraint():
-                lines.append(check_rule(inner.this))
+                lines.append(_check_rule(inner.this))
             case exp.ForeignKey():
-                continue  # the ends of an edge say it
+                continue  # the ends of an edge declare it
             case _:
                 raise InvalidInput(f"{rule.sql()} is not supported in a type of the graph")
     own = [key for key in keys if key.lower() not in system]
+    for key in own:
+        member = next((name for name in members if name.lower() == key.lower()), None)
+        if member is None:
+            raise InvalidInput(f"the key names {key!r}, which is not a column")
+        members[member] = members[member].replace("?", "", 1)
     if own:
-        for key in own:
-            found = next((name for name in members if name.lower() == key.lower()), None)
-            if found is None:
-                raise InvalidInput(f"the key names {key!r}, which is no column")
-            members[found] = members[found].replace("?", "", 1)
         lines.append(f"@key({', '.join(own)})")
     return [*members.values(), *lines]
 
@@ -142,7 +134,7 @@ def property_type(column: exp.ColumnDef) -> str:
     name, kind = column.name, column.args.get("kind")
     if kind is None:
         raise InvalidInput(f"the column {name!r} has no type", hint="Write one, such as TEXT.")
-    nullable, notes = True, []
+    nullable, annotations = True, []
     for constraint in column.args.get("constraints") or ():
         rule = constraint.args["kind"]
         match rule:
@@ -151,18 +143,18 @@ def property_type(column: exp.ColumnDef) -> str:
             case exp.PrimaryKeyColumnConstraint():
                 nullable = False
             case exp.UniqueColumnConstraint():
-                notes.append("@unique")
+                annotations.append("@unique")
             case exp.CommentColumnConstraint():
-                notes.append(f"@description({quote(rule.this.name)})")
+                annotations.append(f"@description({quote(rule.this.name)})")
             case exp.DefaultColumnConstraint():
-                notes.append(f"@default({_literal(rule.this, name)})")
+                annotations.append(f"@default({_literal(rule.this, name)})")
             case exp.CheckColumnConstraint() | exp.Reference():
                 raise InvalidInput(
                     f"{constraint.sql()} is not supported at a column of a type",
                     hint="Write CHECK after the columns.",
                 )
     type_ = pg_type(arrow_type(kind), name)
-    return " ".join((f"{name}: {type_}{'?' if nullable else ''}", *notes))
+    return " ".join((f"{name}: {type_}{'?' if nullable else ''}", *annotations))
 
 
 def pg_type(type_: pa.DataType, column: str) -> str:
@@ -177,15 +169,13 @@ def pg_type(type_: pa.DataType, column: str) -> str:
         return f"Vector({type_.list_size})"
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return f"[{pg_type(type_.value_type, column)}]"
-    if pa.types.is_null(type_):
-        return "String"
     raise InvalidInput(
         f"a property cannot hold {type_} ({column!r})", hint="Cast it, or keep it in a plain table."
     )
 
 
-def check_rule(condition: exp.Expr) -> str:
-    """A CHECK that `.pg` can say: a range of a number, or a pattern of a text."""
+def _check_rule(condition: exp.Expr) -> str:
+    """A CHECK that `.pg` can express: a range of a number, or a pattern of a text."""
     inner = condition.this if isinstance(condition, exp.Paren) else condition
     match inner:
         case exp.Between():
@@ -207,7 +197,7 @@ def _number(value: exp.Expr) -> str:
     negative = isinstance(value, exp.Neg)
     literal = value.this if negative else value
     if not isinstance(literal, exp.Literal) or literal.is_string:
-        raise InvalidInput(f"{value.sql()} is no number")
+        raise InvalidInput(f"{value.sql()} is not a number")
     return f"{'-' if negative else ''}{literal.name}"
 
 
@@ -220,7 +210,7 @@ def _literal(value: exp.Expr, column: str) -> str:
         return _number(value)
     except InvalidInput:
         raise InvalidInput(
-            f"the default of {column!r} is no literal", hint="A type's defaults are values."
+            f"the default of {column!r} is not a literal", hint="Use a literal."
         ) from None
 
 

@@ -8,19 +8,16 @@ from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput
 from omnigraph.tables import define
-from omnigraph_sql.frontend.identifiers import IdentifierPart, quoted
+from omnigraph_sql.frontend.identifiers import derived_table, pick_name
 from omnigraph_sql.frontend.sql_types import sql_name
-from omnigraph_sql.writing.ddl.sql_schemas import require_schema
 from omnigraph_sql.writing.ddl.temporary_tables import is_temporary
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
-from omnigraph_sql.writing.statement.write_target import WriteTarget, place_for, target_name
+from omnigraph_sql.writing.statement.write_target import WriteTarget, new_target, target_name
 
 
 def create_view(work: WriteStatement, statement: exp.Create) -> int:
-    """Make or replace a view; it is planned first, so that one that cannot be read is refused."""
-    named = target_name(work.connection, statement.this)
-    target = place_for(work.connection, work.snapshot, named)
-    require_schema(work, target.schema)
+    """Make or replace a view; it is planned first, which refuses one that cannot be read."""
+    target = new_target(work, target_name(work.session, statement.this), "define")
     if target.kind not in ("absent", "view"):
         raise AlreadyExists(
             f"there is a {target.kind} {target.full} already", hint="Drop it first."
@@ -34,13 +31,20 @@ def create_view(work: WriteStatement, statement: exp.Create) -> int:
     query = statement.args.get("expression")
     if not isinstance(query, exp.Query):
         raise InvalidInput("a view needs a query", hint="Write CREATE VIEW v AS SELECT …")
-    names, comments = _columns(statement)
-    query = _named(query, names)
+    columns = statement.this.expressions if isinstance(statement.this, exp.Schema) else []
+    comments = {
+        column.name: constraint.this.name
+        for column in columns
+        if (constraint := column.find(exp.CommentColumnConstraint)) is not None
+    }
+    if columns:
+        names = [column.name for column in columns]
+        query = exp.select("*").from_(derived_table(query.copy(), "view", names))
     schema = work.schema_of(query)
     body = {
-        "sql": query.sql(dialect=work.connection.dialect, comments=False),
-        "dialect": work.connection.dialect,
-        "schema": work.connection.schema or "public",
+        "sql": query.sql(dialect=work.session.dialect, comments=False),
+        "dialect": work.session.dialect,
+        "schema": work.session.schema,
         "columns": [
             {"name": field.name, "type": sql_name(field.type)}
             | ({"comment": comments[field.name]} if field.name in comments else {})
@@ -49,47 +53,27 @@ def create_view(work: WriteStatement, statement: exp.Create) -> int:
     }
     work.txn.plain.define(define("view", target.full, body))
     if is_temporary(statement):
-        work.connection.remember_temporary(work.catalog, target.full)
+        work.session.remember_temporary(work.catalog, target.full)
     return 0
 
 
-def _columns(statement: exp.Create) -> tuple[list[str], dict[str, str]]:
-    """The names a view gives its columns, and what it says about them."""
-    names: list[str] = []
-    comments: dict[str, str] = {}
-    for item in statement.this.expressions if isinstance(statement.this, exp.Schema) else ():
-        names.append(item.name)
-        for constraint in item.args.get("constraints") or ():
-            if isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint):
-                comments[item.name] = constraint.args["kind"].this.name
-    return names, comments
-
-
-def _named(query: exp.Query, names: list[str]) -> exp.Query:
-    if not names:
-        return query
-    alias = exp.TableAlias(this=quoted("view"), columns=[quoted(name) for name in names])
-    return exp.select("*").from_(exp.Subquery(this=query.copy(), alias=alias))
-
-
 def comment_on_view(
-    work: WriteStatement, target: WriteTarget, column: IdentifierPart | None, text: str | None
+    work: WriteStatement, target: WriteTarget, column: str | None, text: str | None
 ) -> None:
-    """Say something about a view or one of its columns; none unsays it."""
+    """Set the comment of a view or of one of its columns; none removes it."""
     view = work.txn.plain.definition("view", target.full)
     assert view is not None
     body: dict[str, Any] = view.body
-    if column is None:
-        body = {key: value for key, value in body.items() if key != "comment"}
-        body |= {"comment": text} if text is not None else {}
-    else:
-        found = column.pick(item["name"] for item in body["columns"])
-        if found is None:
-            raise InvalidInput(f"{target.full} has no column {column.text!r}")
-        for item in body["columns"]:
-            if item["name"] == found:
-                item.pop("comment", None)
-                item |= {"comment": text} if text is not None else {}
+    commented = body
+    if column is not None:
+        columns = {item["name"]: item for item in body["columns"]}
+        name = pick_name(column, columns)
+        if name is None:
+            raise InvalidInput(f"{target.full} has no column {column!r}")
+        commented = columns[name]
+    commented.pop("comment", None)
+    if text is not None:
+        commented["comment"] = text
     work.txn.plain.define(define("view", target.full, body))
 
 

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.catalog.session_context import SessionContext
 from omnigraph_sql.resolve.parameter_types import arranged
 from omnigraph_sql.rewrite.names.number_parameters import parameter_name
-from omnigraph_sql.writing.statement.column_mapping import columns_of, picked
+from omnigraph_sql.writing.statement.column_mapping import pick_columns
 from omnigraph_sql.writing.statement.row_sinks import sink_for
 from omnigraph_sql.writing.statement.write_parameters import all_names, is_parameter
-from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
-from omnigraph_sql.writing.statement.write_target import find_target, require, target_name
-
-if TYPE_CHECKING:
-    from omnigraph_sql.session.connection import Connection
-
-Planner = Callable[["Connection", exp.Expr], tuple[str, Callable[[WriteStatement], int]]]
+from omnigraph_sql.writing.statement.write_statement import WritePlanner, WriteStatement, run_write
+from omnigraph_sql.writing.statement.write_target import rows_target, target_name
 
 
 def run_for_each(
-    connection: Connection,
+    session: SessionContext,
     statement: exp.Expr,
     params: pa.RecordBatch | pa.Table,
     text: str,
-    planner: Planner,
+    planner: WritePlanner,
 ) -> int:
     """Run a statement once for each row of parameters; how many rows were changed together."""
     rows = pa.Table.from_batches([params]) if isinstance(params, pa.RecordBatch) else params
     names = all_names(statement)
     rows = arranged(names, rows)
-    places = _inserted_parameters(statement)
-    if places is not None:
-        assert isinstance(statement, exp.Insert)
-        catalog = target_name(connection, statement.this).catalog
+    inserted = _inserted_parameters(statement)
+    if inserted is not None:
+        catalog = target_name(session, statement.this).catalog
 
-        def load(work: WriteStatement) -> int:
-            return _insert_rows(work, statement, rows, places)
+        def insert_rows(work: WriteStatement) -> int:
+            return _insert_rows(work, statement.this, rows.select(inserted))
 
-        return run_write(connection, catalog, text, None, load)
-    with connection.one_publish():
+        return run_write(session, catalog, text, None, insert_rows)
+    with session.one_publish():
         count = 0
         for row in rows.to_pylist():
             given = list(row.values()) if names[:1] == ["1"] else row
-            catalog, work = planner(connection, statement.copy())
-            count += run_write(connection, catalog, text, given, work)
+            catalog, work = planner(session, statement.copy())
+            count += run_write(session, catalog, text, given, work)
     return count
 
 
@@ -61,27 +52,14 @@ def _inserted_parameters(statement: exp.Expr) -> list[str] | None:
         return None
     row = given.expressions[0]
     values = row.expressions if isinstance(row, exp.Tuple) else [row]
-    if not all(is_parameter(value) for value in values):
-        return None
-    return [parameter_name(value) or "" for value in values]
+    return [parameter_name(value) for value in values] if all(map(is_parameter, values)) else None
 
 
-def _insert_rows(
-    work: WriteStatement, statement: exp.Insert, rows: pa.Table, places: list[str]
-) -> int:
-    named = target_name(work.connection, statement.this)
-    target = require(find_target(work.connection, work.snapshot, named), "table", "node", "edge")
-    schema = columns_of(work, target)
-    columns = list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
-    names = (
-        picked(
-            (IdentifierPart(c.name, bool(c.args.get("quoted"))) for c in columns),
-            schema,
-            target.full,
-        )
-        if columns
-        else list(schema.names)[: len(places)]
-    )
-    given = [rows.column(place) for place in places]
-    sink_for(work, target).insert(pa.table(given, names=names))
+def _insert_rows(work: WriteStatement, table: exp.Expr, rows: pa.Table) -> int:
+    target = rows_target(work, table)
+    sink = sink_for(work, target)
+    names = sink.schema.names[: rows.num_columns]
+    if isinstance(table, exp.Schema):
+        names = pick_columns((c.name for c in table.expressions), sink.schema, target.full)
+    sink.insert(pa.table(rows.columns, names=names))
     return int(rows.num_rows)

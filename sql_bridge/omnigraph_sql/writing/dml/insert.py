@@ -8,25 +8,24 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import IdentifierPart, called, quoted
+from omnigraph_sql.frontend.identifiers import called, column_of, derived_table, quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.writing.dml.insert_on_conflict import insert_or_update
-from omnigraph_sql.writing.statement.column_defaults import default_expressions, is_default
-from omnigraph_sql.writing.statement.column_mapping import columns_of, picked, renamed
+from omnigraph_sql.writing.statement.column_mapping import (
+    columns_of,
+    default_expressions,
+    is_default,
+    pick_columns,
+    renamed,
+)
 from omnigraph_sql.writing.statement.row_sinks import sink_for
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
-from omnigraph_sql.writing.statement.write_target import (
-    WriteTarget,
-    find_target,
-    require,
-    target_name,
-)
+from omnigraph_sql.writing.statement.write_target import WriteTarget, rows_target
 
 
 def insert(work: WriteStatement, statement: exp.Insert) -> int:
     """Add rows; how many."""
-    named = target_name(work.connection, statement.this)
-    target = require(find_target(work.connection, work.snapshot, named), "table", "node", "edge")
+    target = rows_target(work, statement.this)
     schema = columns_of(work, target)
     columns = _columns(statement, schema, target)
     defaults = default_expressions(work, target)
@@ -37,51 +36,43 @@ def insert(work: WriteStatement, statement: exp.Insert) -> int:
         query = _query(statement, [schema.field(name) for name in columns], defaults)
         missing = [name for name in schema.names if name not in columns and name in defaults]
         if missing:
-            query = _with_defaults(query, columns, missing, defaults)
+            numbers = [f"c{number}" for number in range(len(columns))]
+            query = exp.select(
+                *(column_of(None, number) for number in numbers), *_defaults_for(missing, defaults)
+            ).from_(derived_table(query, "given", numbers))
             columns = [*columns, *missing]
     conflict = statement.args.get("conflict")
     if conflict is not None:
-        return insert_or_update(work, target, query, columns, conflict, _alias(statement))
+        table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
+        return insert_or_update(work, target, query, columns, conflict, table.alias or None)
     if statement.args.get("overwrite"):
-        _empty(work, target)
+        if target.is_type:
+            work.txn.clear(target.type_name)
+        else:
+            work.txn.plain.clear(target.full)
     sink, count = sink_for(work, target), 0
-    for part in work.parts(query):
-        work.keep(sink.insert(renamed(part, columns)))
-        count += part.num_rows
+    for rows in work.parts(query):
+        work.record(sink.insert(renamed(rows, columns)))
+        count += rows.num_rows
     return count
 
 
-def _empty(work: WriteStatement, target: WriteTarget) -> None:
-    """INSERT OVERWRITE: what is there goes first."""
-    if target.is_type:
-        work.txn.clear(target.type_name)
-    else:
-        work.txn.plain.clear(target.full)
-
-
-def _alias(statement: exp.Insert) -> str | None:
-    table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
-    return table.alias or None
-
-
 def _columns(statement: exp.Insert, schema: pa.Schema, target: WriteTarget) -> list[str]:
+    alias = statement.this.args.get("alias")
+    given = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
     if isinstance(statement.this, exp.Schema):
-        given = list(statement.this.expressions)
-    else:
-        alias = statement.this.args.get("alias")
-        given = list(alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else []
+        given = statement.this.expressions
     if given:
-        names = [IdentifierPart(column.name, bool(column.args.get("quoted"))) for column in given]
-        return picked(names, schema, target.full)
-    if statement.args.get("by_name") and isinstance(statement.expression, exp.Query):
-        names = [IdentifierPart(select.alias_or_name) for select in statement.expression.selects]
-        return picked(names, schema, target.full)
+        return pick_columns((column.name for column in given), schema, target.full)
+    query = statement.expression
+    if statement.args.get("by_name") and isinstance(query, exp.Query):
+        return pick_columns((s.alias_or_name for s in query.selects), schema, target.full)
     # Without a list, the values are those of the first columns; the id of an entity is optional.
-    width = _width(statement.expression)
+    width = _width(query)
     known = list(schema.names)
     if target.is_type and width == len(known) - 1:
         known.remove("id")
-    return known if width is None else known[:width] if width <= len(known) else known
+    return known[:width]
 
 
 def _width(query: exp.Expr | None) -> int | None:
@@ -96,15 +87,14 @@ def _width(query: exp.Expr | None) -> int | None:
 def _query(
     statement: exp.Insert, columns: Sequence[pa.Field], defaults: Mapping[str, exp.Expr]
 ) -> exp.Query:
-    given = statement.expression
-    if given is None:
+    if statement.expression is None:
         raise InvalidInput("INSERT gives no rows", hint="Write VALUES (…) or a SELECT.")
-    query = given.copy()
+    query = statement.expression.copy()
     if isinstance(query, exp.Values):
         for row in query.expressions:
             values = row.expressions if isinstance(row, exp.Tuple) else [row]
-            for place, value in enumerate(values):
-                column = columns[place] if place < len(columns) else None
+            for index, value in enumerate(values):
+                column = columns[index] if index < len(columns) else None
                 if is_default(value):
                     name = column.name if column is not None else ""
                     value.replace(defaults.get(name, exp.Null()).copy())
@@ -120,7 +110,7 @@ def _query(
 
 
 def _type_literal(value: exp.Expr, type_: pa.DataType) -> None:
-    """Say the type of a text given for a number, or a number for a text: rows may differ in it."""
+    """Cast a text given for a number, or a number given for a text: rows may differ in it."""
     if not isinstance(value, exp.Literal) or pa.types.is_nested(type_):
         return
     textual = pa.types.is_string(type_) or pa.types.is_large_string(type_)
@@ -133,20 +123,6 @@ def _type_literal(value: exp.Expr, type_: pa.DataType) -> None:
         return
     name = exp.Literal.string(arrow_name(wanted))
     value.replace(exp.func("arrow_cast", value.copy(), name))
-
-
-def _with_defaults(
-    query: exp.Query,
-    columns: Sequence[str],
-    missing: Sequence[str],
-    defaults: Mapping[str, exp.Expr],
-) -> exp.Query:
-    alias = exp.TableAlias(
-        this=quoted("given"), columns=[quoted(f"c{n}") for n in range(len(columns))]
-    )
-    source = exp.Subquery(this=query, alias=alias)
-    kept: list[exp.Expr] = [exp.Column(this=quoted(f"c{n}")) for n in range(len(columns))]
-    return exp.select(*kept, *_defaults_for(missing, defaults)).from_(source)
 
 
 def _defaults_for(names: Sequence[str], defaults: Mapping[str, exp.Expr]) -> list[exp.Expr]:

@@ -1,13 +1,13 @@
-"""MERGE: one join decides the fate of every row.
+"""MERGE: one join decides what happens to every row.
 
 The join gives, for each pair of a row of the target and one of the source (or a row of either that
-has no partner), the number of the clause that applies and the values it sets.
+has no match), the number of the clause that applies and the values it sets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,211 +16,181 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import IdentifierPart, called, column_of
+from omnigraph_sql.frontend.identifiers import called, column_of
 from omnigraph_sql.frontend.sql_types import arrow_name
-from omnigraph_sql.writing.dml.delete_update import assignments
-from omnigraph_sql.writing.statement.column_defaults import default_expressions, is_default
-from omnigraph_sql.writing.statement.column_mapping import picked
+from omnigraph_sql.writing.dml.delete_update import HANDLE, assignments
+from omnigraph_sql.writing.statement.column_mapping import (
+    default_expressions,
+    is_default,
+    pick_columns,
+)
 from omnigraph_sql.writing.statement.row_sinks import Sink, sink_for
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
-from omnigraph_sql.writing.statement.write_target import (
-    WriteTarget,
-    find_target,
-    require,
-    target_name,
-)
+from omnigraph_sql.writing.statement.write_target import rows_target
 
-HANDLE, CLAUSE, PRESENT = "handle of the row", "number of the clause", "source is present"
+CLAUSE, PRESENT = "number of the clause", "source is present"
 
-MatchKind = Literal["matched", "only source", "only target"]
+MatchKind = Literal["matched", "not matched", "not matched by source"]
 MergeAction = Literal["update", "delete", "insert", "nothing"]
 
 
 @dataclass(frozen=True)
-class Clause:
+class MergeClause:
     """One WHEN: to which rows it applies, and what it does to them."""
 
     match: MatchKind
     condition: exp.Expr | None
     action: MergeAction
-    values: dict[str, exp.Expr]
+    values: Mapping[str, exp.Expr]
 
 
 @dataclass(frozen=True)
-class Merging:
-    """A merge in our own terms."""
+class MergeInto:
+    """A MERGE whose clauses are resolved against the columns of both sides."""
 
     table: exp.Table
     source: exp.Expr
     source_alias: str
     on: exp.Expr
-    clauses: Sequence[Clause]
+    clauses: Sequence[MergeClause]
     with_: exp.With | None = None
+
+    @property
+    def alias(self) -> str:
+        """The name of the target in the statement."""
+        return self.table.alias or self.table.name
 
 
 def merge(work: WriteStatement, statement: exp.Merge) -> int:
-    """Update, delete and insert rows by what a source says; how many."""
-    table = statement.this
-    target = require(
-        find_target(work.connection, work.snapshot, target_name(work.connection, table)),
-        "table",
-        "node",
-        "edge",
-    )
+    """Update, delete and insert rows as a source says; how many."""
+    target = rows_target(work, statement.this)
     sink = sink_for(work, target)
-    source = statement.args["using"]
+    source, with_ = statement.args["using"], statement.args.get("with_")
     alias = source.alias_or_name
     if not alias:
         raise InvalidInput("the source of a MERGE needs a name", hint="Write USING (…) AS s.")
-    names = _source_columns(work, source, statement.args.get("with_"))
-    defaults = default_expressions(work, target)
-    clauses = [
-        _with_defaults(_clause(when, sink, target, alias, names), defaults)
-        for when in statement.args["whens"].expressions
-    ]
-    merging = Merging(
-        table, source, alias, statement.args["on"], clauses, statement.args.get("with_")
+    query = exp.select("*").from_(source.copy())
+    query.set("with_", with_.copy() if with_ is not None else None)
+    reader = _ClauseReader(
+        sink.schema,
+        target.full,
+        alias,
+        {name.casefold(): name for name in work.schema_of(query).names},
+        default_expressions(work, target),
     )
-    return run_merge(work, sink, merging)
+    clauses = [reader.clause(when) for when in statement.args["whens"].expressions]
+    on = statement.args["on"]
+    return run_merge(work, sink, MergeInto(statement.this, source, alias, on, clauses, with_))
 
 
 # --------------------------------------------------------------------------- clauses
 
 
-def _clause(
-    when: exp.When, sink: Sink, target: WriteTarget, alias: str, source_columns: Sequence[str]
-) -> Clause:
-    match: MatchKind = (
-        "matched"
-        if when.args.get("matched")
-        else "only target"
-        if when.args.get("source")
-        else "only source"
-    )
-    then = when.args["then"]
-    condition = when.args.get("condition")
-    if condition is not None and match == "only source":
-        condition = _of_source(condition, alias)
-    if isinstance(then, exp.Update):
-        return Clause(match, condition, "update", _set(then, sink, target, alias, source_columns))
-    if isinstance(then, exp.Insert):
-        if match != "only source":
-            raise InvalidInput("INSERT belongs to WHEN NOT MATCHED")
-        return Clause(
-            match, condition, "insert", _inserted(then, sink, target, alias, source_columns)
-        )
-    word = then.name.upper()
-    if word == "DELETE":
-        return Clause(match, condition, "delete", {})
-    if word == "DO NOTHING":
-        return Clause(match, condition, "nothing", {})
-    raise InvalidInput(f"{then.sql()} is no action of a MERGE")
+@dataclass(frozen=True)
+class _ClauseReader:
+    """Reads WHEN clauses over the columns of a target and a source."""
 
+    schema: pa.Schema
+    table: str
+    source_alias: str
+    source_columns: dict[str, str]
+    """By folded name."""
+    defaults: dict[str, exp.Expr]
 
-def _with_defaults(clause: Clause, defaults: Mapping[str, exp.Expr]) -> Clause:
-    """What an INSERT does not say, or leaves to DEFAULT, is what the table declares."""
-    if clause.action != "insert":
-        return clause
-    said = {name: value for name, value in clause.values.items() if not is_default(value)}
-    return replace(clause, values={**defaults, **said})
+    def clause(self, when: exp.When) -> MergeClause:
+        match: MatchKind = "not matched"
+        if when.args.get("matched"):
+            match = "matched"
+        elif when.args.get("source"):
+            match = "not matched by source"
+        then, condition = when.args["then"], when.args.get("condition")
+        if condition is not None and match == "not matched":
+            condition = self._of_source(condition)
+        if isinstance(then, exp.Update):
+            return MergeClause(match, condition, "update", self._updated(then))
+        if isinstance(then, exp.Insert):
+            if match != "not matched":
+                raise InvalidInput("INSERT belongs to WHEN NOT MATCHED")
+            given = self._inserted(then)
+            values = {name: value for name, value in given.items() if not is_default(value)}
+            return MergeClause(match, condition, "insert", {**self.defaults, **values})
+        match then.name.upper():
+            case "DELETE":
+                return MergeClause(match, condition, "delete", {})
+            case "DO NOTHING":
+                return MergeClause(match, condition, "nothing", {})
+        raise InvalidInput(f"{then.sql()} is not an action of a MERGE")
 
+    def _updated(self, then: exp.Update) -> dict[str, exp.Expr]:
+        match then.expressions:
+            case [] | [exp.Star()]:
+                return self._same_names()
+        return assignments(then.expressions, self.schema, self.table)
 
-def _set(
-    then: exp.Update, sink: Sink, target: WriteTarget, alias: str, source_columns: Sequence[str]
-) -> dict[str, exp.Expr]:
-    if (
-        len(then.expressions) == 1
-        and isinstance(then.expressions[0], exp.Star)
-        or not then.expressions
-    ):
-        return _same_names(sink.schema, alias, source_columns)
-    return assignments(then.expressions, sink.schema, target.full)
+    def _inserted(self, then: exp.Insert) -> dict[str, exp.Expr]:
+        if isinstance(then.this, exp.Star) or then.this is None and then.expression is None:
+            return self._same_names()
+        given = then.expression.expressions if then.expression is not None else []
+        values = [value if is_default(value) else self._of_source(value) for value in given]
+        names = list(self.schema.names)[: len(values)]
+        if isinstance(then.this, exp.Tuple):
+            columns = then.this.expressions
+            names = pick_columns((c.name for c in columns), self.schema, self.table)
+        if len(names) != len(values):
+            raise InvalidInput(f"{len(values)} values are given for {len(names)} columns")
+        return dict(zip(names, values, strict=True))
 
+    def _of_source(self, value: exp.Expr) -> exp.Expr:
+        """An expression that sees the source alone: names without a table are its columns."""
 
-def _inserted(
-    then: exp.Insert, sink: Sink, target: WriteTarget, alias: str, source_columns: Sequence[str]
-) -> dict[str, exp.Expr]:
-    if isinstance(then.this, exp.Star) or then.this is None and then.expression is None:
-        return _same_names(sink.schema, alias, source_columns)
-    given = then.expression.expressions if then.expression is not None else []
-    values = [value if is_default(value) else _of_source(value, alias) for value in given]
-    if isinstance(then.this, exp.Tuple):
-        names = picked(
-            (
-                IdentifierPart(c.name, bool(c.this.args.get("quoted")))
-                for c in then.this.expressions
-            ),
-            sink.schema,
-            target.full,
-        )
-    else:
-        names = list(sink.schema.names)[: len(values)]
-    if len(names) != len(values):
-        raise InvalidInput(f"{len(values)} values are given for {len(names)} columns")
-    return dict(zip(names, values, strict=True))
+        def qualified(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Column) and not part.table:
+                part.set("table", exp.to_identifier(self.source_alias, quoted=True))
+            return part
 
+        return value.copy().transform(qualified, copy=False)
 
-def _of_source(value: exp.Expr, alias: str) -> exp.Expr:
-    """An expression of a clause that sees the source alone: names without a table are its."""
-
-    def qualified(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Column) and not part.table:
-            part.set("table", exp.to_identifier(alias, quoted=True))
-        return part
-
-    return value.copy().transform(qualified, copy=False)
-
-
-def _same_names(schema: pa.Schema, alias: str, source: Sequence[str]) -> dict[str, exp.Expr]:
-    """UPDATE SET * and INSERT *: every column the source has too."""
-    folded = {name.casefold(): name for name in source}
-    return {
-        name: column_of(alias, folded[name.casefold()])
-        for name in schema.names
-        if name.casefold() in folded
-    }
-
-
-def _source_columns(work: WriteStatement, source: exp.Expr, with_: exp.With | None) -> list[str]:
-    query = exp.select("*").from_(source.copy())
-    if with_ is not None:
-        query.set("with_", with_.copy())
-    return list(work.schema_of(query).names)
+    def _same_names(self) -> dict[str, exp.Expr]:
+        """UPDATE SET * and INSERT *: every column the source has too."""
+        return {
+            name: column_of(self.source_alias, self.source_columns[name.casefold()])
+            for name in self.schema.names
+            if name.casefold() in self.source_columns
+        }
 
 
 # --------------------------------------------------------------------------- running
 
 
-def run_merge(work: WriteStatement, sink: Sink, merging: Merging) -> int:
-    query = _joined(sink, merging)
-    alias = merging.table.alias or merging.table.name
-    seen: list[pa.Array] = []
+def run_merge(work: WriteStatement, sink: Sink, merging: MergeInto) -> int:
+    """Run a merge; how many rows it changed."""
+    changed: list[pa.Array] = []
     count = 0
-    for part in work.parts(query, alias if sink.addresses else None):
+    for part in work.parts(_joined(sink, merging), merging.alias if sink.addresses else None):
         for number, clause in enumerate(merging.clauses, 1):
             rows = part.filter(pc.equal(part.column(CLAUSE), number))
             if not rows.num_rows or clause.action == "nothing":
                 continue
             count += rows.num_rows
             if clause.action == "insert":
-                work.keep(sink.insert(rows.select(list(clause.values))))
+                work.record(sink.insert(rows.select(list(clause.values))))
                 continue
             handles = rows.column(HANDLE)
-            seen += handles.chunks
+            changed += handles.chunks
             if clause.action == "delete":
                 sink.delete(handles)
-                work.keep(rows.select(sink.schema.names))
+                work.record(rows.select(sink.schema.names))
             else:
-                work.keep(sink.update(handles, rows.select(sink.schema.names)))
-    _refuse_ambiguous(seen)
+                work.record(sink.update(handles, rows.select(sink.schema.names)))
+    _refuse_ambiguous(changed)
     return count
 
 
-def _refuse_ambiguous(seen: Sequence[pa.Array]) -> None:
-    """A row of the target that several rows of the source would change."""
-    if not seen:
+def _refuse_ambiguous(changed: Sequence[pa.Array]) -> None:
+    """Refuse a row of the target that several rows of the source would change."""
+    if not changed:
         return
-    handles = pa.chunked_array(list(seen))
+    handles = pa.chunked_array(list(changed))
     if handles.type == pa.uint64():
         distinct = len(np.unique(handles.to_numpy()))
     else:
@@ -232,88 +202,68 @@ def _refuse_ambiguous(seen: Sequence[pa.Array]) -> None:
         )
 
 
-def _joined(sink: Sink, merging: Merging) -> exp.Select:
-    alias = merging.table.alias or merging.table.name
-    handle = column_of(alias, sink.handle)
+def _joined(sink: Sink, merging: MergeInto) -> exp.Select:
+    """The query that gives the handle, the clause and the new values of every row."""
+    handle = column_of(merging.alias, sink.handle)
+    # A column of the source that is null only where it has no row.
+    marked = exp.select("*", called(exp.true(), PRESENT)).from_(merging.source.copy())
+    source_alias = exp.TableAlias(this=exp.to_identifier(merging.source_alias))
     present = column_of(merging.source_alias, PRESENT)
+    tests = [_applies(clause, handle, present) for clause in merging.clauses]
+    number = exp.Case()
+    for index, test in enumerate(tests, 1):
+        number = number.when(test.copy(), exp.Literal.number(index))
     query = exp.select(
         called(handle, HANDLE),
-        called(_clause_number(merging.clauses, handle, present), CLAUSE),
-        *_values(sink, merging, alias, handle, present),
+        called(number.else_(exp.Literal.number(0)), CLAUSE),
+        *(called(_new_value(field, merging, tests), field.name) for field in sink.schema),
     ).from_(merging.table.copy())
-    join = exp.Join(this=_marked(merging), on=merging.on.copy())
-    side, kind = _join_kind(merging.clauses)
-    join.set("side", side)
-    join.set("kind", kind)
+    matches = {clause.match for clause in merging.clauses}
+    side = {
+        (True, True): "FULL",
+        (True, False): "RIGHT",
+        (False, True): "LEFT",
+        (False, False): None,
+    }["not matched" in matches, "not matched by source" in matches]
+    join = exp.Join(
+        this=exp.Subquery(this=marked, alias=source_alias),
+        on=merging.on.copy(),
+        side=side,
+        kind="OUTER" if side else "INNER",
+    )
     query.append("joins", join)
     if merging.with_ is not None:
         query.set("with_", merging.with_.copy())
     return query
 
 
-def _marked(merging: Merging) -> exp.Subquery:
-    """The source with a column that is null only where it has no row."""
-    inner = exp.select("*", called(exp.true(), PRESENT)).from_(merging.source.copy())
-    return exp.Subquery(
-        this=inner, alias=exp.TableAlias(this=exp.to_identifier(merging.source_alias))
-    )
-
-
-def _join_kind(clauses: Sequence[Clause]) -> tuple[str | None, str | None]:
-    matches = {clause.match for clause in clauses}
-    if {"only source", "only target"} <= matches:
-        return "FULL", "OUTER"
-    if "only source" in matches:
-        return "RIGHT", "OUTER"
-    if "only target" in matches:
-        return "LEFT", "OUTER"
-    return None, "INNER"
-
-
-def _applies(clause: Clause, handle: exp.Expr, present: exp.Expr) -> exp.Expr:
-    there, given = _is_there(handle), _is_there(present)
+def _applies(clause: MergeClause, handle: exp.Expr, present: exp.Expr) -> exp.Expr:
+    """Whether a clause applies to a row of the join, by which of its sides there are."""
+    no_target = exp.Is(this=handle.copy(), expression=exp.Null())
+    no_source = exp.Is(this=present.copy(), expression=exp.Null())
     test: exp.Expr = {
-        "matched": exp.and_(there, given),
-        "only source": exp.Is(this=handle.copy(), expression=exp.Null()),
-        "only target": exp.Is(this=present.copy(), expression=exp.Null()),
+        "matched": exp.and_(exp.Not(this=no_target.copy()), exp.Not(this=no_source.copy())),
+        "not matched": no_target,
+        "not matched by source": no_source,
     }[clause.match]
     return test if clause.condition is None else exp.and_(test, clause.condition.copy())
 
 
-def _is_there(column: exp.Expr) -> exp.Expr:
-    return exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null()))
-
-
-def _clause_number(clauses: Sequence[Clause], handle: exp.Expr, present: exp.Expr) -> exp.Case:
+def _new_value(field: pa.Field, merging: MergeInto, tests: Sequence[exp.Expr]) -> exp.Expr:
+    """A column's new value: as the first clause that applies says, or the old one."""
+    old = column_of(merging.alias, field.name)
+    if all(c.action != "insert" and field.name not in c.values for c in merging.clauses):
+        return old
     case = exp.Case()
-    for number, clause in enumerate(clauses, 1):
-        case = case.when(_applies(clause, handle, present), exp.Literal.number(number))
-    return case.else_(exp.Literal.number(0))
-
-
-def _values(
-    sink: Sink, merging: Merging, alias: str, handle: exp.Expr, present: exp.Expr
-) -> list[exp.Expr]:
-    """What each column becomes: as the first clause that applies says, or as it is."""
-    found: list[exp.Expr] = []
-    for field in sink.schema:
-        case, said = exp.Case(), False
-        for clause in merging.clauses:
-            value = clause.values.get(field.name)
-            if value is None and clause.action == "insert":
-                value = exp.Null()
-            if value is not None:
-                said = True
-            else:
-                value = column_of(alias, field.name)
-            case = case.when(_applies(clause, handle, present), cast_to(value, field.type))
-        kept = column_of(alias, field.name)
-        found.append(called(case.else_(kept) if said else kept, field.name))
-    return found
+    for clause, test in zip(merging.clauses, tests, strict=True):
+        unset = exp.Null() if clause.action == "insert" else old
+        value = clause.values.get(field.name, unset)
+        case = case.when(test.copy(), cast_to(value, field.type))
+    return case.else_(old.copy())
 
 
 def cast_to(value: exp.Expr, type_: pa.DataType) -> exp.Expr:
-    """A value in the type of its column, so that the branches of a CASE agree."""
+    """A value in the type of its column, so that the branches of a CASE have one type."""
     try:
         name = arrow_name(type_)
     except InvalidInput:

@@ -1,34 +1,24 @@
-"""RETURNING: the rows that a statement changed, as a query sees them."""
+"""RETURNING: a query over the rows that a statement changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph.schema import table_schema
+from omnigraph_sql.catalog.session_context import SessionContext
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.frontend.identifiers import quoted
-from omnigraph_sql.planning.plan_query import PlannedQuery, plan_query
+from omnigraph_sql.planning.plan_query import plan_query
+from omnigraph_sql.planning.planned_query import PlannedQuery
 from omnigraph_sql.resolve.parameter_types import Params, arranged
-from omnigraph_sql.writing.statement.write_parameters import (
-    all_names,
-    numbered,
-    require_values,
-    values_for,
-)
-from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_write
+from omnigraph_sql.writing.statement.write_parameters import all_names, require_values, values_for
+from omnigraph_sql.writing.statement.write_statement import WritePlanner, WriteStatement, run_write
 from omnigraph_sql.writing.statement.write_target import find_target, require, target_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from omnigraph_sql.session.connection import Connection
-
-    Planner = Callable[[Connection, exp.Expr], tuple[str, Callable[[WriteStatement], int]]]
 
 _ROWS = "rows changed"
 
@@ -40,35 +30,32 @@ def returns_rows(statement: exp.Expr) -> bool:
     )
 
 
-def returned_schema(connection: Connection, statement: exp.Expr) -> pa.Schema:
+def returned_schema(session: SessionContext, statement: exp.Expr) -> pa.Schema:
     """The columns of those rows, without changing anything."""
-    return _query(connection, numbered(statement.copy()), []).schema
+    return _query(session, statement, []).schema
 
 
 def run_returning(
-    connection: Connection, statement: exp.Expr, params: Params, text: str, planner: Planner
+    session: SessionContext, statement: exp.Expr, params: Params, text: str, planner: WritePlanner
 ) -> pa.RecordBatchReader:
     """Run a statement as one publish; the rows it changed, each as it became or as it was."""
-    connection.action = "write"
-    statement = numbered(statement)
     query = statement.copy()
-    _query(connection, query, [])  # what cannot be returned is told before anything is done
+    _query(session, query, [])  # refuses what cannot be returned before anything is done
     values = _one(all_names(statement), params)
     require_values(statement, values)
-    catalog, work = planner(connection, statement)
+    catalog, work = planner(session, statement)
     returned: list[pa.Table] = []
 
-    def recorded(changing: WriteStatement) -> int:
-        """What fails here takes the change back with it: nothing is published yet."""
-        changing.kept = []
-        count = work(changing)
-        rows = _query(connection, query, changing.kept)
-        returned[:] = [
-            rows.run(values_for(query.args["returning"], values), connection.start()).read_all()
-        ]
+    def change_and_return(statement: WriteStatement) -> int:
+        """An error of the query undoes the change: nothing is published yet."""
+        statement.returned = []
+        count = work(statement)
+        rows = _query(session, query, statement.returned)
+        params = values_for(query.args["returning"], values)
+        returned[:] = [rows.run(params, session.start()).read_all()]
         return count
 
-    run_write(connection, catalog, text or query.sql(), values, recorded)
+    run_write(session, catalog, text or query.sql(), values, change_and_return)
     (rows,) = returned
     return rows.to_reader()
 
@@ -78,28 +65,26 @@ def _one(names: Sequence[str], params: Params) -> Sequence[Any] | Mapping[str, A
     if not isinstance(params, pa.RecordBatch):
         return params
     if params.num_rows != 1:
-        raise InvalidInput(
-            "RETURNING answers for one set of parameters", hint="Send one after the other."
-        )
+        raise InvalidInput("RETURNING takes one set of parameters", hint="Send them one at a time.")
     values = [column[0] for column in arranged(names, params).columns]
     return values if names[:1] == ["1"] else dict(zip(names, values, strict=True))
 
 
-def _query(connection: Connection, statement: exp.Expr, kept: list[pa.Table]) -> PlannedQuery:
+def _query(session: SessionContext, statement: exp.Expr, changed: list[pa.Table]) -> PlannedQuery:
     """The query that RETURNING is, over the rows that were changed."""
     table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
-    named = target_name(connection, statement.this)
-    snapshot = connection.pins().snapshot(named.catalog)
-    target = require(find_target(connection, snapshot, named), "table", "node", "edge")
+    named = target_name(session, statement.this)
+    snapshot = session.pins().snapshot(named.catalog)
+    target = require(find_target(session, snapshot, named, "write"), "table", "node", "edge")
     schema = (
         table_schema(target.type(snapshot))
         if target.is_type
         else snapshot.plain_table(target.full).readable().schema
     )
-    rows = [part.select(schema.names).cast(schema) for part in kept]
-    held = ComputedRows(schema, lambda: [b for part in rows for b in part.to_batches()])
+    parts = [part.select(schema.names).cast(schema) for part in changed]
+    rows = ComputedRows(schema, lambda: [b for part in parts for b in part.to_batches()])
     source = exp.Table(
         this=quoted(_ROWS), alias=exp.TableAlias(this=quoted(table.alias or target.name))
     )
     query = exp.select(*(e.copy() for e in statement.args["returning"].expressions)).from_(source)
-    return plan_query(connection, query, connection.pins(), given={_ROWS: held})
+    return plan_query(session, query, session.pins(), given={_ROWS: rows})

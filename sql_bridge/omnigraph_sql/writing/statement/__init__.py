@@ -1,1 +1,4 @@
-"""What every write shares: transaction, target, columns, sinks, parameters."""
+"""What statements that write share: transaction, target, columns, sinks and parameters.
+
+Imports `planning`, which finds the rows, and knows no kind of statement.
+"""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import pyarrow as pa
 
-from omnigraph.loading.typed_batch import ids_for
 from omnigraph.tables import ADDRESS, conformed
-from omnigraph_sql.writing.statement.column_mapping import columns_of, typed
-from omnigraph_sql.writing.statement.write_statement import WriteStatement
+from omnigraph_sql.writing.statement.column_mapping import cast_rows, columns_of, renamed
+from omnigraph_sql.writing.statement.write_statement import WriteStatement, tables_of
 from omnigraph_sql.writing.statement.write_target import WriteTarget
 
 
@@ -17,10 +17,10 @@ class Sink(Protocol):
     """Takes the rows that a statement adds, changes and removes."""
 
     handle: str
-    """The column that says which row of the target is meant."""
+    """The column that identifies a row of the target."""
     schema: pa.Schema
     addresses: bool
-    """Whether a query must be asked for the handle."""
+    """Whether the handle is the address of a row, which a query gives only on request."""
 
     def insert(self, rows: pa.Table) -> pa.Table:
         """Add rows; columns that are missing are null or have their default. Gives all columns."""
@@ -44,9 +44,9 @@ class PlainSink:
         self.schema = columns_of(work, target)
 
     def insert(self, rows: pa.Table) -> pa.Table:
-        whole = conformed(rows, self.schema)
-        self._plain.append(self._name, whole)
-        return whole
+        complete = conformed(rows, self.schema)
+        self._plain.append(self._name, complete)
+        return complete
 
     def update(self, handles: pa.ChunkedArray, rows: pa.Table) -> pa.Table:
         self.delete(handles)
@@ -57,28 +57,31 @@ class PlainSink:
 
 
 class TypeSink:
-    """A node or edge type. What was decided on its rows is refused if they move."""
+    """A node or edge type. A change that was decided on its rows is refused if they move."""
 
     handle = "id"
     addresses = False
 
     def __init__(self, work: WriteStatement, target: WriteTarget) -> None:
         self._work = work
-        self._type = target.type(work.snapshot)
         self._txn = work.txn
         self._type_name = target.type_name
         self.schema = columns_of(work, target)
 
     def insert(self, rows: pa.Table) -> pa.Table:
-        given = typed(rows, self.schema)
-        if self._work.kept is not None:
-            given = self._with_ids(given)
+        given = cast_rows(rows, self.schema)
+        if self._work.returned is not None:  # RETURNING shows the ids they will have
+            columns = dict(zip(given.schema.names, given.columns, strict=True))
+            given = pa.table({**columns, "id": self._txn.ids_for(self._type_name, given)})
         self._txn.insert(self._type_name, given)
-        return self._whole(given)
+        for field in self.schema:
+            if field.name not in given.schema.names:
+                given = given.append_column(field, pa.nulls(given.num_rows, field.type))
+        return given.select(self.schema.names)
 
     def update(self, handles: pa.ChunkedArray, rows: pa.Table) -> pa.Table:
         self._txn.expect_unmoved(self._type_name)
-        new = typed(rows, self.schema)
+        new = cast_rows(rows, self.schema)
         self._txn.upsert(self._type_name, new)
         return new
 
@@ -86,23 +89,16 @@ class TypeSink:
         self._txn.expect_unmoved(self._type_name)
         self._txn.delete(self._type_name, handles)
 
-    def _with_ids(self, rows: pa.Table) -> pa.Table:
-        """Rows with the ids they will have, which RETURNING shows."""
-        columns = {name: rows.column(name).combine_chunks() for name in rows.schema.names}
-        ids, _ = ids_for(self._type, columns.pop("id", None), columns, rows.num_rows)
-        return pa.table({"id": ids, **columns})
-
-    def _whole(self, rows: pa.Table) -> pa.Table:
-        missing = pa.nulls(rows.num_rows)
-        return pa.table(
-            [
-                rows.column(f.name) if f.name in rows.schema.names else missing.cast(f.type)
-                for f in self.schema
-            ],
-            names=self.schema.names,
-        )
-
 
 def sink_for(work: WriteStatement, target: WriteTarget) -> Sink:
     """Where rows of a target go."""
     return TypeSink(work, target) if target.is_type else PlainSink(work, target)
+
+
+def insert_all(sink: Sink, reader: pa.RecordBatchReader, columns: Sequence[str]) -> int:
+    """Insert the rows of a stream, whose columns are those of the target; how many."""
+    count = 0
+    for rows in tables_of(reader):
+        sink.insert(renamed(rows, columns))
+        count += rows.num_rows
+    return count

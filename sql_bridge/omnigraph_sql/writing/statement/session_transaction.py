@@ -1,7 +1,7 @@
 """A session's transaction: a hidden branch, forked at its first write, merged by its commit.
 
 Every statement commits on the branch, which leaves checks across tables to the merge; the merge is
-one publish on the target and takes the branch away. A savepoint is a commit of the branch.
+one publish on the target and deletes the branch. A savepoint is a commit of the branch.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFou
 from omnigraph.schema import new_ulid
 
 PREFIX = "__txn/"
-LONGEST = "24h"
-"""How long a collection leaves the branch of a transaction alone: its session may be gone."""
+TTL = "24h"
+"""After which a collection deletes the branch of a transaction whose session ended without it."""
 
 
 class CommitConflict(MergeConflict):
-    """A transaction and what was committed since it began do not fit together; it is rolled back.
+    """A transaction conflicts with what was committed since it began; it is rolled back.
 
-    It is a merge that people did not ask for, so it does not speak of branches.
+    Users did not ask for a merge, so the message does not speak of branches.
     """
 
     refused = "cannot be committed to"
@@ -31,12 +31,12 @@ class CommitConflict(MergeConflict):
             target,
             merge.conflicts,
             merge.counts,
-            hint="Begin a new transaction, see what is there now, and do it again.",
+            hint="Begin a new transaction, read the current state, and try again.",
         )
 
 
 class _State(NamedTuple):
-    """What a savepoint stands for."""
+    """The state of a transaction at a savepoint."""
 
     commit: str | None
     """Of the branch; none before the first write."""
@@ -44,7 +44,7 @@ class _State(NamedTuple):
 
 
 class SessionTransaction:
-    """What a session does between BEGIN and COMMIT or ROLLBACK, on one branch."""
+    """The changes of a session between BEGIN and COMMIT or ROLLBACK, on one branch."""
 
     def __init__(self, graph: Graph, catalog: str, user: str | None) -> None:
         self._graph = graph
@@ -56,7 +56,7 @@ class SessionTransaction:
         """The branch as it was at BEGIN, which is read until something is written."""
         self.branch: str | None = None
         self.message: str | None = None
-        """Of the commit; the statements, if none is given."""
+        """Of the commit; by default, the statements."""
         self._once: tuple[str, int] | None = None
 
     def writable(self) -> str:
@@ -67,7 +67,7 @@ class SessionTransaction:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing was written, and nothing will be unless that is asked for."""
+        """Whether nothing was written, and its commit would leave nothing."""
         return self._once is None and self._is_unchanged()
 
     def _is_unchanged(self) -> bool:
@@ -79,7 +79,7 @@ class SessionTransaction:
         if self._once is not None and catalog != self.catalog:
             raise InvalidInput(
                 f"the transaction is batch {self._once[1]} of {self._once[0]} on {self.catalog}",
-                hint="Choose the branch before you say which batch it is.",
+                hint="Choose the branch before SET commit_once.",
             )
         if catalog != self.catalog and self._is_unchanged():
             self._drop()
@@ -91,9 +91,9 @@ class SessionTransaction:
         self._texts.append(text)
 
     def is_batch(self, stream: str, batch: int) -> None:
-        """Let the commit land once, as a batch of a stream; refused if it has landed already.
+        """Let the commit be applied once, as a batch of a stream; refused if it was already.
 
-        Now, not at the end: rows that are there would be refused as such before.
+        Now, not at the end: its rows would be refused as duplicates before.
         """
         if self._graph.last_batch(stream, branch=self.catalog) >= batch:
             raise AlreadyApplied(self.catalog, stream, batch)
@@ -101,7 +101,7 @@ class SessionTransaction:
 
     def _fork(self, moment: str) -> str:
         name = PREFIX + new_ulid()
-        self._graph.create_branch(name, moment, deferred_checks=True, hidden=True, ttl=LONGEST)
+        self._graph.create_branch(name, moment, deferred_checks=True, hidden=True, ttl=TTL)
         return name
 
     # ------------------------------------------------------------------ savepoints
@@ -113,9 +113,9 @@ class SessionTransaction:
 
     def rollback_to(self, name: str) -> None:
         """Go back to a remembered state, which stays remembered."""
-        place = self._find(name)
-        del self._savepoints[place + 1 :]
-        commit, self._once = self._savepoints[place][1]
+        index = self._find(name)
+        del self._savepoints[index + 1 :]
+        commit, self._once = self._savepoints[index][1]
         if self.branch is None:
             return
         if commit is None:
@@ -130,9 +130,9 @@ class SessionTransaction:
         del self._savepoints[self._find(name) :]
 
     def _find(self, name: str) -> int:
-        for place in range(len(self._savepoints) - 1, -1, -1):
-            if self._savepoints[place][0].casefold() == name.casefold():
-                return place
+        for index in reversed(range(len(self._savepoints))):
+            if self._savepoints[index][0].casefold() == name.casefold():
+                return index
         known = ", ".join(known for known, _ in self._savepoints)
         raise NotFound(
             f"there is no savepoint {name!r}", hint=f"There are {known}." if known else None
@@ -143,7 +143,7 @@ class SessionTransaction:
     def commit(self) -> Commit | None:
         """Merge the branch into its target, in one publish; none when nothing was written.
 
-        A batch of a stream is noted on the target in any case.
+        A batch of a stream is recorded on the target in any case.
         """
         if self._once is not None:
             self.writable()
@@ -158,7 +158,7 @@ class SessionTransaction:
                 self.catalog,
                 delete_source=True,
                 actor=self._user,
-                message=self._told(),
+                message=self._commit_message(),
                 once=self._once,
             )
         except BaseException as error:
@@ -169,15 +169,14 @@ class SessionTransaction:
         self.branch = None
         return merged.commit
 
-    def _told(self) -> str:
-        """The message of the commit."""
+    def _commit_message(self) -> str:
         if self.message is not None:
             return self.message
-        unsaid = [f"batch {self._once[1]} of {self._once[0]}"] if self._once is not None else []
-        return "; ".join(self._texts or unsaid)
+        batch = [f"batch {self._once[1]} of {self._once[0]}"] if self._once is not None else []
+        return "; ".join(self._texts or batch)
 
     def rollback(self) -> None:
-        """Forget everything."""
+        """Discard everything."""
         self._drop()
 
     def _drop(self) -> None:
@@ -186,8 +185,8 @@ class SessionTransaction:
             self._graph.delete_branch(branch)
 
 
-def require_transaction(found: SessionTransaction | None) -> SessionTransaction:
+def require_transaction(transaction: SessionTransaction | None) -> SessionTransaction:
     """The open transaction of a session."""
-    if found is None:
+    if transaction is None:
         raise InvalidInput("no transaction is open", hint="Begin one with BEGIN.")
-    return found
+    return transaction

@@ -1,4 +1,4 @@
-"""Parameters of statements that write, numbered before the statement is taken apart."""
+"""Parameters of statements that write: which a statement has, and which a part of it needs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from sqlglot import exp
 
 from omnigraph_sql.resolve.parameter_types import Params, values_of
 from omnigraph_sql.rewrite.names.number_parameters import parameter_name
-
-
-def numbered(statement: exp.Expr) -> exp.Expr:
-    """`?` by its place in the text: parts of the statement may be moved or repeated after this."""
-    number = 0
-    for node in [n for n in statement.dfs() if isinstance(n, exp.Placeholder | exp.Parameter)]:
-        if parameter_name(node) is None:
-            number += 1
-            node.replace(exp.Parameter(this=exp.Literal.number(number)))
-    return statement
 
 
 def is_parameter(value: exp.Expr) -> bool:

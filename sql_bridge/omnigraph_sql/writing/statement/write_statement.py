@@ -6,20 +6,18 @@ start: nothing of it has become visible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph import Snapshot, Transaction
+from omnigraph_sql.catalog.session_context import SessionContext
 from omnigraph_sql.planning.plan_query import plan_query, read
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.writing.statement.write_parameters import values_for
-
-if TYPE_CHECKING:
-    from omnigraph_sql.session.connection import Connection
 
 ATTEMPTS = 8
 MESSAGE_LENGTH = 200
@@ -27,46 +25,55 @@ MESSAGE_LENGTH = 200
 
 @dataclass
 class WriteStatement:
-    """A statement at work: where it reads, and the transaction it writes with."""
+    """A statement that is running: where it reads, and the transaction it writes with."""
 
-    connection: Connection
+    session: SessionContext
     catalog: str
     txn: Transaction
     params: Params
     snapshot: Snapshot = field(init=False)
-    kept: list[pa.Table] | None = None
-    """The rows it changed, for RETURNING; none where nobody asks."""
+    returned: list[pa.Table] | None = None
+    """The rows it changed, for RETURNING; none without."""
 
     def __post_init__(self) -> None:
         self.snapshot = self.txn.snapshot
 
-    def keep(self, rows: pa.Table) -> None:
-        """Remember changed rows: as they became, or as they were before they went."""
-        if self.kept is not None:
-            self.kept.append(rows)
+    def record(self, rows: pa.Table) -> None:
+        """Remember changed rows for RETURNING: their new state, or the last one of deleted rows."""
+        if self.returned is not None:
+            self.returned.append(rows)
 
     def read(self, query: exp.Expr, addresses_of: str | None = None) -> pa.RecordBatchReader:
-        """The rows of a query, at the moment this change is based on."""
-        given = values_for(query, self.params)
-        return read(self.connection, query, given, addresses_of=addresses_of)
+        """The rows of a query, at the snapshot on which this change is based."""
+        params = values_for(query, self.params)
+        return read(self.session, query, params, addresses_of=addresses_of)
 
     def parts(self, query: exp.Expr, addresses_of: str | None = None) -> Iterator[pa.Table]:
-        """The same, piece by piece."""
-        for batch in self.read(query, addresses_of):
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
+        """The same, batch by batch."""
+        return tables_of(self.read(query, addresses_of))
 
     def schema_of(self, query: exp.Expr) -> pa.Schema:
-        """What a query would give, without running it."""
-        return plan_query(self.connection, query, self.connection.pins()).schema
+        """The columns of a query, without running it."""
+        return plan_query(self.session, query, self.session.pins()).schema
+
+
+WriteAction: TypeAlias = Callable[[WriteStatement], int]
+"""Does the work of a statement; how many rows it changed."""
+WritePlanner: TypeAlias = Callable[[SessionContext, exp.Expr], tuple[str, WriteAction]]
+"""The branch a statement writes to, and what it does there."""
+
+
+def tables_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The batches that have rows, as tables."""
+    return (pa.Table.from_batches([batch]) for batch in batches if batch.num_rows)
 
 
 def run_write(
-    connection: Connection,
+    connection: SessionContext,
     catalog: str,
     text: str,
     params: Params,
-    work: Callable[[WriteStatement], int],
+    work: WriteAction,
     *,
     attempts: int = ATTEMPTS,
 ) -> int:

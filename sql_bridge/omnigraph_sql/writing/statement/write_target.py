@@ -1,33 +1,24 @@
-"""What a statement that writes is about: a table, a view, a node or edge type, by its name."""
+"""The target of a statement that writes: a table, a view, a node or edge type, by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sqlglot import exp
 
 from omnigraph import Snapshot
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.schema import GraphType
-from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, catalog_tables
-from omnigraph_sql.catalog.information_schema import schema_names
-from omnigraph_sql.frontend.identifiers import IdentifierPart
+from omnigraph_sql.catalog.access_guard import Action
+from omnigraph_sql.catalog.catalog_tables import EDGES, NODES, TableKind, catalog_tables
+from omnigraph_sql.catalog.find_relation import QualifiedName, qualified_name
+from omnigraph_sql.catalog.information_schema import INFORMATION_SCHEMA, SYSTEM, schema_names
+from omnigraph_sql.catalog.session_context import SessionContext
+from omnigraph_sql.frontend.identifiers import name_parts, pick_name
+from omnigraph_sql.writing.statement.write_statement import WriteStatement
 
-if TYPE_CHECKING:
-    from omnigraph_sql.session.connection import Connection
-
-TargetKind = Literal["node", "edge", "table", "view", "absent"]
-
-
-@dataclass(frozen=True)
-class TargetName:
-    """A name as it was written, with the branch it is on."""
-
-    catalog: str
-    schema: IdentifierPart | None
-    name: IdentifierPart
+TargetKind = TableKind | Literal["absent"]
 
 
 @dataclass(frozen=True)
@@ -57,73 +48,72 @@ class WriteTarget:
         return snapshot.find_type(self.type_name)
 
 
-def names_in(snapshot: Snapshot, schema: str) -> list[str]:
+def tables_in(snapshot: Snapshot, schema: str) -> dict[str, TableKind]:
     """The tables and views of a schema."""
-    return [table.name for table in catalog_tables(snapshot) if table.schema == schema]
+    return {table.name: table.kind for table in catalog_tables(snapshot) if table.schema == schema}
 
 
-def target_name(connection: Connection, table: exp.Expr) -> TargetName:
+def target_name(session: SessionContext, table: exp.Expr) -> QualifiedName:
     """The parts of a table's name; the branch is the session's unless the name says another."""
     if isinstance(table, exp.Schema):
         table = table.this
     if not isinstance(table, exp.Table):
         raise InvalidInput(f"{table.sql()} is not the name of a table")
-    parts = [IdentifierPart(part.name, bool(part.args.get("quoted"))) for part in table.parts]
-    return _placed(connection, parts)
+    return qualified_name(session.pins(), name_parts(table))
 
 
-def _placed(connection: Connection, parts: Sequence[IdentifierPart]) -> TargetName:
-    match parts:
-        case [name]:
-            return TargetName(connection.catalog, None, name)
-        case [first, name]:
-            pins = connection.pins()
-            known = schema_names(pins.snapshot())
-            if first.pick(known) is None and pins.find(first.text) is not None:
-                return TargetName(first.text, None, name)
-            return TargetName(connection.catalog, first, name)
-        case [catalog, schema, name]:
-            return TargetName(catalog.text, schema, name)
-    raise InvalidInput(
-        f"{'.'.join(part.text for part in parts)!r} has {len(parts)} parts",
-        hint="A table is named as catalog.schema.table.",
-    )
-
-
-def find_target(connection: Connection, snapshot: Snapshot, named: TargetName) -> WriteTarget:
-    """What is there under a name, or that nothing is; where it would be made."""
-    target = _find(connection, snapshot, named)
-    connection.pins().touch(connection.action, named.catalog, target.schema, target.name)
+def find_target(
+    session: SessionContext, snapshot: Snapshot, named: QualifiedName, action: Action
+) -> WriteTarget:
+    """What a name means at a snapshot, perhaps nothing yet; the guard may refuse the action."""
+    if named.schema is not None:
+        schemas = [pick_name(named.schema, schema_names(snapshot)) or named.schema]
+    else:
+        schemas = [session.schema, NODES, EDGES]
+    target = WriteTarget(schemas[0], named.name, "absent")
+    for schema in schemas:
+        tables = tables_in(snapshot, schema)
+        name = pick_name(named.name, tables)
+        if name is not None:
+            target = WriteTarget(schema, name, tables[name])
+            break
+    session.pins().touch(action, named.catalog, target.schema, target.name)
     return target
 
 
-def _find(connection: Connection, snapshot: Snapshot, named: TargetName) -> WriteTarget:
-    if named.schema is not None:
-        schema = named.schema.pick(schema_names(snapshot)) or named.schema.text
-        found = named.name.pick(names_in(snapshot, schema))
-        if found is None:
-            return WriteTarget(schema, named.name.text, "absent")
-        return WriteTarget(schema, found, _kind(snapshot, schema, found))
-    schema = connection.schema or "public"
-    for place in dict.fromkeys((schema, NODES, EDGES)):
-        found = named.name.pick(names_in(snapshot, place))
-        if found is not None:
-            return WriteTarget(place, found, _kind(snapshot, place, found))
-    return WriteTarget(schema, named.name.text, "absent")
+def rows_target(work: WriteStatement, table: exp.Expr) -> WriteTarget:
+    """The table or type whose rows a statement changes."""
+    named = target_name(work.session, table)
+    target = find_target(work.session, work.snapshot, named, "write")
+    return require(target, "table", "node", "edge")
 
 
-def place_for(connection: Connection, snapshot: Snapshot, named: TargetName) -> WriteTarget:
+def defined_target(work: WriteStatement, table: exp.Expr) -> WriteTarget:
+    """The target of a statement that alters or drops it."""
+    named = target_name(work.session, table)
+    return find_target(work.session, work.snapshot, named, "define")
+
+
+def new_target(work: WriteStatement, named: QualifiedName, action: Action) -> WriteTarget:
     """Where a new table or view goes: types of the same name in the graph do not matter."""
-    schema = named.schema or IdentifierPart(connection.schema or "public")
-    place = schema.pick(schema_names(snapshot)) or schema.text
-    if place in (NODES, EDGES):
-        kind = "NODE" if place == NODES else "EDGE"
+    schema_name = named.schema or work.session.schema
+    schema = pick_name(schema_name, schema_names(work.snapshot)) or schema_name
+    if schema in (NODES, EDGES):
+        kind = "NODE" if schema == NODES else "EDGE"
         raise InvalidInput(
-            f"{place} holds types of the graph", hint=f"Use CREATE {kind} TABLE to make one."
+            f"{schema} holds types of the graph", hint=f"Use CREATE {kind} TABLE to make one."
         )
-    return find_target(
-        connection, snapshot, TargetName(named.catalog, IdentifierPart(place), named.name)
-    )
+    target = find_target(work.session, work.snapshot, named._replace(schema=schema), action)
+    if schema in (INFORMATION_SCHEMA, SYSTEM):
+        raise InvalidInput(
+            f"the schema {schema} describes the database and holds nothing else",
+            hint="Use another schema.",
+        )
+    if schema not in schema_names(work.snapshot):
+        raise NotFound(
+            f"there is no schema {schema!r}", hint=f'Make it with CREATE SCHEMA "{schema}".'
+        )
+    return target
 
 
 def require(target: WriteTarget, *kinds: TargetKind) -> WriteTarget:
@@ -135,9 +125,3 @@ def require(target: WriteTarget, *kinds: TargetKind) -> WriteTarget:
     if target.kind not in kinds:
         raise InvalidInput(f"{target.full} is a {target.kind}, which this statement cannot change")
     return target
-
-
-def _kind(snapshot: Snapshot, schema: str, name: str) -> TargetKind:
-    if schema in (NODES, EDGES):
-        return "node" if schema == NODES else "edge"
-    return "view" if snapshot.definition("view", f"{schema}.{name}") else "table"
