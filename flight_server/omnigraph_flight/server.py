@@ -1,4 +1,4 @@
-"""A server from its configuration: started, waited for, and ended without losing statements."""
+"""A server from its configuration: started, waited for, and shut down gracefully."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Server:
         self.config = config.checked()
         graphs = Graphs(config.graphs, config.limits.memory_bytes or None)
         for name in graphs.names:
-            graphs.graph(name)  # a graph that is not there is told at once
+            graphs.graph(name)  # a graph that does not exist is reported at once
         self.service = Service(
             graphs=graphs,
             authentication=Authentication(config.users),
@@ -74,7 +74,7 @@ class Server:
         self._flight.wait()
 
     def close(self, grace_seconds: float = 30.0) -> None:
-        """End: running statements may finish, then they are stopped; transactions roll back."""
+        """Shut down: statements may finish, then they are stopped; transactions roll back."""
         with self._closing:
             if self._closed:
                 return
@@ -83,11 +83,15 @@ class Server:
             self._health.draining()
         if not self.service.admission.idle(grace_seconds):
             self.service.calls.stop_all(
-                Cancelled("the server is ending", hint="Connect again and repeat the statement.")
+                Cancelled(
+                    "the server is shutting down", hint="Connect again and repeat the statement."
+                )
             )
         self._flight.shutdown()
         self._maintenance.close()
-        self.service.sessions.close_all(lambda error: log.error("a session did not end: %s", error))
+        self.service.sessions.close_all(
+            lambda error: log.error("a session could not be closed: %s", error)
+        )
         self.service.calls.close()
         if self._health is not None:
             self._health.close()
@@ -121,7 +125,7 @@ def _listening(config: Config, service: Service) -> FlightSqlServer:
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(
             f"cannot listen on {config.host}:{config.port}",
-            hint="Another program may have that port: choose one with --port.",
+            hint="Another program may use that port: choose one with --port.",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Who is calling: bearer tokens, kept only as SHA-256, and Basic logins that yield one."""
+"""Who is calling: bearer tokens, stored only as SHA-256, and Basic logins that yield one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Caller:
 
 
 def token_sha256(token: str) -> str:
-    """What to keep of a token."""
+    """What is stored of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -72,7 +72,7 @@ class Authentication:
             user = self._by_password(value)
             return Caller(user.name, user.roles)
         raise Unauthenticated(
-            "this server needs to know who is calling",
+            "this server requires authentication",
             hint="Connect with a user name and token, or send `authorization: Bearer <token>`.",
         )
 
@@ -101,7 +101,7 @@ class Authentication:
         found = self._matching(digest)
         if found is None:
             raise Unauthenticated(
-                "this token is not known here, or has expired",
+                "this token is unknown or has expired",
                 hint="Log in again, or ask for a new token.",
             )
         return Caller(found.name, found.roles)

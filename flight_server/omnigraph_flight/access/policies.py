@@ -50,7 +50,7 @@ class Resource:
 
 
 class Policies:
-    """A set of policies, parsed once; decisions are kept, since they depend on nothing else."""
+    """A set of policies, parsed once; decisions are cached, since they depend on nothing else."""
 
     def __init__(self, text: str = ROLES) -> None:
         try:
@@ -66,7 +66,7 @@ class Policies:
         if not self._decide(caller.name, caller.roles, action, resource):
             raise Forbidden(
                 f"{caller.name} may not {action} {resource}",
-                hint="Ask whoever runs the server for a role or policy that permits it.",
+                hint="Ask the operator of the server for a role or policy that permits it.",
             )
 
     def _decided(

@@ -1,4 +1,4 @@
-"""The one door for errors: ours become a Flight status, everything else becomes "internal".
+"""Error translation: typed errors become a Flight status, everything else becomes "internal".
 
 pyarrow sends the status of a FlightError, of which none says INVALID_ARGUMENT or NOT_FOUND. Those
 it derives from ValueError, KeyError and NotImplementedError, but then adds what
@@ -32,11 +32,11 @@ from omnigraph.errors import (
 log = logging.getLogger("omnigraph.flight")
 
 
-# --------------------------------------------------------------------------- the server's own
+# --------------------------------------------------------------------------- errors of the server
 
 
 class Unauthenticated(OmniGraphError):
-    """The caller did not say who it is, or could not prove it."""
+    """The caller sent no credentials, or wrong ones."""
 
     code = "unauthenticated"
 
@@ -48,24 +48,24 @@ class Forbidden(OmniGraphError):
 
 
 class Busy(OmniGraphError):
-    """The caller already runs as much as it may; nothing was started."""
+    """The caller is at its limits; nothing was started."""
 
     code = "busy"
 
 
 class TimedOut(OmniGraphError):
-    """The statement ran longer than it may."""
+    """The statement exceeded its time limit."""
 
     code = "timeout"
 
 
 class Unsupported(OmniGraphError):
-    """A part of the protocol that this server does not speak."""
+    """A part of the protocol that this server does not support."""
 
     code = "unsupported"
 
 
-# --------------------------------------------------------------------------- what travels
+# --------------------------------------------------------------------------- errors on the wire
 
 
 class _Untraceable(Exception):  # noqa: N818 - its name reaches clients
@@ -127,11 +127,11 @@ def to_flight(error: BaseException) -> Exception:
         return InvalidArgument(_text("bad_request", str(error).split("\n")[0], None))
     incident = uuid.uuid4().hex[:12]
     log.error("internal error", exc_info=error, extra={"incident": incident})
-    told: Exception = fl.FlightInternalError(
-        f"[internal] something went wrong inside the server (incident {incident})\n"
-        "Give the incident to whoever runs the server: its log has the cause."
+    internal: Exception = fl.FlightInternalError(
+        f"[internal] internal error of the server (incident {incident})\n"
+        "Report the incident to the operator of the server: its log has the cause."
     )
-    return told
+    return internal
 
 
 def _known(error: OmniGraphError) -> Exception:
@@ -141,10 +141,10 @@ def _known(error: OmniGraphError) -> Exception:
     for kind, plain in _PLAIN:
         if isinstance(error, kind):
             return plain(text)
-    facts = json.dumps({"code": error.code, **error.details}, default=str).encode()
+    details = json.dumps({"code": error.code, **error.details}, default=str)
     for kind, flight in _FLIGHT:
         if isinstance(error, kind):
-            return flight(text, without_paths(facts.decode()).encode()[:LONGEST_MESSAGE])
+            return flight(text, without_paths(details).encode()[:LONGEST_MESSAGE])
     other: Exception = fl.FlightServerError(text)
     return other
 
@@ -153,8 +153,8 @@ def _text(code: str, message: str, hint: str | None) -> str:
     shown = without_paths(message)
     if len(shown) > LONGEST_MESSAGE:
         shown = shown[:LONGEST_MESSAGE] + "…"
-    told = f"[{code}] {shown}" + (f"\n{without_paths(hint)}" if hint else "")
-    return told.removesuffix(".")  # gRPC puts its own after it
+    text = f"[{code}] {shown}" + (f"\n{without_paths(hint)}" if hint else "")
+    return text.removesuffix(".")  # gRPC puts its own after it
 
 
 def without_paths(text: str) -> str:
@@ -164,7 +164,7 @@ def without_paths(text: str) -> str:
 
 @contextmanager
 def translating_errors() -> Iterator[None]:
-    """Whatever goes wrong inside reaches the client in the form of `to_flight`."""
+    """A block whose errors reach the client in the form of `to_flight`."""
     try:
         yield
     except GeneratorExit:

@@ -1,4 +1,4 @@
-"""Statements as the server runs them: SQL through the facade, `.gq` through the engine.
+"""Statements as the server runs them: SQL through the facade, `.gq` through the graph.
 
 A text that begins with `query` is `.gq`; a text that is nothing but the name of a stored query runs
 that query; everything else is SQL.
@@ -7,11 +7,10 @@ that query; everything else is SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from decimal import Decimal
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -27,52 +26,6 @@ _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(",
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")
 COUNT = pa.schema([pa.field("count", pa.int64(), nullable=False)])
 """What a client that reads the result of an update gets: how many rows it changed."""
-
-
-class ServerStatement(Protocol):
-    """A statement that is checked and ready to run on one connection."""
-
-    @property
-    def language(self) -> Language: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def is_update(self) -> bool:
-        """Whether it gives a count instead of rows."""
-
-    @property
-    def changes(self) -> bool:
-        """Whether it changes something; it may give the changed rows."""
-
-    @property
-    def target(self) -> str:
-        """The branch it writes to, if it gives the rows it changes."""
-
-    @property
-    def touched(self) -> frozenset[AccessRequest]:
-        """What its rows come from."""
-
-    @property
-    def result_schema(self) -> pa.Schema:
-        """The schema of its rows; for an update, of its count."""
-
-    @property
-    def parameter_schema(self) -> pa.Schema: ...
-    def pinned(self) -> str:
-        """The moment it reads."""
-
-    @property
-    def is_scan(self) -> bool:
-        """Whether parts of one table give parts of its result."""
-
-    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
-        """Into how many slices its result can be read in parallel."""
-
-    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
-        """Its one row, if it is certain that there is no more and that it is found quickly."""
-
-    def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader: ...
-    def update(self, params: pa.RecordBatch | None) -> int: ...
 
 
 def prepare(connection: omnigraph_sql.Connection, text: str) -> ServerStatement:
@@ -102,52 +55,53 @@ def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
 
 
 class SqlStatement:
-    """One SQL statement."""
+    """One SQL statement, checked and ready to run on its connection."""
 
     language: Language = "sql"
 
     def __init__(self, connection: omnigraph_sql.Connection, text: str) -> None:
-        self.text = text
         self._statement = connection.prepare(text)
-
-    @property
-    def is_update(self) -> bool:
-        return self._statement.is_update
-
-    @property
-    def changes(self) -> bool:
-        return self._statement.changes
+        self.is_update = self._statement.is_update
+        """Whether it gives a count instead of rows."""
+        self.changes = self._statement.changes
+        """Whether it changes something; it may give the changed rows."""
 
     @property
     def target(self) -> str:
+        """The branch it writes to, if it gives the rows it changes."""
         return self._statement.target
 
     @property
     def touched(self) -> frozenset[AccessRequest]:
+        """What its rows come from, once they were read."""
         return self._statement.touched
 
     @property
     def result_schema(self) -> pa.Schema:
+        """The schema of its rows; for an update, of its count."""
         return self._statement.result_schema or COUNT
 
     @property
     def parameter_schema(self) -> pa.Schema:
         return self._statement.parameter_schema
 
-    def pinned(self) -> str:
-        return self._statement.pinned()
-
     @property
     def is_scan(self) -> bool:
+        """Whether parts of one table give parts of its result."""
         return self._statement.is_scan
 
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:
+        """Into how many slices its result can be read in parallel."""
         return self._statement.slices(at_most, rows_each=rows_each)
 
     def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
+        """Its one row, if it is certain that there is no more and that it is found quickly."""
         return self._statement.single_row(params)
 
-    def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
+    def read(
+        self, params: pa.RecordBatch | None, index: int = 0, of: int = 1
+    ) -> pa.RecordBatchReader:
+        """The rows of one of so many slices."""
         if of > 1:
             return self._statement.read_slice(index, of, params)
         if self.changes and params is not None and params.num_rows != 1:
@@ -156,6 +110,7 @@ class SqlStatement:
         return _rows(self._statement.execute(params))
 
     def update(self, params: pa.RecordBatch | None) -> int:
+        """Run it; how many rows it changed."""
         return _count(self._statement.execute(params))
 
     def _each(self, params: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -165,12 +120,13 @@ class SqlStatement:
 
 
 class GqStatement:
-    """One `.gq` query: its text, or the name of a stored one."""
+    """One `.gq` query, by its text or the name of a stored one; has what `SqlStatement` has."""
 
     language: Language = "gq"
+    is_scan = False
 
     def __init__(self, connection: omnigraph_sql.Connection, text: str, stored: str | None) -> None:
-        self.text = text
+        self._text = text
         self._connection = connection
         self._graph = connection.graph
         snapshot = connection.pins().snapshot()
@@ -179,38 +135,12 @@ class GqStatement:
             text if stored is None else self._graph.stored_query(stored, self._moment).source
         )
         self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
-        self.touched = _touch(connection, self._compiled)
-
-    @property
-    def is_update(self) -> bool:
-        return self._compiled.kind == "mutation"
-
-    @property
-    def changes(self) -> bool:
-        return self.is_update
+        self.touched = _require_access(connection, self._compiled)
+        self.is_update = self.changes = self._compiled.kind == "mutation"
 
     @property
     def target(self) -> str:
         return self._connection.catalog
-
-    @cached_property
-    def result_schema(self) -> pa.Schema:
-        plan = self._compiled.ir
-        return result_schema(plan) if isinstance(plan, ReadPlan) else COUNT
-
-    @cached_property
-    def parameter_schema(self) -> pa.Schema:
-        return pa.schema(
-            pa.field(name, arrow_type(type_), type_.nullable)
-            for name, type_ in self._compiled.params.items()
-        )
-
-    def pinned(self) -> str:
-        return self._moment
-
-    @property
-    def is_scan(self) -> bool:
-        return False
 
     def slices(self, at_most: int, *, rows_each: int = 0) -> int:  # noqa: ARG002
         return 1
@@ -218,30 +148,47 @@ class GqStatement:
     def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:  # noqa: ARG002
         return None
 
-    def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:  # noqa: ARG002
+    @property
+    def result_schema(self) -> pa.Schema:
+        plan = self._compiled.ir
+        return result_schema(plan) if isinstance(plan, ReadPlan) else COUNT
+
+    @property
+    def parameter_schema(self) -> pa.Schema:
+        return pa.schema(
+            pa.field(name, arrow_type(type_), type_.nullable)
+            for name, type_ in self._compiled.params.items()
+        )
+
+    def read(
+        self,
+        params: pa.RecordBatch | None,
+        index: int = 0,  # noqa: ARG002
+        of: int = 1,  # noqa: ARG002
+    ) -> pa.RecordBatchReader:
         results = [
             self._graph.query(self._source, self._compiled.name, values, self._moment)
-            for values in self._values(params)
+            for values in self._parameter_sets(params)
         ]
         batches = (batch for result in results for batch in result.batches())
         return pa.RecordBatchReader.from_batches(self.result_schema, batches)
 
     def update(self, params: pa.RecordBatch | None) -> int:
-        connection, changed, sets = self._connection, 0, self._values(params)
+        connection, changed, sets = self._connection, 0, self._parameter_sets(params)
         # One set is one commit by itself.
         with nullcontext() if len(sets) == 1 else connection.one_publish():
             for values in sets:
-                done = self._graph.mutate(
+                result = self._graph.mutate(
                     self._source,
                     self._compiled.name,
                     values,
-                    branch=connection.writable(connection.catalog, self.text),
+                    branch=connection.writable(connection.catalog, self._text),
                     actor=connection.user,
                 )
-                changed += done.affected_nodes + done.affected_edges
+                changed += result.affected_nodes + result.affected_edges
         return changed
 
-    def _values(self, params: pa.RecordBatch | None) -> list[Mapping[str, Any]]:
+    def _parameter_sets(self, params: pa.RecordBatch | None) -> list[dict[str, Any]]:
         """Each set of parameters by name; columns that carry no known name go by position."""
         names = list(self._compiled.params)
         if params is None or not params.num_columns:
@@ -250,15 +197,22 @@ class GqStatement:
         if not set(given) <= set(names):
             if len(given) != len(names):
                 raise InvalidInput(
-                    f"{self._compiled.name} takes {len(names)} parameters, {len(given)} are given",
+                    f"{self._compiled.name} takes {len(names)} parameters, got {len(given)}",
                     hint=f"It takes {', '.join(f'${name}' for name in names) or 'none'}.",
                 )
             params = params.rename_columns(names)
-        return [_json_values(row) for row in params.to_pylist()]
+        return [
+            {name: _json_value(value) for name, value in row.items()} for row in params.to_pylist()
+        ]
 
 
-def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozenset[AccessRequest]:
-    """Tell the session's guard which types a query reads and writes; the same for later."""
+ServerStatement: TypeAlias = SqlStatement | GqStatement
+
+
+def _require_access(
+    connection: omnigraph_sql.Connection, query: CompiledQuery
+) -> frozenset[AccessRequest]:
+    """Ask the connection's guard about the types that a query reads and writes; which they are."""
     pins = connection.pins()
     actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
         ("read", query.descriptor.reads),
@@ -271,12 +225,8 @@ def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozen
     return frozenset(pins.touched)
 
 
-def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters in the form in which the language takes them."""
-    return {name: _json_value(value) for name, value in row.items()}
-
-
 def _json_value(value: Any) -> Any:  # noqa: ANN401
+    """A parameter in the form in which the language takes it."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, list):
@@ -285,9 +235,7 @@ def _json_value(value: Any) -> Any:  # noqa: ANN401
 
 
 def _rows(result: pa.RecordBatchReader | int) -> pa.RecordBatchReader:
-    if isinstance(result, int):
-        return counted(result)
-    return result
+    return counted(result) if isinstance(result, int) else result
 
 
 def _count(result: pa.RecordBatchReader | int) -> int:
