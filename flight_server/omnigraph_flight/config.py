@@ -78,7 +78,8 @@ class Config:
         ]
         if missing and not self.insecure and not is_loopback(self.host):
             raise InvalidInput(
-                f"{self.host} is reachable from other machines, and there is no {' and no '.join(missing)}",
+                f"{self.host} is reachable from other machines, and there is "
+                f"no {' and no '.join(missing)}",
                 hint="Configure users and --tls-cert/--tls-key, listen on 127.0.0.1, "
                 "or pass --insecure.",
             )
