@@ -1,31 +1,38 @@
-{# Python models. Their code is run by the adapter, which gives `materialize` a session, a way to read
-   and a way to write. What is not a plain table is staged as one, and is SQL from there on. #}
+{# Python models. The adapter runs their code and passes `materialize` a session and functions to read
+   and write relations. Rows of what is not a plain table are staged in one; SQL continues from there. #}
 
 {% macro omnigraph__python_table(relation, compiled_code) %}
 {{ compiled_code }}
 
 
 def materialize(run):
-    made = model(dbtObj(run.read), run.session)
-    run.write({{ relation.schema | tojson }}, {{ relation.identifier | tojson }}, made)
+    result = model(dbtObj(run.read), run.session)
+    run.write({{ relation.schema | tojson }}, {{ relation.identifier | tojson }}, result)
 {% endmacro %}
 
-{# Names go into JSON, which has its own way with quotes. #}
+{# Names go into JSON, which escapes quotes itself. #}
 {% macro omnigraph__resolve_model_name(input_model_name) -%}
   {{ return(input_model_name | string) }}
 {%- endmacro %}
 
-{# Where the rows of a Python model wait for the statement that takes them over. #}
-{% macro omnigraph__staged_relation(relation) -%}
-  {{ return(api.Relation.create(
+{# Run a Python model and stage its rows in a table, which it returns; none for a model in SQL. #}
+{% macro omnigraph__stage_python_model(relation) -%}
+  {% if model['language'] != 'python' %}
+    {{ return(none) }}
+  {% endif %}
+  {% set staged = api.Relation.create(
     database=relation.database,
     schema=(target.schema if relation.is_graph_type else relation.schema),
     identifier=relation.identifier ~ '__dbt_python',
     type='table'
-  )) }}
+  ) %}
+  {% call statement('staged', language='python') -%}
+    {{ create_table_as(True, staged, compiled_code, 'python') }}
+  {%- endcall %}
+  {{ return(staged) }}
 {%- endmacro %}
 
-{# The query of a model: its own, or that for its staged rows. #}
+{# The query of a model: its own, or one of its staged rows. #}
 {% macro omnigraph__rows_of(staged) -%}
   {{ return(sql if staged is none else 'select * from ' ~ staged.render()) }}
 {%- endmacro %}
