@@ -98,16 +98,29 @@ def is_loopback(host: str) -> bool:
 
 def read_config(path: str | Path) -> Config:
     """The configuration in a TOML file. File names in it are relative to it."""
-    file = Path(path)
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not Path(path).exists():
         raise NotFound(
             f"there is no configuration file {str(path)!r}", hint="Give the path of a TOML file."
-        ) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        )
+    try:
+        return _config(tomllib.loads(_text_of(path)), Path(path).parent)
+    except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
-    return _config(given, file.parent)
+
+
+def read_file(path: str | Path) -> bytes:
+    """The contents of a file that the configuration names."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
+
+
+def _text_of(path: str | Path) -> str:
+    try:
+        return read_file(path).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
 
 
 def _config(given: dict[str, Any], folder: Path) -> Config:
@@ -145,13 +158,6 @@ def _known(kind: type[Any], values: Mapping[str, Any], prefix: str) -> Any:  # n
         return kind(**values)
     except TypeError as error:
         raise InvalidInput(f"the configuration is incomplete: {error}") from error
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
 
 
 def with_flags(config: Config, **flags: Any) -> Config:  # noqa: ANN401

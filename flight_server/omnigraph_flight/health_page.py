@@ -37,9 +37,8 @@ class HealthPage:
 
     def _answer(self, path: str) -> tuple[int, str, bytes]:
         if path == "/health":
-            return (
-                (503, "text/plain", b"ending\n") if self._draining else (200, "text/plain", b"ok\n")
-            )
+            status, body = (503, b"ending\n") if self._draining else (200, b"ok\n")
+            return status, "text/plain", body
         if path == "/metrics":
             self._service.observe()
             return 200, CONTENT_TYPE_LATEST, generate_latest(self._service.metrics.registry)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph_sql.catalog.find_relation import find_schema
     from omnigraph_sql.frontend.identifiers import IdentifierPart
     from omnigraph_sql.session.connection import Connection, connect
+    from omnigraph_sql.session.script import Script
     from omnigraph_sql.session.statement import Statement
     from omnigraph_sql.writing.dml.ingest import IngestMode
 
@@ -26,6 +27,7 @@ __all__ = [
     "IdentifierPart",
     "IngestMode",
     "NODES",
+    "Script",
     "Statement",
     "connect",
     "find_schema",
@@ -39,6 +41,7 @@ _HOMES = {
     "IdentifierPart": "omnigraph_sql.frontend.identifiers",
     "IngestMode": "omnigraph_sql.writing.dml.ingest",
     "NODES": "omnigraph_sql.catalog.catalog_tables",
+    "Script": "omnigraph_sql.session.script",
     "Statement": "omnigraph_sql.session.statement",
     "connect": "omnigraph_sql.session.connection",
     "find_schema": "omnigraph_sql.catalog.find_relation",

@@ -156,7 +156,7 @@ def _expires(path: str) -> float:
 
 
 def _parts(rows: pa.RecordBatchReader, slices: int) -> Iterator[list[pa.RecordBatch]]:
-    """The rows file by file; a small result in as many files as slices are wanted, at least one."""
+    """The rows file by file; a small result in as many files as slices, at least one."""
     buffered: list[pa.RecordBatch] = []
     size, small = 0, True
     for batch in rows:
@@ -174,5 +174,5 @@ def _parts(rows: pa.RecordBatchReader, slices: int) -> Iterator[list[pa.RecordBa
 
 
 def _even_ranges(count: int, parts: int) -> list[tuple[int, int]]:
-    """So many things in half-open ranges of nearly equal length."""
+    """The numbers below `count` in half-open ranges of nearly equal length."""
     return list(pairwise(count * index // parts for index in range(parts + 1)))

@@ -16,7 +16,7 @@ from omnigraph_flight.protocol.flight_sql_messages import encoded, message, wrap
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Ticket
 from omnigraph_flight.sessions.prepared_statements import PreparedStatement
-from omnigraph_flight.sessions.server_statement import prepare
+from omnigraph_flight.sessions.server_statement import prepare, schema_of_rows
 
 _COMMIT, _ROLL_BACK = 1, 2
 _RELEASE, _ROLL_BACK_TO = 1, 2
@@ -44,7 +44,7 @@ def _create_prepared(request: Request, body: bytes) -> list[bytes]:
     requested = request.statement(decode_command(body).body)
     with request.reading(requested) as lease:
         statement = prepare(lease.connection, requested.text)
-        rows = b"" if statement.is_update else _schema_bytes(statement.result_schema)
+        rows = b"" if statement.is_update else _schema_bytes(schema_of_rows(statement))
         parameters = _schema_bytes(statement.parameter_schema)
     handle, transaction = secrets.token_bytes(16), requested.transaction
     prepared = PreparedStatement(

@@ -18,7 +18,7 @@ from omnigraph_flight.protocol.decode_command import decode_command
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Ticket
 from omnigraph_flight.sessions.pending_results import ReadyStatement
-from omnigraph_flight.sessions.server_statement import counted, prepare
+from omnigraph_flight.sessions.server_statement import counted, prepare, read
 from omnigraph_flight.sessions.server_transaction import no_such_transaction
 
 
@@ -73,7 +73,7 @@ def _statement_rows(request: Request, ticket: Ticket) -> _RowSource:
             row = ready.statement.single_row(ticket.params) if ticket.of == 1 else None
             if row is not None:
                 return row
-            return ready.statement.read(ticket.params, ticket.index, ticket.of)
+            return read(ready.statement, ticket.params, ticket.index, ticket.of)
 
     return _RowSource(begin, lease.connection.cancel, lambda: request.release(lease))
 

@@ -16,7 +16,7 @@ from omnigraph_flight.protocol.batch_stream import aligned
 from omnigraph_flight.protocol.decode_command import decode_command, optional
 from omnigraph_flight.protocol.flight_sql_messages import encoded
 from omnigraph_flight.protocol.flight_status import Unsupported
-from omnigraph_flight.sessions.server_statement import prepare, run_text
+from omnigraph_flight.sessions.server_statement import prepare, run_text, update
 from omnigraph_sql import IngestMode
 
 _MODES: dict[tuple[int, int], IngestMode] = {
@@ -66,7 +66,7 @@ def run_update(request: Request, requested: StatementRequest) -> int:
         if requested.params is None:
             count = run_text(lease.connection, requested.text)
         else:
-            count = prepare(lease.connection, requested.text).update(requested.params)
+            count = update(prepare(lease.connection, requested.text), requested.params)
     request.service.metrics.changed(count)
     return count
 

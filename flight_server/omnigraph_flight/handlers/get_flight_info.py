@@ -17,7 +17,13 @@ from omnigraph_flight.protocol.flight_sql_messages import wrapped
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Language, Ticket
 from omnigraph_flight.sessions.pending_results import ReadyStatement
-from omnigraph_flight.sessions.server_statement import ServerStatement, prepare
+from omnigraph_flight.sessions.server_statement import (
+    GqStatement,
+    ServerStatement,
+    prepare,
+    read,
+    schema_of_rows,
+)
 from omnigraph_flight.sessions.server_transaction import no_such_transaction
 
 SESSION_TRANSACTION = "home"
@@ -46,7 +52,7 @@ def get_flight_info(request: Request, descriptor: fl.FlightDescriptor) -> fl.Fli
         if requested.transaction is not None and requested.transaction.ended:
             raise no_such_transaction()
         statement = prepare(lease.connection, requested.text)
-        schema = statement.result_schema
+        schema = schema_of_rows(statement)
         ready = ReadyStatement(lease, statement, snapshot)
         slices = _deferred_slices(request, requested, ready)
     if slices:
@@ -70,7 +76,7 @@ def get_schema(request: Request, descriptor: fl.FlightDescriptor) -> fl.SchemaRe
         return fl.SchemaResult(schema_of(command))
     requested = _requested(request, command)
     with request.reading(requested) as lease:
-        return fl.SchemaResult(prepare(lease.connection, requested.text).result_schema)
+        return fl.SchemaResult(schema_of_rows(prepare(lease.connection, requested.text)))
 
 
 def _requested(request: Request, command: FlightSqlCommand) -> StatementRequest:
@@ -124,8 +130,8 @@ def _deferred_tickets(
     request: Request, requested: StatementRequest, ready: ReadyStatement, slices: int
 ) -> list[Ticket]:
     """Tickets for so many slices of a statement that runs when they come back."""
-    statement, snapshot = ready.statement, ready.snapshot
-    ticket = _ticket(request, requested, statement.language, requested.text)
+    language: Language = "gq" if isinstance(ready.statement, GqStatement) else "sql"
+    ticket, snapshot = _ticket(request, requested, language, requested.text), ready.snapshot
     if snapshot is not None:
         ticket = replace(ticket, moment=f"{snapshot.branch}@{snapshot.commit}")
     else:
@@ -163,7 +169,7 @@ def _run_query(
             request.running("read", requested.settings.graph, ticket.call, lease),
         ):
             with lease.lock, lease.pinned(ready.snapshot):
-                rows = ready.statement.read(requested.params)
+                rows = read(ready.statement, requested.params)
             stored = _store(request, ticket, rows, slices)
             return _stored_result(replace(ticket, reads=_reads(ready.statement)), stored, slices)
     finally:
@@ -180,7 +186,7 @@ def _run_returning(request: Request, requested: StatementRequest, slices: int) -
         statement, stored = prepare(lease.connection, requested.text), None
         try:
             with lease.connection.one_publish(statement.target):
-                few, rows = buffer_small_result(statement.read(requested.params), TICKET_BYTES)
+                few, rows = buffer_small_result(read(statement, requested.params), TICKET_BYTES)
                 if few is not None and slices == 1:
                     require_size(few.nbytes, request.service.limits.result_bytes)
                     carrying = replace(ticket, language="rows", params=few)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -73,7 +74,7 @@ class Metrics:
             self.refused.inc()
 
     def sent(self, rows: int, size: int) -> None:
-        """A result has gone out, or as much of it as was read."""
+        """A result was sent, or as much of it as was read."""
         self.rows_sent.inc(rows)
         self.bytes_sent.inc(size)
 
@@ -88,35 +89,36 @@ class Metrics:
         self._statement_operations(kind).observe(operations)
 
 
+@dataclass(eq=False)
 class StatementTimer:
     """One statement from its beginning to its end. A context manager, or ended by hand."""
 
-    def __init__(
-        self, metrics: Metrics, kind: StatementKind, name: str, graph: Graph, user: str
-    ) -> None:
-        self._metrics = metrics
-        self._kind = kind
-        self._name = name
-        self._graph = graph
-        self._user = user
+    metrics: Metrics
+    kind: StatementKind
+    name: str
+    """The name of the graph."""
+    graph: Graph
+    user: str
+
+    def __post_init__(self) -> None:
         self._began = time.perf_counter()
-        self._operations = graph.counts().operations
+        self._operations = self.graph.counts().operations
 
     def end(self, error: BaseException | None = None) -> None:
         outcome = "ok" if error is None else str(getattr(error, "code", "internal"))
         seconds = time.perf_counter() - self._began
-        operations = self._graph.counts().operations - self._operations
-        self._metrics.ran(self._kind, outcome, seconds, operations)
-        if self._kind != "read" or seconds > SLOW_SECONDS or outcome != "ok":
+        operations = self.graph.counts().operations - self._operations
+        self.metrics.ran(self.kind, outcome, seconds, operations)
+        if self.kind != "read" or seconds > SLOW_SECONDS or outcome != "ok":
             log.info(
                 "%s by %s: %s",
-                self._kind,
-                self._user,
+                self.kind,
+                self.user,
                 outcome,
                 extra={
-                    "kind": self._kind,
-                    "graph": self._name,
-                    "user": self._user,
+                    "kind": self.kind,
+                    "graph": self.name,
+                    "user": self.user,
                     "outcome": outcome,
                     "seconds": round(seconds, 6),
                     "storage_operations": operations,
@@ -137,22 +139,12 @@ class _GraphCounters(Collector):
         self._graphs = graphs
 
     def collect(self) -> Iterator[Metric]:
-        operations = CounterMetricFamily(
-            "omnigraph_storage_operations", "Requests to the store.", labels=["graph", "kind"]
-        )
-        moved = CounterMetricFamily(
-            "omnigraph_storage_bytes", "Bytes from and to the store.", labels=["graph", "kind"]
-        )
-        retries = CounterMetricFamily(
-            "omnigraph_publish_retries",
-            "Publishes that lost to another writer and were tried again.",
-            labels=["graph"],
-        )
-        lookups = CounterMetricFamily(
-            "omnigraph_cache_lookups",
-            "Lookups of plans of statements and of handles of tables.",
-            labels=["graph", "cache", "outcome"],
-        )
+        operations = _family("storage_operations", "Requests to the store.", "graph", "kind")
+        moved = _family("storage_bytes", "Bytes from and to the store.", "graph", "kind")
+        lost = "Publishes that lost to another writer and were tried again."
+        retries = _family("publish_retries", lost, "graph")
+        cached = "Lookups of plans of statements and of handles of tables."
+        lookups = _family("cache_lookups", cached, "graph", "cache", "outcome")
         for name, graph in self._graphs.opened().items():
             counts, engine = graph.counts(), session_of(graph)
             operations.add_metric([name, "read"], counts.reads)
@@ -165,3 +157,7 @@ class _GraphCounters(Collector):
             lookups.add_metric([name, "handle", "hit"], counts.handle_hits)
             lookups.add_metric([name, "handle", "miss"], counts.handle_misses)
         yield from (operations, moved, retries, lookups)
+
+
+def _family(name: str, text: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"omnigraph_{name}", text, labels=labels)

@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.errors import Cancelled
@@ -25,28 +26,22 @@ class Context(Protocol):
     def is_cancelled(self) -> bool: ...
 
 
+@dataclass(eq=False)
 class RunningCall:
     """One running statement. `stop` may be called from any thread, any number of times."""
 
-    def __init__(
-        self,
-        id_: str,
-        user: str,
-        context: Context,
-        deadline: float | None,
-        stop: Callable[[], None],
-    ) -> None:
-        self.id = id_
-        self.user = user
-        self.deadline = deadline
-        self.error: Exception | None = None
-        self._context = context
-        self._stop = stop
+    id: str
+    user: str
+    context: Context
+    deadline: float | None
+    cancel: Callable[[], None]
+    error: Exception | None = None
+    """Why it was stopped."""
 
     def stop(self, error: Exception) -> None:
         if self.error is None:
             self.error = error
-        self._stop()
+        self.cancel()
 
     def stop_reason(self, now: float) -> Exception | None:
         """Why it must stop, if it must."""
@@ -55,7 +50,7 @@ class RunningCall:
                 "the statement exceeded the statement timeout",
                 hint="Read less at once, or ask for a longer statement timeout.",
             )
-        return cancelled() if self._context.is_cancelled() else None
+        return cancelled() if self.context.is_cancelled() else None
 
 
 class Calls:
@@ -67,7 +62,7 @@ class Calls:
     def __init__(self, statement_seconds: float) -> None:
         self._seconds = statement_seconds
         self._lock = threading.Lock()
-        self._calls: dict[int, RunningCall] = {}
+        self._calls: set[RunningCall] = set()
         self._cancelled: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="omnigraph-calls", daemon=True)
@@ -83,12 +78,12 @@ class Calls:
         with self._lock:
             if (user, id_) in self._cancelled:
                 raise cancelled()
-            self._calls[id(call)] = call
+            self._calls.add(call)
         return call
 
     def end(self, call: RunningCall) -> None:
         with self._lock:
-            self._calls.pop(id(call), None)
+            self._calls.discard(call)
 
     @contextmanager
     def running(
@@ -111,14 +106,14 @@ class Calls:
             self._cancelled[user, id_] = None
             while len(self._cancelled) > _CANCELLED_RETAINED:
                 self._cancelled.popitem(last=False)
-            running = [c for c in self._calls.values() if c.id == id_ and c.user == user]
+            running = [c for c in self._calls if c.id == id_ and c.user == user]
             for call in running:
                 call.stop(cancelled())
         return bool(running)
 
     def stop_all(self, error: Exception) -> None:
         with self._lock:
-            for call in self._calls.values():
+            for call in self._calls:
                 call.stop(error)
 
     def close(self) -> None:
@@ -129,7 +124,7 @@ class Calls:
         while not self._ended.wait(POLL_SECONDS):
             now = time.monotonic()
             with self._lock:
-                for call in self._calls.values():
+                for call in self._calls:
                     if call.error is None and (error := call.stop_reason(now)) is not None:
                         call.stop(error)
 

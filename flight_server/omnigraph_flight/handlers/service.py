@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -33,30 +33,29 @@ from omnigraph_flight.sessions.session_registry import SessionRegistry
 PREPARED_RETAINED = 10_000
 
 
-@dataclass
 class Service:
     """The parts of one server."""
 
-    graphs: Graphs
-    authentication: Authentication
-    policies: Policies
-    limits: ServerLimits
-    key: TicketKey
-    metrics: Metrics
-    idle_seconds: float = 1800.0
-    sessions: SessionRegistry = field(init=False)
-    admission: Admission = field(init=False)
-    calls: Calls = field(init=False)
-    prepared: PreparedStatements = field(init=False)
-    pending: PendingResults = field(init=False)
-    idle: IdlePool = field(init=False)
-
-    def __post_init__(self) -> None:
-        access = GuardedConnections(self.graphs, self.policies)
+    def __init__(
+        self,
+        graphs: Graphs,
+        authentication: Authentication,
+        policies: Policies,
+        limits: ServerLimits,
+        key: TicketKey,
+        idle_seconds: float,
+    ) -> None:
+        access = GuardedConnections(graphs, policies)
+        self.graphs = graphs
+        self.authentication = authentication
+        self.policies = policies
+        self.limits = limits
+        self.key = key
+        self.metrics = Metrics(graphs)
         self.prepared = PreparedStatements(PREPARED_RETAINED)
-        self.sessions = SessionRegistry(access, self.idle_seconds, self.prepared.forget_parameters)
-        self.admission = Admission(self.limits)
-        self.calls = Calls(self.limits.statement_seconds)
+        self.sessions = SessionRegistry(access, idle_seconds, self.prepared.forget_parameters)
+        self.admission = Admission(limits)
+        self.calls = Calls(limits.statement_seconds)
         self.pending = PendingResults()
         self.idle = IdlePool(access)
 

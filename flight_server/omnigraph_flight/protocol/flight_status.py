@@ -69,9 +69,9 @@ class Unsupported(OmniGraphError):
 
 
 class _Untraceable(Exception):  # noqa: N818 - its name reaches clients
-    """An error that pyarrow sends without a traceback."""
+    """An error that pyarrow sends without a traceback, and without details."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, details: bytes = b"") -> None:  # noqa: ARG002
         super().__init__(message)
         self._message = message
 
@@ -95,12 +95,10 @@ class NotSupported(_Untraceable, NotImplementedError):
     """Travels as UNIMPLEMENTED."""
 
 
-_PLAIN: tuple[tuple[type[OmniGraphError], Callable[[str], Exception]], ...] = (
+_STATUSES: tuple[tuple[type[OmniGraphError], Callable[[str, bytes], Exception]], ...] = (
     (InvalidInput, InvalidArgument),
     (NotFound, NotFoundStatus),
     (Unsupported, NotSupported),
-)
-_FLIGHT: tuple[tuple[type[OmniGraphError], Callable[..., Exception]], ...] = (
     (Unauthenticated, fl.FlightUnauthenticatedError),
     (Forbidden, fl.FlightUnauthorizedError),
     (Busy, fl.FlightUnavailableError),
@@ -138,13 +136,10 @@ def _known(error: OmniGraphError) -> Exception:
     if isinstance(error, StorageError):
         log.error("storage error: %s", error.message, extra={"code": error.code})
     text = _text(error.code, error.message, error.hint)
-    for kind, plain in _PLAIN:
-        if isinstance(error, kind):
-            return plain(text)
     details = json.dumps({"code": error.code, **error.details}, default=str)
-    for kind, flight in _FLIGHT:
+    for kind, status in _STATUSES:
         if isinstance(error, kind):
-            return flight(text, without_paths(details).encode()[:LONGEST_MESSAGE])
+            return status(text, without_paths(details).encode()[:LONGEST_MESSAGE])
     other: Exception = fl.FlightServerError(text)
     return other
 
@@ -158,7 +153,7 @@ def _text(code: str, message: str, hint: str | None) -> str:
 
 
 def without_paths(text: str) -> str:
-    """The text with file paths of this machine taken out."""
+    """The text without file paths of this machine."""
     return _PATH.sub("<path>", text)
 
 

@@ -83,7 +83,9 @@ class TicketKey:
         expires = (now or time.time()) + self.seconds
         header["expires"] = expires if ticket.until is None else min(expires, ticket.until)
         text = json.dumps(header, separators=(",", ":")).encode()
-        body = _LENGTH.pack(len(text)) + text + _ipc(ticket.params)
+        params = ticket.params
+        rows = b"" if params is None else ipc_bytes(params.schema, [params])
+        body = _LENGTH.pack(len(text)) + text + rows
         nonce = secrets.token_bytes(_NONCE)
         return nonce + self._cipher.encrypt(nonce, body, None)
 
@@ -111,15 +113,6 @@ class TicketKey:
         header: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
         header["files"] = header["files"] and tuple(header["files"])
         header["reads"] = tuple(tuple(each) for each in header["reads"])
-        return Ticket(**header, params=_batch(body[_LENGTH.size + length :]))
-
-
-def _ipc(params: pa.RecordBatch | None) -> bytes:
-    return b"" if params is None else ipc_bytes(params.schema, [params])
-
-
-def _batch(data: bytes) -> pa.RecordBatch | None:
-    if not data:
-        return None
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
+        rows = body[_LENGTH.size + length :]
+        params = pa.ipc.open_stream(rows).read_next_batch() if rows else None
+        return Ticket(**header, params=params)

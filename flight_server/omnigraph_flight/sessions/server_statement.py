@@ -7,7 +7,6 @@ that query; everything else is SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -19,7 +18,6 @@ from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.query import CompiledQuery, Fact, compile_query, result_schema
 from omnigraph.query.logical import ReadPlan
 from omnigraph.schema import arrow_type
-from omnigraph_flight.protocol.tickets import Language
 from omnigraph_sql import EDGES, NODES, AccessRequest, Action
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
@@ -28,101 +26,9 @@ COUNT = pa.schema([pa.field("count", pa.int64(), nullable=False)])
 """What a client that reads the result of an update gets: how many rows it changed."""
 
 
-def prepare(connection: omnigraph_sql.Connection, text: str) -> ServerStatement:
-    """Check a text without running it."""
-    if _GQ.match(text):
-        return GqStatement(connection, text, None)
-    name = _NAME.fullmatch(text)
-    if name is not None and _is_stored(connection, name[1]):
-        return GqStatement(connection, text, name[1])
-    return SqlStatement(connection, text)
-
-
-def _is_stored(connection: omnigraph_sql.Connection, name: str) -> bool:
-    try:
-        snapshot = connection.pins().snapshot()
-        connection.graph.stored_query(name, f"{snapshot.branch}@{snapshot.commit}")
-    except NotFound:
-        return False
-    return True
-
-
-def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
-    """Run a text of any number of SQL statements, or one of `.gq`; how many rows it changed."""
-    if _GQ.match(text) or _NAME.fullmatch(text):
-        return prepare(connection, text).update(None)
-    return _count(connection.execute(text))
-
-
-class SqlStatement:
-    """One SQL statement, checked and ready to run on its connection."""
-
-    language: Language = "sql"
-
-    def __init__(self, connection: omnigraph_sql.Connection, text: str) -> None:
-        self._statement = connection.prepare(text)
-        self.is_update = self._statement.is_update
-        """Whether it gives a count instead of rows."""
-        self.changes = self._statement.changes
-        """Whether it changes something; it may give the changed rows."""
-
-    @property
-    def target(self) -> str:
-        """The branch it writes to, if it gives the rows it changes."""
-        return self._statement.target
-
-    @property
-    def touched(self) -> frozenset[AccessRequest]:
-        """What its rows come from, once they were read."""
-        return self._statement.touched
-
-    @property
-    def result_schema(self) -> pa.Schema:
-        """The schema of its rows; for an update, of its count."""
-        return self._statement.result_schema or COUNT
-
-    @property
-    def parameter_schema(self) -> pa.Schema:
-        return self._statement.parameter_schema
-
-    @property
-    def is_scan(self) -> bool:
-        """Whether parts of one table give parts of its result."""
-        return self._statement.is_scan
-
-    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
-        """Into how many slices its result can be read in parallel."""
-        return self._statement.slices(at_most, rows_each=rows_each)
-
-    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
-        """Its one row, if it is certain that there is no more and that it is found quickly."""
-        return self._statement.single_row(params)
-
-    def read(
-        self, params: pa.RecordBatch | None, index: int = 0, of: int = 1
-    ) -> pa.RecordBatchReader:
-        """The rows of one of so many slices."""
-        if of > 1:
-            return self._statement.read_slice(index, of, params)
-        if self.changes and params is not None and params.num_rows != 1:
-            return pa.RecordBatchReader.from_batches(self.result_schema, self._each(params))
-        # Planned now, while its moment is pinned; the rows of all sets are made as they are read.
-        return _rows(self._statement.execute(params))
-
-    def update(self, params: pa.RecordBatch | None) -> int:
-        """Run it; how many rows it changed."""
-        return _count(self._statement.execute(params))
-
-    def _each(self, params: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows that every set of parameters changes, one after the other."""
-        for index in range(params.num_rows):
-            yield from _rows(self._statement.execute(params.slice(index, 1)))
-
-
 class GqStatement:
-    """One `.gq` query, by its text or the name of a stored one; has what `SqlStatement` has."""
+    """One `.gq` query, by its text or the name of a stored one, used as an SQL statement is."""
 
-    language: Language = "gq"
     is_scan = False
 
     def __init__(self, connection: omnigraph_sql.Connection, text: str, stored: str | None) -> None:
@@ -149,9 +55,9 @@ class GqStatement:
         return None
 
     @property
-    def result_schema(self) -> pa.Schema:
+    def result_schema(self) -> pa.Schema | None:
         plan = self._compiled.ir
-        return result_schema(plan) if isinstance(plan, ReadPlan) else COUNT
+        return result_schema(plan) if isinstance(plan, ReadPlan) else None
 
     @property
     def parameter_schema(self) -> pa.Schema:
@@ -160,12 +66,10 @@ class GqStatement:
             for name, type_ in self._compiled.params.items()
         )
 
-    def read(
-        self,
-        params: pa.RecordBatch | None,
-        index: int = 0,  # noqa: ARG002
-        of: int = 1,  # noqa: ARG002
-    ) -> pa.RecordBatchReader:
+    def execute(self, params: pa.RecordBatch | None) -> pa.RecordBatchReader | int:
+        return self._update(params) if self.is_update else self._read(params)
+
+    def _read(self, params: pa.RecordBatch | None) -> pa.RecordBatchReader:
         results = [
             self._graph.query(self._source, self._compiled.name, values, self._moment)
             for values in self._parameter_sets(params)
@@ -173,7 +77,7 @@ class GqStatement:
         batches = (batch for result in results for batch in result.batches())
         return pa.RecordBatchReader.from_batches(self.result_schema, batches)
 
-    def update(self, params: pa.RecordBatch | None) -> int:
+    def _update(self, params: pa.RecordBatch | None) -> int:
         connection, changed, sets = self._connection, 0, self._parameter_sets(params)
         # One set is one commit by itself.
         with nullcontext() if len(sets) == 1 else connection.one_publish():
@@ -206,7 +110,58 @@ class GqStatement:
         ]
 
 
-ServerStatement: TypeAlias = SqlStatement | GqStatement
+ServerStatement: TypeAlias = omnigraph_sql.Statement | omnigraph_sql.Script | GqStatement
+
+
+def prepare(connection: omnigraph_sql.Connection, text: str) -> ServerStatement:
+    """Check a text without running it."""
+    if _GQ.match(text):
+        return GqStatement(connection, text, None)
+    name = _NAME.fullmatch(text)
+    if name is not None and _is_stored(connection, name[1]):
+        return GqStatement(connection, text, name[1])
+    return connection.prepare(text)
+
+
+def _is_stored(connection: omnigraph_sql.Connection, name: str) -> bool:
+    try:
+        snapshot = connection.pins().snapshot()
+        connection.graph.stored_query(name, f"{snapshot.branch}@{snapshot.commit}")
+    except NotFound:
+        return False
+    return True
+
+
+def schema_of_rows(statement: ServerStatement) -> pa.Schema:
+    """The schema of a statement's rows; of an update, of its count."""
+    return statement.result_schema or COUNT
+
+
+def read(
+    statement: ServerStatement, params: pa.RecordBatch | None, index: int = 0, of: int = 1
+) -> pa.RecordBatchReader:
+    """The rows of one of so many slices of a statement's result."""
+    if of > 1 and not isinstance(statement, GqStatement):
+        return statement.read_slice(index, of, params)
+    if statement.changes and params is not None and params.num_rows != 1:
+        # The rows that every set of parameters changes, one after the other.
+        sets = (params.slice(number, 1) for number in range(params.num_rows))
+        rows = (batch for each in sets for batch in _rows(statement.execute(each)))
+        return pa.RecordBatchReader.from_batches(schema_of_rows(statement), rows)
+    # Planned now, while its moment is pinned; the rows of all sets are made as they are read.
+    return _rows(statement.execute(params))
+
+
+def update(statement: ServerStatement, params: pa.RecordBatch | None) -> int:
+    """Run a statement; how many rows it changed."""
+    return _count(statement.execute(params))
+
+
+def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
+    """Run a text of any number of SQL statements, or one of `.gq`; how many rows it changed."""
+    if _GQ.match(text) or _NAME.fullmatch(text):
+        return update(prepare(connection, text), None)
+    return _count(connection.execute(text))
 
 
 def _require_access(

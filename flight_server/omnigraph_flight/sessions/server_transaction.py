@@ -25,7 +25,7 @@ class ServerTransaction:
     """Names by the ids that were given out."""
     began: float = field(default_factory=time.monotonic)
     ended: bool = False
-    """Whether it was committed or rolled back; whoever waited for its connection is refused."""
+    """Whether it was committed or rolled back; calls that waited for its connection are refused."""
 
     @contextmanager
     def locked(self) -> Iterator[ConnectionLease]:

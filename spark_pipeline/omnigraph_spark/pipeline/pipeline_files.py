@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,8 @@ from omnigraph_spark.pipeline.pipeline_model import (
     Transform,
 )
 
-_KEYS = {
-    "name",
-    "graph",
-    "branch",
-    "message",
-    "actor",
-    "options",
-    "sources",
-    "transforms",
-    "nodes",
-    "edges",
-    "tables",
-    "checks",
-}
 _KINDS = {"nodes": "node", "edges": "edge", "tables": "table"}
+_KEYS = {each.name for each in fields(Pipeline)} - {"outputs"} | set(_KINDS)
 
 
 def read_pipeline(file: str | Path, graph: str | None = None) -> Pipeline:
@@ -59,9 +47,9 @@ def from_document(document: object, folder: Path, name: str, graph: str | None =
     if not uri:
         raise InvalidInput("the pipeline names no graph", hint="Add `graph:`, or use --store.")
     outputs = [
-        _output(f"{kind}:{table}", found)
+        _output(f"{kind}:{table}", value)
         for section, kind in _KINDS.items()
-        for table, found in _mapping(body.get(section) or {}, section).items()
+        for table, value in _section(body, section).items()
     ]
     return Pipeline(
         name=body.get("name", name),
@@ -71,15 +59,13 @@ def from_document(document: object, folder: Path, name: str, graph: str | None =
         actor=body.get("actor"),
         options=_texts(body.get("options") or {}, "options"),
         sources={
-            key: _source(key, found, folder)
-            for key, found in _mapping(body.get("sources") or {}, "sources").items()
+            key: _source(key, value, folder) for key, value in _section(body, "sources").items()
         },
         transforms={
-            key: _transform(key, found)
-            for key, found in _mapping(body.get("transforms") or {}, "transforms").items()
+            key: _transform(key, value) for key, value in _section(body, "transforms").items()
         },
         outputs=tuple(outputs),
-        checks=tuple(_check(found) for found in body.get("checks") or ()),
+        checks=tuple(_check(value) for value in body.get("checks") or ()),
     )
 
 
@@ -157,6 +143,10 @@ def _check(value: object) -> Check:
 
 def _located(path: str, folder: Path) -> str:
     return path if "://" in path or Path(path).is_absolute() else str(folder / path)
+
+
+def _section(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return _mapping(body.get(name) or {}, name)
 
 
 def _mapping(value: object, what: str) -> Mapping[str, Any]:

@@ -33,7 +33,7 @@ class Reader(DataSourceReader):
         self._schema = schema
         self._filters: list[Filter] = []
         # Spark refuses a reader that takes filters while its push-down is switched off, and that
-        # is the default. This one works either way.
+        # is the default. This one works with both.
         self.pushFilters = _OptionalPushDown(self._filters)  # type: ignore[method-assign]
 
     def partitions(self) -> Sequence[InputPartition]:

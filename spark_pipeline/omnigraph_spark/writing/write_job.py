@@ -48,7 +48,7 @@ class Job(Protocol):
     """Pickles, and travels to the executors."""
 
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
-        """On an executor: put rows where nobody sees them."""
+        """On an executor: write rows that are not visible yet."""
 
     def finish(self, parts: Iterable[Part], commit_options: CommitOptions) -> Commit | None:
         """On the driver: make exactly these parts visible, at once. It ends the job, also if it is

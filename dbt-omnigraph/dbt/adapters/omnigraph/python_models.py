@@ -151,8 +151,8 @@ def spark_frame(session: Any, result: object) -> Any:  # noqa: ANN401
     if isinstance(result, pa.Table) or module.startswith("pandas"):
         return session.createDataFrame(result)
     raise DbtRuntimeError(
-        f"the model returned {type(result).__name__}; return a DataFrame of Spark, pandas or polars, "
-        "or an Arrow table"
+        f"the model returned {type(result).__name__}; return a DataFrame of Spark, pandas or "
+        "polars, or an Arrow table"
     )
 
 
