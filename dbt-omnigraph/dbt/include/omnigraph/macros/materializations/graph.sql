@@ -7,17 +7,32 @@
    one they follow from the query. #}
 
 {% materialization node, adapter='omnigraph', supported_languages=['sql', 'python'] %}
-  {{ return(omnigraph__graph_model('node')) }}
+  {%- set staged = omnigraph__begin_graph_model() -%}
+  {% if staged is not none %}
+    {% call statement('staged', language='python') -%}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
+    {%- endcall %}
+  {% endif %}
+  {{ return(omnigraph__graph_model('node', staged)) }}
 {% endmaterialization %}
 
 {% materialization edge, adapter='omnigraph', supported_languages=['sql', 'python'] %}
-  {{ return(omnigraph__graph_model('edge')) }}
+  {%- set staged = omnigraph__begin_graph_model() -%}
+  {% if staged is not none %}
+    {% call statement('staged', language='python') -%}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
+    {%- endcall %}
+  {% endif %}
+  {{ return(omnigraph__graph_model('edge', staged)) }}
 {% endmaterialization %}
 
-{% macro omnigraph__graph_model(kind) %}
+{% macro omnigraph__begin_graph_model() %}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
-  {%- set staged = omnigraph__stage_python_model(this) -%}
+  {{ return(omnigraph__staged_relation(this)) }}
+{% endmacro %}
+
+{% macro omnigraph__graph_model(kind, staged) %}
   {%- set sql = omnigraph__rows_of(staged) -%}
   {%- set existing = load_cached_relation(this) -%}
   {%- set target = this.incorporate(type=kind) -%}

@@ -11,8 +11,12 @@
   {% if existing is not none and existing.is_view %}
     {{ adapter.drop_relation(existing) }}
   {% endif %}
-  {% set staged = omnigraph__stage_python_model(target) %}
-  {% if staged is none and not rebuild %}
+  {% set staged = omnigraph__staged_relation(target) %}
+  {% if staged is not none %}
+    {% call statement('staged', language='python') -%}
+      {{ create_table_as(True, staged, compiled_code, 'python') }}
+    {%- endcall %}
+  {% elif not rebuild %}
     {% set staged = make_temp_relation(target) %}
     {% call statement('staged') -%}
       {{ create_table_as(True, staged, sql) }}

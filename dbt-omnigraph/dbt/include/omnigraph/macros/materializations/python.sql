@@ -15,21 +15,18 @@ def materialize(run):
   {{ return(input_model_name | string) }}
 {%- endmacro %}
 
-{# Run a Python model and stage its rows in a table, which it returns; none for a model in SQL. #}
-{% macro omnigraph__stage_python_model(relation) -%}
+{# The table in which the rows of a Python model are staged; none for a model in SQL. The statement that
+   fills it stands in each materialization: dbt submits Python from there alone. #}
+{% macro omnigraph__staged_relation(relation) -%}
   {% if model['language'] != 'python' %}
     {{ return(none) }}
   {% endif %}
-  {% set staged = api.Relation.create(
+  {{ return(api.Relation.create(
     database=relation.database,
     schema=(target.schema if relation.is_graph_type else relation.schema),
     identifier=relation.identifier ~ '__dbt_python',
     type='table'
-  ) %}
-  {% call statement('staged', language='python') -%}
-    {{ create_table_as(True, staged, compiled_code, 'python') }}
-  {%- endcall %}
-  {{ return(staged) }}
+  )) }}
 {%- endmacro %}
 
 {# The query of a model: its own, or one of its staged rows. #}
