@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from omnigraph_flight.server import Server
 
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
+
+
+def _setting(flag: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+    """An option that an environment variable of its name gives, too."""
+    variable = "OMNIGRAPH_" + flag.removeprefix("--").replace("-", "_").upper()
+    return click.option(flag, envvar=variable, **attributes)
 
 
 @command(
@@ -43,57 +49,30 @@ LOOK_SECONDS = 0.2
     multiple=True,
     help="A graph and the name clients call it by; may be repeated.",
 )
-@click.option(
-    "--host",
-    envvar="OMNIGRAPH_HOST",
-    metavar="ADDRESS",
-    help="Where to listen.  [default: 127.0.0.1]",
+@_setting("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
+@_setting("--port", type=int, help="0 takes any free one.  [default: 32010]")
+@_setting("--tls-cert", metavar="FILE", help="Certificate, PEM.")
+@_setting("--tls-key", metavar="FILE", help="Its key, PEM.")
+@_setting(
+    "--tls-client-ca", metavar="FILE", help="Clients must show a certificate signed by this one."
 )
-@click.option(
-    "--port", envvar="OMNIGRAPH_PORT", type=int, help="0 takes any free one.  [default: 32010]"
+@_setting("--config", metavar="FILE", help="A TOML file; flags and environment prevail over it.")
+@_setting(
+    "--ticket-key", metavar="SECRET", help="Replicas that share it serve each other's tickets."
 )
-@click.option("--tls-cert", envvar="OMNIGRAPH_TLS_CERT", metavar="FILE", help="Certificate, PEM.")
-@click.option("--tls-key", envvar="OMNIGRAPH_TLS_KEY", metavar="FILE", help="Its key, PEM.")
-@click.option(
-    "--tls-client-ca",
-    envvar="OMNIGRAPH_TLS_CLIENT_CA",
-    metavar="FILE",
-    help="Clients must show a certificate signed by this one.",
-)
-@click.option(
-    "--config",
-    "config_file",
-    envvar="OMNIGRAPH_CONFIG",
-    metavar="FILE",
-    help="A TOML file; flags and environment prevail over it.",
-)
-@click.option(
-    "--ticket-key",
-    envvar="OMNIGRAPH_TICKET_KEY",
-    metavar="SECRET",
-    help="Replicas that share it serve each other's tickets.",
-)
-@click.option(
-    "--metrics-port",
-    envvar="OMNIGRAPH_METRICS_PORT",
-    type=int,
-    help="Serve /metrics and /health over HTTP there.",
-)
-@click.option(
+@_setting("--metrics-port", type=int, help="Serve /metrics and /health over HTTP there.")
+@_setting(
     "--statement-seconds",
-    envvar="OMNIGRAPH_STATEMENT_SECONDS",
     type=click.FloatRange(min=0),
     help="Stop statements that run longer; 0 is never.  [default: 600]",
 )
-@click.option(
+@_setting(
     "--memory-bytes",
-    envvar="OMNIGRAPH_MEMORY_BYTES",
     type=click.IntRange(min=0),
     help="What queries of a graph hold before they go to disk.  [default: half of the machine's]",
 )
-@click.option(
+@_setting(
     "--log",
-    envvar="OMNIGRAPH_LOG",
     type=click.Choice(["text", "json"]),
     help="How to write the log to stderr.  [default: text]",
 )
@@ -109,7 +88,7 @@ def serve(
     /,
     uri: str | None,
     graphs: tuple[str, ...],
-    config_file: str | None,
+    config: str | None,
     **flags: Any,  # noqa: ANN401
 ) -> None:
     """Serve graphs over Arrow Flight SQL.
@@ -119,19 +98,19 @@ def serve(
     """
     from omnigraph_flight.server import Server
 
-    config = _configured(invocation, uri, graphs, config_file, flags)
-    with _log_to_stderr(config.log), _signals() as ended, Server(config) as server:
+    settings = _configured(invocation, uri, graphs, config, flags)
+    with _log_to_stderr(settings.log), _signals() as ended, Server(settings) as server:
         if invocation.json:
             output.write_json({"uri": server.uri, "metrics_port": server.metrics_port})
         else:
             for line in how_to_connect(server):
                 output.write_line(line)
         sys.stdout.flush()
-        # The signal may reach any thread, and wakes this one, which alone may handle it, only if
-        # it reaches this one: so it has to look.
-        while not ended.wait(LOOK_SECONDS):
+        # Only this thread may handle a signal, and one that another thread receives does not wake
+        # it: so it polls.
+        while not ended.wait(POLL_SECONDS):
             pass
-        logging.getLogger("omnigraph.flight").info("ending: running statements may finish")
+        logging.getLogger("omnigraph.flight").info("shutting down: running statements may finish")
 
 
 def _configured(
@@ -144,12 +123,11 @@ def _configured(
     from omnigraph_flight.config import Config, read_config, with_flags
 
     named = dict(_named(each) for each in graphs)
+    config = read_config(config_file) if config_file else Config(graphs={})
+    if not uri and not named and not config.graphs:
+        uri = invocation.uri()
     if uri:
         named = {Path(uri.rstrip("/")).stem or "graph": uri, **named}
-    config = read_config(config_file) if config_file else Config(graphs={})
-    if not named and not config.graphs:
-        store = invocation.uri()
-        named = {Path(store.rstrip("/")).stem or "graph": store}
     return with_flags(config, graphs={**config.graphs, **named}, **flags)
 
 
@@ -161,7 +139,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def how_to_connect(server: Server) -> list[str]:
-    """What to type in Python, dbt, Spark and a BI tool."""
+    """How to connect from Python, dbt, Spark and a BI tool."""
     uri, tls = server.uri, bool(server.config.tls_cert)
     host, port = server.config.host, server.port
     login = (
@@ -184,7 +162,7 @@ def how_to_connect(server: Server) -> list[str]:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """An event that is set when somebody asks the process to end."""
+    """An event that is set when the process is asked to end."""
     ended = threading.Event()
     kinds = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(kind, lambda *_: ended.set()) for kind in kinds]

@@ -22,7 +22,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Config:
-    """Everything a server is told at its start."""
+    """The configuration of a server."""
 
     graphs: Mapping[str, str]
     host: str = DEFAULT_HOST
@@ -31,7 +31,7 @@ class Config:
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_client_ca: str | None = None
-    """With it, clients must show a certificate that it has signed."""
+    """With it, clients must present a certificate that it has signed."""
     insecure: bool = False
     """Whether to listen on a public address without authentication or TLS."""
     users: tuple[User, ...] = ()
@@ -53,7 +53,7 @@ class Config:
     limits: ServerLimits = field(default_factory=ServerLimits)
 
     def checked(self) -> Config:
-        """The same, unless it asks for what must not be."""
+        """The same, unless it is contradictory or unsafe."""
         if bool(self.tls_cert) != bool(self.tls_key):
             raise InvalidInput(
                 "TLS needs a certificate and a key", hint="Give --tls-cert and --tls-key."
@@ -67,7 +67,7 @@ class Config:
             if roles.setdefault(user.name, user.roles) != user.roles:
                 raise InvalidInput(
                     f"the user {user.name} has different roles with different tokens",
-                    hint="Give both tokens the same roles, or call one of the users otherwise.",
+                    hint="Give both tokens the same roles, or rename one of the users.",
                 )
         if self.log not in ("text", "json"):
             raise InvalidInput(f"there is no log format {self.log!r}", hint="Use text or json.")
@@ -78,9 +78,10 @@ class Config:
         ]
         if missing and not self.insecure and not is_loopback(self.host):
             raise InvalidInput(
-                f"{self.host} can be reached by others, and there is no {' and no '.join(missing)}",
+                f"{self.host} is reachable from other machines, and there is "
+                f"no {' and no '.join(missing)}",
                 hint="Configure users and --tls-cert/--tls-key, listen on 127.0.0.1, "
-                "or say --insecure.",
+                "or pass --insecure.",
             )
         return self
 
@@ -97,16 +98,29 @@ def is_loopback(host: str) -> bool:
 
 def read_config(path: str | Path) -> Config:
     """The configuration in a TOML file. File names in it are relative to it."""
-    file = Path(path)
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not Path(path).exists():
         raise NotFound(
-            f"there is no configuration {str(path)!r}", hint="Give the path of a TOML file."
-        ) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            f"there is no configuration file {str(path)!r}", hint="Give the path of a TOML file."
+        )
+    try:
+        return _config(tomllib.loads(_text_of(path)), Path(path).parent)
+    except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
-    return _config(given, file.parent)
+
+
+def read_file(path: str | Path) -> bytes:
+    """The contents of a file that the configuration names."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
+
+
+def _text_of(path: str | Path) -> str:
+    try:
+        return read_file(path).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
 
 
 def _config(given: dict[str, Any], folder: Path) -> Config:
@@ -127,8 +141,8 @@ def _user(given: Mapping[str, Any]) -> User:
     user: User = _known(User, {**given, "roles": tuple(given.get("roles", ()))}, "users.")
     if not _SHA256.fullmatch(user.token_sha256):
         raise InvalidInput(
-            f"token_sha256 of {user.name!r} is no SHA-256 in lower-case hex",
-            hint="Make one with: printf %s TOKEN | sha256sum",
+            f"token_sha256 of {user.name!r} is not a SHA-256 in lower-case hex",
+            hint="Create one with: printf %s TOKEN | sha256sum",
         )
     return user
 
@@ -143,14 +157,7 @@ def _known(kind: type[Any], values: Mapping[str, Any], prefix: str) -> Any:  # n
     try:
         return kind(**values)
     except TypeError as error:
-        raise InvalidInput(f"the configuration lacks something: {error}") from error
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read {str(path)!r}: {error}") from error
+        raise InvalidInput(f"the configuration is incomplete: {error}") from error
 
 
 def with_flags(config: Config, **flags: Any) -> Config:  # noqa: ANN401

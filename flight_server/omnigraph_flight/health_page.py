@@ -1,4 +1,4 @@
-"""A page over HTTP for those who watch the server: /health and /metrics."""
+"""/health and /metrics over HTTP, for monitoring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omnigraph_flight.handlers.service import Service
 
 
 class HealthPage:
-    """Serves the page in a thread of its own."""
+    """Serves both pages in a thread of its own."""
 
     def __init__(self, host: str, port: int, service: Service) -> None:
         self._service = service
@@ -28,7 +28,7 @@ class HealthPage:
         return int(self._http.server_address[1])
 
     def draining(self) -> None:
-        """From now on, say that no new work should come here."""
+        """From now on, report that no new work should come here."""
         self._draining = True
 
     def close(self) -> None:
@@ -37,9 +37,8 @@ class HealthPage:
 
     def _answer(self, path: str) -> tuple[int, str, bytes]:
         if path == "/health":
-            return (
-                (503, "text/plain", b"ending\n") if self._draining else (200, "text/plain", b"ok\n")
-            )
+            status, body = (503, b"ending\n") if self._draining else (200, b"ok\n")
+            return status, "text/plain", body
         if path == "/metrics":
             self._service.observe()
             return 200, CONTENT_TYPE_LATEST, generate_latest(self._service.metrics.registry)
@@ -58,6 +57,6 @@ class HealthPage:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                """Those who watch call often; the log is for what matters."""
+                """Monitors call often; the log is for what matters."""
 
         return Handler

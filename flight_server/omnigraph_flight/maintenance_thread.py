@@ -1,4 +1,4 @@
-"""What a server does on the side: end idle sessions, compact tables, delete what is not needed."""
+"""Maintenance of a server: end idle sessions, compact tables, delete unneeded files."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ LOOK_SECONDS = 5.0
 
 
 class Maintenance:
-    """A thread that looks every few seconds what is due."""
+    """A thread that checks every few seconds what is due."""
 
     def __init__(self, service: Service, optimize_seconds: float, collect_seconds: float) -> None:
         self._service = service
-        sweep_seconds = max(LOOK_SECONDS, service.key.seconds / 4)
+        expiry_seconds = max(LOOK_SECONDS, service.key.seconds / 4)
         self._every: list[tuple[float, Callable[[str, Graph], None]]] = [
-            (sweep_seconds, self._sweep),
+            (expiry_seconds, self._delete_expired),
             (optimize_seconds, _optimize),
             (collect_seconds, _collect),
         ]
         now = time.monotonic()
-        # A server that was killed left its results to the next one, which sweeps at once.
+        # A server that was killed left its results behind: the next one looks at once.
         self._due = [now, *(now + seconds for seconds, _ in self._every[1:])]
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="omnigraph-maintenance", daemon=True)
@@ -40,7 +40,7 @@ class Maintenance:
     def _run(self) -> None:
         while not self._ended.wait(LOOK_SECONDS):
             self._service.sessions.expire(
-                lambda error: log.error("a session did not end: %s", error)
+                lambda error: log.error("a session could not be closed: %s", error)
             )
             for index, (seconds, job) in enumerate(self._every):
                 if seconds and time.monotonic() >= self._due[index]:
@@ -54,13 +54,13 @@ class Maintenance:
             try:
                 job(name, self._service.graphs.graph(name))
             except OmniGraphError as error:
-                # It comes again; a graph that is being written to may well be in the way.
+                # It is tried again later; a concurrent write may well be the cause.
                 log.warning("maintenance of %s: %s", name, error.message)
 
-    def _sweep(self, name: str, graph: Graph) -> None:  # noqa: ARG002
-        files = self._service.graphs.results(name).sweep()
+    def _delete_expired(self, name: str, graph: Graph) -> None:  # noqa: ARG002
+        files = self._service.graphs.results(name).delete_expired()
         if files:
-            log.info("deleted %d files of results that are over, of %s", files, name)
+            log.info("deleted %d files of expired results of %s", files, name)
 
 
 def _optimize(name: str, graph: Graph) -> None:

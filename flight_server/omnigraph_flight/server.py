@@ -1,12 +1,10 @@
-"""A server from its configuration: started, waited for, and ended without losing statements."""
+"""A server from its configuration: started, waited for, and shut down gracefully."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import threading
-from pathlib import Path
-from types import TracebackType
 
 import pyarrow as pa
 
@@ -14,8 +12,7 @@ from omnigraph.errors import Cancelled, InvalidInput
 from omnigraph_flight.access.authentication import Authentication
 from omnigraph_flight.access.open_graphs import Graphs
 from omnigraph_flight.access.policies import Policies
-from omnigraph_flight.config import Config
-from omnigraph_flight.handlers.metrics import Metrics
+from omnigraph_flight.config import Config, read_file
 from omnigraph_flight.handlers.rpc_server import FlightSqlServer
 from omnigraph_flight.handlers.service import Service
 from omnigraph_flight.health_page import HealthPage
@@ -32,14 +29,13 @@ class Server:
         self.config = config.checked()
         graphs = Graphs(config.graphs, config.limits.memory_bytes or None)
         for name in graphs.names:
-            graphs.graph(name)  # a graph that is not there is told at once
+            graphs.graph(name)  # a graph that does not exist is reported at once
         self.service = Service(
             graphs=graphs,
             authentication=Authentication(config.users),
             policies=Policies(config.policies),
             limits=config.limits,
             key=TicketKey(_secret(config.ticket_key), config.ticket_seconds),
-            metrics=Metrics(graphs),
             idle_seconds=config.session_seconds,
         )
         self._flight = _listening(config, self.service)
@@ -70,11 +66,11 @@ class Server:
         return f"{scheme}://{host}:{self.port}"
 
     def wait(self) -> None:
-        """Serve until somebody closes the server."""
+        """Serve until the server is closed."""
         self._flight.wait()
 
     def close(self, grace_seconds: float = 30.0) -> None:
-        """End: running statements may finish, then they are stopped; transactions roll back."""
+        """Shut down: statements may finish, then they are stopped; transactions roll back."""
         with self._closing:
             if self._closed:
                 return
@@ -83,11 +79,15 @@ class Server:
             self._health.draining()
         if not self.service.admission.idle(grace_seconds):
             self.service.calls.stop_all(
-                Cancelled("the server is ending", hint="Connect again and repeat the statement.")
+                Cancelled(
+                    "the server is shutting down", hint="Connect again and repeat the statement."
+                )
             )
         self._flight.shutdown()
         self._maintenance.close()
-        self.service.sessions.close_all(lambda error: log.error("a session did not end: %s", error))
+        self.service.sessions.close_all(
+            lambda error: log.error("a session could not be closed: %s", error)
+        )
         self.service.calls.close()
         if self._health is not None:
             self._health.close()
@@ -95,18 +95,13 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
 def _listening(config: Config, service: Service) -> FlightSqlServer:
     certificate = (
-        (_bytes(config.tls_cert), _bytes(config.tls_key))
+        (read_file(config.tls_cert), read_file(config.tls_key))
         if config.tls_cert and config.tls_key
         else None
     )
@@ -116,21 +111,14 @@ def _listening(config: Config, service: Service) -> FlightSqlServer:
             service,
             f"{scheme}://{config.host}:{config.port}",
             certificate=certificate,
-            client_authority=_bytes(config.tls_client_ca) if config.tls_client_ca else None,
+            client_authority=read_file(config.tls_client_ca) if config.tls_client_ca else None,
         )
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(
             f"cannot listen on {config.host}:{config.port}",
-            hint="Another program may have that port: choose one with --port.",
+            hint="Another program may use that port: choose one with --port.",
         ) from error
 
 
 def _secret(key: str | None) -> bytes | None:
     return None if key is None else hashlib.sha256(key.encode()).digest()
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path!r}: {error}") from error

@@ -1,4 +1,8 @@
-"""OmniGraph for Spark: parallel reads, bulk writes in one commit, streams, pipelines, `.gq`."""
+"""OmniGraph for Spark: parallel reads, bulk writes in one commit, streams, pipelines, `.gq`.
+
+Reaches a graph by its storage URI or through a server (`graph_location`, `server_connection`).
+Imports the faces of `omnigraph`; nothing of `omnigraph_sql` or `omnigraph_flight`.
+"""
 
 from __future__ import annotations
 

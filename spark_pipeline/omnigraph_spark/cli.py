@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -47,13 +48,13 @@ def run(
     from omnigraph_spark.pipeline.pipeline_files import read_pipeline
     from omnigraph_spark.submit import session
 
-    found = read_pipeline(file, invocation.store)
+    definition = read_pipeline(file, invocation.store)
     if master is None or master.startswith("local"):
-        # Workers beside this process are to find what it has found, activated or not.
+        # Workers on this machine import what this process can import, venv activated or not.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = session(found.name, master, dict(_setting(text) for text in settings))
+    spark = session(definition.name, master, dict(_setting(text) for text in settings))
     try:
-        report = run_pipeline(spark, found, _tell(invocation))
+        report = run_pipeline(spark, definition, _report_progress(invocation))
     finally:
         spark.stop()
     if invocation.json:
@@ -67,26 +68,22 @@ pipeline.add_command(run)
 
 
 def report_lines(report: PipelineReport) -> list[str]:
-    """What a run did, for people."""
+    """What a run did, as lines of text."""
     lines = [f"{key}: {count} rows" for key, count in report.rows.items()]
-    for verb, found in (("dropped", report.dropped), ("quarantined", report.quarantined)):
-        for key, counts in found.items():
+    for verb, by_table in (("dropped", report.dropped), ("quarantined", report.quarantined)):
+        for key, counts in by_table.items():
             lines += [f"{key}: {count} {verb} ({title})" for title, count in counts.items()]
     lines += [f"check passed: {name}" for name in report.checks]
     lines.append(f"{report.branch} is at {report.commit}" if report.commit else "nothing changed")
     return lines
 
 
-def _tell(invocation: Invocation) -> Callable[[str], None]:
-    def tell(text: str) -> None:
-        if not invocation.json:
-            click.echo(text, err=True)
-
-    return tell
+def _report_progress(invocation: Invocation) -> Callable[[str], None]:
+    return (lambda _: None) if invocation.json else partial(click.echo, err=True)
 
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InvalidInput(f"{text!r} is no setting", hint="Write --conf NAME=VALUE.")
+        raise InvalidInput(f"{text!r} is not a setting", hint="Write --conf NAME=VALUE.")
     return name, value

@@ -12,7 +12,8 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from omnigraph.errors import InvalidInput, NotFound, did_you_mean
-from omnigraph_spark.graph_location import GraphLocation, place_of
+from omnigraph_spark.graph_location import location_of
+from omnigraph_spark.pinned_moment import pinned_moment
 
 if TYPE_CHECKING:
     from omnigraph_spark.reading.change_stream import ChangeStream
@@ -40,9 +41,9 @@ class OmniGraphSource(DataSource):
         columns = self.options.get("columns")
         if not columns:
             return schema
-        wanted = [name.strip() for name in columns.split(",")]
-        require_columns(wanted, schema.names)
-        return StructType([schema[name] for name in wanted])
+        names = [name.strip() for name in columns.split(",")]
+        require_columns(names, schema.names)
+        return StructType([schema[name] for name in names])
 
     def reader(self, schema: StructType) -> Reader:
         from omnigraph_spark.reading.data_source_reader import Reader
@@ -63,7 +64,7 @@ class OmniGraphSource(DataSource):
         return ChangeStream(reading, schema)
 
     def _pinned(self) -> Reading:
-        """What is read; the moment is looked up once, when the DataFrame is made."""
+        """What is read; the moment is pinned once, when the DataFrame is created."""
         if self._reading is None:
             self._reading = reading_of(self.options)
         return self._reading
@@ -81,7 +82,7 @@ class OmniGraphSource(DataSource):
         stream = self.options.get("stream") or self.options.get("checkpointlocation")
         if not stream:
             raise InvalidInput(
-                "a stream needs a name that stays the same when it is started again",
+                "a stream needs a name that stays the same after a restart",
                 hint='Give it one with .option("stream", "orders"), or set checkpointLocation.',
             )
         return StreamWriter(self._destination(schema, overwrite), stream, schema)
@@ -94,37 +95,36 @@ class OmniGraphSource(DataSource):
 
 def reading_of(options: Mapping[str, str]) -> Reading:
     """What the options ask to read, pinned to one commit."""
-    place = place_of(options)
+    location = location_of(options)
     at = options.get("at", "main")
     if options.get("changes", "false").lower() == "true":
         from omnigraph_spark.reading.change_stream import change_reading
 
         named = {"node", "edge", "table"} & set(options)
-        return change_reading(place, options, table_key(options) if named else None)
-    wanted = options.get("partitions")
-    partitions = int(wanted) if wanted else None
-    if place.served:
-        from omnigraph_spark.reading.server_scan import ServedQuery
+        return change_reading(location, options, table_key(options) if named else None)
+    partitions = int(options["partitions"]) if options.get("partitions") else None
+    if location.is_server:
+        from omnigraph_spark.reading.server_scan import ServerQuery
 
-        return ServedQuery(place, _relation(options), pinned(place, at), partitions)
+        return ServerQuery(location, _relation(options), pinned_moment(location, at), partitions)
     from omnigraph_spark.reading.storage_scan import StorageQuery, StorageTable
 
     if "query" in options:
         raise InvalidInput(
-            "SQL is answered by a server, not by a storage URI",
+            "the option `query` needs a server: a storage URI does not run SQL",
             hint="Read the tables and use Spark SQL, or give the uri of a server (grpc://…).",
         )
     if "gq" in options or "gq_name" in options:
-        moment = pinned(place, at)
+        moment = pinned_moment(location, at)
         return StorageQuery(
-            place, options.get("gq"), options.get("gq_name"), options.get("params"), moment
+            location, options.get("gq"), options.get("gq_name"), options.get("params"), moment
         )
-    return StorageTable(place, table_key(options), pinned(place, at), partitions)
+    return StorageTable(location, table_key(options), pinned_moment(location, at), partitions)
 
 
-def require_columns(wanted: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse columns that are not there."""
-    for name in wanted:
+def require_columns(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse columns that do not exist."""
+    for name in names:
         if name not in known:
             raise NotFound(
                 f"there is no column {name!r}{did_you_mean(name, known)}",
@@ -132,18 +132,8 @@ def require_columns(wanted: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def pinned(place: GraphLocation, at: str) -> str:
-    """A moment as one that stays, whatever is committed later."""
-    if place.served:
-        from omnigraph_spark.server_connection import pinned_moment
-
-        return pinned_moment(place, at)
-    snapshot = place.graph().snapshot(at)
-    return f"{snapshot.branch}@{snapshot.commit}"
-
-
 def _relation(options: Mapping[str, str]) -> str:
-    """What a server is asked for, as SQL puts it after FROM."""
+    """What is read through a server, as SQL puts it after FROM."""
     from omnigraph_spark.server_connection import relation, text_literal
 
     if "query" in options:
@@ -163,11 +153,11 @@ def table_key(options: Mapping[str, str]) -> str:
     """`node:Person`, `edge:Knows` or `table:schema.name`, from whichever option names it."""
     named = [
         *(f"{kind}:{options[kind]}" for kind in ("node", "edge") if kind in options),
-        *(_by_schema(options[key]) for key in ("table",) if key in options),
+        *([_by_schema(options["table"])] if "table" in options else []),
     ]
     if len(named) != 1:
         raise InvalidInput(
-            "say which table is meant, and only once",
+            "exactly one of the options `node`, `edge` and `table` names the table",
             hint='.option("node", "Person"), .option("edge", "Knows") or .option("table", "s.t").',
         )
     return named[0]

@@ -1,6 +1,6 @@
-"""Where a graph is: a storage URI that executors read themselves, or a server they ask.
+"""Where a graph is: a storage URI that executors read themselves, or a server they query.
 
-Options of the data source in one place, checked once, as a value that travels to executors.
+Options of the data source in one location, checked once, as a value that travels to executors.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class GraphLocation:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     tls_roots: str | None = field(default=None, repr=False)
-    """Certificates (PEM) that a server's one is checked against."""
+    """Certificates (PEM) that the server's certificate is checked against."""
     tls_cert: str | None = field(default=None, repr=False)
     tls_key: str | None = field(default=None, repr=False)
-    """What this client shows to a server that asks for a certificate (PEM)."""
+    """The client's certificate and key (PEM), for a server that requires them."""
     tls_skip_verify: bool = False
     graph_name: str | None = None
     """Which graph of a server that has several."""
 
     @property
-    def served(self) -> bool:
-        """Whether a server stands between Spark and the storage."""
+    def is_server(self) -> bool:
+        """Whether Spark reaches the graph through a server."""
         return self.uri.startswith(SERVER_SCHEMES)
 
     def graph(self) -> Graph:
@@ -58,19 +58,19 @@ def _opened(uri: str, storage: tuple[tuple[str, str], ...]) -> Graph:
 
 def _pem(options: Mapping[str, str], name: str) -> str | None:
     """A certificate or a key: as text, or a file that only the driver needs to have."""
-    given = options.get(name)
-    if given is None or given.lstrip().startswith("-----BEGIN"):
-        return given
+    value = options.get(name)
+    if value is None or value.lstrip().startswith("-----BEGIN"):
+        return value
     try:
-        return Path(given).read_text("ascii")
+        return Path(value).read_text("ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"{name} cannot be read: {error}", hint="Give the PEM text, or the path of a file."
         ) from error
 
 
-def place_of(options: Mapping[str, str]) -> GraphLocation:
-    """The place that the options of a data source name; their keys are in lower case."""
+def location_of(options: Mapping[str, str]) -> GraphLocation:
+    """The location that the options of a data source name; their keys are in lower case."""
     uri = options.get("uri") or options.get("path")
     if not uri:
         raise InvalidInput(

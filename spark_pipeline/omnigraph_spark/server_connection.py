@@ -1,4 +1,4 @@
-"""Connections to a server: what travels as options and headers of ADBC."""
+"""Connections to a server over ADBC, and names and literals of its SQL."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ _HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
 
 @contextmanager
 def connected(
-    place: GraphLocation, catalog: str, *, slices: int = 1, autocommit: bool = True
+    location: GraphLocation, catalog: str, *, slices: int = 1, autocommit: bool = True
 ) -> Iterator[Any]:
-    """A connection whose current catalog is a branch or a moment of it; refusals are ours."""
+    """A connection whose current catalog is a branch or a moment; errors are translated."""
     headers = {"catalog": catalog, "slices": str(slices)}
-    if place.graph_name:
-        headers["graph"] = place.graph_name
+    if location.graph_name:
+        headers["graph"] = location.graph_name
     options = {f"{_HEADER}x-omnigraph-{name}": value for name, value in headers.items()}
-    if place.token:
-        options[DatabaseOptions.AUTHORIZATION_HEADER.value] = f"Bearer {place.token}"
-    if place.user:
-        options |= {"username": place.user, "password": place.password or ""}
-    if place.tls_roots:
-        options[DatabaseOptions.TLS_ROOT_CERTS.value] = place.tls_roots
-    if place.tls_cert and place.tls_key:
-        options[DatabaseOptions.MTLS_CERT_CHAIN.value] = place.tls_cert
-        options[DatabaseOptions.MTLS_PRIVATE_KEY.value] = place.tls_key
-    if place.tls_skip_verify:
+    if location.token:
+        options[DatabaseOptions.AUTHORIZATION_HEADER.value] = f"Bearer {location.token}"
+    if location.user:
+        options |= {"username": location.user, "password": location.password or ""}
+    if location.tls_roots:
+        options[DatabaseOptions.TLS_ROOT_CERTS.value] = location.tls_roots
+    if location.tls_cert and location.tls_key:
+        options[DatabaseOptions.MTLS_CERT_CHAIN.value] = location.tls_cert
+        options[DatabaseOptions.MTLS_PRIVATE_KEY.value] = location.tls_key
+    if location.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
     with (
         translating_errors(),
-        dbapi.connect(place.uri, db_kwargs=options, autocommit=autocommit) as connection,
+        dbapi.connect(location.uri, db_kwargs=options, autocommit=autocommit) as connection,
     ):
         yield connection
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it."""
+    """A quoted identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text_literal(text: str) -> str:
-    """A text as SQL has it."""
+    """A string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -61,15 +61,8 @@ def relation(table_key: str) -> str:
     return f"{kind}s.{quoted(name)}"
 
 
-def ask(place: GraphLocation, catalog: str, sql: str) -> pa.Table:
+def fetch_table(location: GraphLocation, catalog: str, sql: str) -> pa.Table:
     """The rows of a query, all at once."""
-    with connected(place, catalog) as connection, connection.cursor() as cursor:
+    with connected(location, catalog) as connection, connection.cursor() as cursor:
         cursor.execute(sql)
         return cursor.fetch_arrow_table()
-
-
-def pinned_moment(place: GraphLocation, at: str) -> str:
-    """A moment as one that stays, whatever is committed later."""
-    newest = "SELECT commit_id FROM system.commits ORDER BY version DESC LIMIT 1"
-    (commit,) = ask(place, at, newest).column(0).to_pylist()
-    return f"{at.partition('@')[0]}@{commit}"

@@ -1,4 +1,4 @@
-"""What a server refuses, as the errors of this project: `[code] message`, and its hint below."""
+"""Error translation: `[code] message` and a hint from a server, as the errors of `omnigraph`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from adbc_driver_manager import Error
 from omnigraph import errors
 from omnigraph.errors import OmniGraphError, PointingError
 
-_WORDS = "x-arrow-status-message-bin"
+_STATUS_MESSAGE = "x-arrow-status-message-bin"
 _CODED = re.compile(r"\[(?P<code>[a-z_]+)\] (?P<text>.*)", re.DOTALL)
 
 
 class ServerError(OmniGraphError):
-    """The server cannot be reached, or refuses what only a server refuses.
+    """The server cannot be reached, or raised an error that only a server raises.
 
-    `details["server_code"]` is what it calls that: `unauthenticated`, `forbidden`, `busy`, …
+    `details["server_code"]` is its code: `unauthenticated`, `forbidden`, `busy`, …
     """
 
     code = "server"
@@ -26,7 +26,7 @@ class ServerError(OmniGraphError):
 
 @contextmanager
 def translating_errors() -> Iterator[None]:
-    """A block in which a server's refusals are our errors, as `server_error` makes them."""
+    """A block whose errors of the server are raised as `server_error` translates them."""
     try:
         yield
     except Error as error:
@@ -34,30 +34,29 @@ def translating_errors() -> Iterator[None]:
 
 
 def server_error(error: Error) -> OmniGraphError:
-    """The error that a server's answer stands for, with its code, its words and its hint.
+    """The error that a server's status stands for, with its code, message and hint.
 
-    Classes that share a code come as the one they have in common, a `ConstraintViolation` as
-    `InvalidInput`. Facts do not travel: there are no `details`, nor attributes that only a
+    Classes that share a code become the one they have in common, a `ConstraintViolation` becomes
+    `InvalidInput`. Details are not sent: there are no `details`, nor attributes that only a
     constructor of the class sets.
     """
-    words = _words(error)
-    coded = _CODED.match(words)
+    text = _status_message(error)
+    coded = _CODED.match(text)
     if coded is None:
         return ServerError(
-            f"the server cannot be asked: {words}",
-            hint="Look at the uri, the certificates, and whether the server runs.",
+            f"the server cannot be reached: {text}",
+            hint="Check the uri, the certificates, and whether the server runs.",
         )
-    code, text = coded["code"], coded["text"]
-    kind = _kind(code)
+    kind = _error_class(coded["code"])
     if kind is None:
-        message, hint = _parted(words)
-        return ServerError(message, hint=hint, details={"server_code": code})
-    if issubclass(kind, PointingError):  # whose lines show a place, and are no hint
-        return _told(kind, text, None)
-    return _told(kind, *_parted(text))
+        message, hint = _split_hint(text)
+        return ServerError(message, hint=hint, details={"server_code": coded["code"]})
+    if issubclass(kind, PointingError):  # whose lines show a place in a text, and are no hint
+        return _error(kind, coded["text"], None)
+    return _error(kind, *_split_hint(coded["text"]))
 
 
-def _kind(code: str) -> type[OmniGraphError] | None:
+def _error_class(code: str) -> type[OmniGraphError] | None:
     """The class that has a code; of several, the one that the others derive from."""
     kinds: list[type[OmniGraphError]] = [OmniGraphError]
     for kind in kinds:  # which grows meanwhile, families before their members
@@ -67,25 +66,25 @@ def _kind(code: str) -> type[OmniGraphError] | None:
     return None
 
 
-def _told(kind: type[OmniGraphError], message: str, hint: str | None) -> OmniGraphError:
-    """An error as somebody else has put it, whatever its constructor takes."""
+def _error(kind: type[OmniGraphError], message: str, hint: str | None) -> OmniGraphError:
+    """An error with a given message, whatever its constructor takes."""
     error = kind.__new__(kind)
     OmniGraphError.__init__(error, message, hint=hint)
     return error
 
 
-def _parted(text: str) -> tuple[str, str | None]:
+def _split_hint(text: str) -> tuple[str, str | None]:
     """Message and hint; the server leaves the last full stop to the driver."""
-    message, broken, hint = text.rpartition("\n")
-    return (message, f"{hint}.") if broken else (text, None)
+    message, newline, hint = text.rpartition("\n")
+    return (message, f"{hint}.") if newline else (text, None)
 
 
-def _words(error: Error) -> str:
-    """What the server said, without the driver's frame around it."""
+def _status_message(error: Error) -> str:
+    """The server's message, without what the driver puts around it."""
     for name, value in error.details:
-        if name in (_WORDS, _WORDS.encode()):
+        if name in (_STATUS_MESSAGE, _STATUS_MESSAGE.encode()):
             return value.decode() if isinstance(value, bytes) else value
     text = str(error)
-    _, framed, rest = text.partition("[FlightSQL] ")
-    words, detailed, _ = rest.rpartition(". Detail: ")
-    return words if detailed else rest if framed else text
+    _, prefix, rest = text.partition("[FlightSQL] ")
+    message, suffix, _ = rest.rpartition(". Detail: ")
+    return message if suffix else rest if prefix else text

@@ -1,7 +1,7 @@
-"""Arrow types and Spark types: what a column is on the other side, and the cast there.
+"""Arrow types and Spark types: conversions between them in both directions.
 
 Spark has no unsigned numbers and no fixed-size lists: U32 becomes a long, U64 a decimal(20,0), a
-vector an array of floats. Every value survives the way there and back.
+vector an array of floats. Every value survives the round trip.
 """
 
 from __future__ import annotations
@@ -22,22 +22,20 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 def spark_type(type_: pa.DataType) -> DataType:
     """The Spark type that holds every value of an Arrow type."""
-    return from_arrow_type(_plain(type_))
+    return from_arrow_type(_signed(type_))
 
 
-def _plain(type_: pa.DataType) -> pa.DataType:
+def _signed(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_uint64(type_):
         return UINT64_DECIMAL
     if pa.types.is_unsigned_integer(type_):
         return pa.int64() if type_.bit_width == 32 else pa.int32()
-    if pa.types.is_fixed_size_list(type_) or pa.types.is_large_list(type_):
-        return pa.list_(_plain(type_.value_type))
-    if pa.types.is_list(type_):
-        return pa.list_(_plain(type_.value_type))
+    if isinstance(type_, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
+        return pa.list_(_signed(type_.value_type))
     if pa.types.is_timestamp(type_):
         return pa.timestamp("us", "UTC" if type_.tz else None)
     if pa.types.is_dictionary(type_):
-        return _plain(type_.value_type)
+        return _signed(type_.value_type)
     return type_
 
 
@@ -58,12 +56,12 @@ def for_spark(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterable
 
 
 def from_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterable[pa.RecordBatch]:
-    """Batches of Spark with decimals that stand for unsigned numbers turned back into them."""
-    wanted = {field.name: field.type for field in schema}
+    """Batches of Spark, with decimals cast back to the unsigned numbers they stand for."""
+    stored = {field.name: field.type for field in schema}
     for batch in batches:
         names = batch.schema.names
         arrays = [
-            array.cast(_unsigned(array.type)) if _is_unsigned(wanted.get(name)) else array
+            array.cast(_unsigned(array.type)) if _is_unsigned(stored.get(name)) else array
             for name, array in zip(names, batch.columns, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, names=names)

@@ -12,17 +12,17 @@ from omnigraph.errors import OmniGraphError
 
 
 def session(name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
-    """A session for a pipeline: the one there is, or a new one."""
+    """A session for a pipeline: the active one, or a new one."""
     builder = SparkSession.builder.appName(f"omnigraph {name}")
     if master is not None:
         builder = builder.master(master)
-    chosen = {
+    configuration = {
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",  # a pipeline tells its own
+        "spark.ui.showConsoleProgress": "false",  # a pipeline reports its own
         "spark.sql.session.timeZone": "UTC",
         **settings,
     }
-    for key, value in chosen.items():
+    for key, value in configuration.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -30,7 +30,7 @@ def session(name: str, master: str | None, settings: Mapping[str, str]) -> Spark
 
 
 def main(arguments: list[str]) -> int:
-    """Run a file; 0 if its rows are in the graph."""
+    """Run a file; 0 if its rows were published."""
     from omnigraph_spark.pipeline import run
     from omnigraph_spark.pipeline.pipeline_files import read_pipeline
 

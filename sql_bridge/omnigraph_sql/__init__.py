@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from omnigraph_sql.catalog.find_relation import find_schema
     from omnigraph_sql.datafusion.datafusion_session import PlanCounts, configure, plan_counts
     from omnigraph_sql.session.connection import Connection, connect
+    from omnigraph_sql.session.script import Script
     from omnigraph_sql.session.statement import Statement
     from omnigraph_sql.writing.dml.ingest import IngestMode
 
@@ -27,6 +28,7 @@ __all__ = [
     "IngestMode",
     "NODES",
     "PlanCounts",
+    "Script",
     "Statement",
     "client_metadata",
     "configure",
@@ -43,6 +45,7 @@ _HOMES = {
     "IngestMode": "writing.dml.ingest",
     "NODES": "catalog.catalog_tables",
     "PlanCounts": "datafusion.datafusion_session",
+    "Script": "session.script",
     "Statement": "session.statement",
     "client_metadata": "catalog.client_metadata",
     "configure": "datafusion.datafusion_session",

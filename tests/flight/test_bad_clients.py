@@ -106,7 +106,7 @@ def test_forged_and_expired_tickets(flight: fl.FlightClient, serve: Serve) -> No
     ticket = Ticket("social", "anonymous", "sql", "SELECT 1", "main")
     forged = TicketKey(b"guess").seal(ticket)
     told = refused(lambda: flight.do_get(_ticket(forged)).read_all())
-    assert "not one of this server's" in told
+    assert "not issued by this server" in told
     keyed = serve(ticket_key="shared")
     with fl.connect(keyed.uri) as client:
         expired = keyed.service.key.seal(ticket, now=1.0)
@@ -201,7 +201,7 @@ def test_a_statement_that_takes_too_long_is_stopped(serve: Serve) -> None:
     server = serve(limits=ServerLimits(statement_seconds=0.5))
     with fl.connect(server.uri) as client:
         slow = _ENDLESS.replace("a.v", "sum(a.v + b.v * c.v)")
-        with pytest.raises(fl.FlightTimedOutError, match="longer than it may"):
+        with pytest.raises(fl.FlightTimedOutError, match="statement timeout"):
             query(client, slow)
     assert server.service.admission.idle(20)
 

@@ -93,7 +93,7 @@ def test_any_replica_with_the_key_serves_it(serve: Serve) -> None:
     one.close()
     with fl.connect(other.uri) as client:
         assert read(client, info)["n"].to_pylist() == list(range(1000))
-    with fl.connect(stranger.uri) as client, pytest.raises(pa.ArrowInvalid, match="not one of"):
+    with fl.connect(stranger.uri) as client, pytest.raises(pa.ArrowInvalid, match="not issued"):
         read(client, info)
 
 
@@ -230,20 +230,21 @@ def test_what_is_over_is_deleted_by_any_server(serve: Serve, graph: Graph) -> No
     server = serve()
     with fl.connect(server.uri) as client:
         info = ask(client, COUNTED, 4)
-    kept = server.service.graphs.results("social")
+    stored = server.service.graphs.results("social")
     stray = Path(graph.uri, FOLDER, "not-ours.arrow")
     stray.write_bytes(b"")
-    assert kept.sweep(time.time() + 4 * 3600) == 0
-    assert ResultStore(graph.folder(FOLDER)).sweep(time.time() + 4 * 3600 + 600 + 2) == 4
+    assert stored.delete_expired(time.time() + 4 * 3600) == 0
+    later = time.time() + 4 * 3600 + 600 + 2
+    assert ResultStore(graph.folder(FOLDER)).delete_expired(later) == 4
     assert files(graph) == [stray]
-    with fl.connect(server.uri) as client, pytest.raises(KeyError, match="no longer kept"):
+    with fl.connect(server.uri) as client, pytest.raises(KeyError, match="has expired"):
         read(client, info)
 
 
 def test_its_life_begins_when_it_is_written(
     serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep = ResultStore.keep
+    keep = ResultStore.store
 
     def keep_slowly(
         self: ResultStore,
@@ -255,17 +256,17 @@ def test_its_life_begins_when_it_is_written(
             for batch in rows:
                 yield batch
                 # A statement may take 600.
-                ResultStore(graph.folder(FOLDER)).sweep(time.time() + 500)
+                ResultStore(graph.folder(FOLDER)).delete_expired(time.time() + 500)
 
         slow = pa.RecordBatchReader.from_batches(rows.schema, swept())
         return keep(self, call, slow, **more)
 
-    monkeypatch.setattr(ResultStore, "keep", keep_slowly)
+    monkeypatch.setattr(ResultStore, "store", keep_slowly)
     with fl.connect(serve(ticket_seconds=10).uri) as client:
         info = ask(client, MILLION, 2)
         assert read(client, info).num_rows == 1_000_000
         ended = time.time()
-    assert ResultStore(graph.folder(FOLDER)).sweep(ended + 4 * 10 - 1) == 0
+    assert ResultStore(graph.folder(FOLDER)).delete_expired(ended + 4 * 10 - 1) == 0
 
 
 def test_a_ticket_can_be_renewed_until_it_has_expired(serve: Serve) -> None:
@@ -357,7 +358,7 @@ def test_a_change_whose_rows_cannot_be_stored_did_not_happen(serve: Serve, graph
 def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
     serve: Serve, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep = ResultStore.keep
+    keep = ResultStore.store
 
     def keep_while_another_writes(self: ResultStore, *given: Any, **more: Any) -> StoredResult:  # noqa: ANN401
         kept = keep(self, *given, **more)
@@ -365,7 +366,7 @@ def test_the_rows_of_a_change_that_lost_to_another_are_not_kept(
             txn.insert("Person", [{"name": "Dee", "age": 1}])
         return kept
 
-    monkeypatch.setattr(ResultStore, "keep", keep_while_another_writes)
+    monkeypatch.setattr(ResultStore, "store", keep_while_another_writes)
     with (
         fl.connect(serve().uri) as client,
         pytest.raises((pa.ArrowException, fl.FlightError), match="Dee"),
@@ -401,6 +402,6 @@ def test_a_session_forgets_results_that_are_over(serve: Serve, graph: Graph) -> 
             ask(client, LARGE.replace("Dee", name), 1)
             time.sleep(0.1)
         (session,) = server.service.sessions._sessions.values()
-        assert len(session._kept) == 1
+        assert len(session._stored_results) == 1
         action(client, "CloseSession", b"")
     assert len(files(graph)) == 2, "the last one is deleted, those that are over are swept"

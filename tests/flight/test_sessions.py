@@ -261,7 +261,7 @@ def test_parameters_do_not_outlive_an_idle_session(serve: Serve) -> None:
     server = serve(session_seconds=0.1)
     with fl.connect(server.uri) as client:
         prepared(client, "SELECT $1 AS n", pa.record_batch({"1": ["x"]}))
-        (held,) = server.service.prepared._things.values()
+        (held,) = server.service.prepared._statements.values()
         assert held.params is not None
         time.sleep(0.2)
         server.service.sessions.expire(lambda error: pytest.fail(str(error)))

@@ -75,7 +75,7 @@ def test_one_for_a_kept_result_never_outlives_it() -> None:
 
 
 def test_another_key_does_not_make_it() -> None:
-    with pytest.raises(InvalidInput, match="not one of this server's"):
+    with pytest.raises(InvalidInput, match="not issued by this server"):
         KEY.open(TicketKey(b"guess").seal(TICKET), "ada")
 
 

@@ -287,7 +287,7 @@ def test_what_waits_while_its_transaction_ends_is_refused(server: Server, graph:
             except Exception as error:  # noqa: BLE001 - looked at below
                 refused.append(error)
 
-        with held.place.lock:
+        with held.lease.lock:
             waiting = threading.Thread(target=write)
             waiting.start()
             until = time.monotonic() + 10
@@ -295,11 +295,11 @@ def test_what_waits_while_its_transaction_ends_is_refused(server: Server, graph:
                 assert time.monotonic() < until
                 time.sleep(0.01)
             # As another call would, which had the connection before.
-            held.place.connection.rollback()
-            held.over = True
+            held.lease.connection.rollback()
+            held.ended = True
         waiting.join()
     assert "no such open transaction" in str(refused)
-    assert not held.place.connection.in_transaction
+    assert not held.lease.connection.in_transaction
     assert people(graph) == 3
 
 

@@ -159,7 +159,7 @@ def test_a_branch_that_cannot_be_deleted_does_not_hide_what_failed(
         run(spark, from_document(changes, tmp_path, "people"))
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.expires is not None
-    assert f"branch {left.name} could not be removed" in caplog.text
+    assert f"branch {left.name} could not be deleted" in caplog.text
 
 
 @pytest.mark.parametrize(

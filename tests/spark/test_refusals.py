@@ -110,4 +110,4 @@ def test_a_server_that_is_not_there_is_told_as_such() -> None:
         nobody = f"grpc://127.0.0.1:{free.getsockname()[1]}"
     error = refused(lambda: ask(GraphLocation(nobody), "SELECT 1"))
     assert isinstance(error, ServerError)
-    assert error.message.startswith("the server cannot be asked: ")
+    assert error.message.startswith("the server cannot be reached: ")

@@ -231,7 +231,7 @@ def test_a_committed_write_succeeds_also_if_its_branch_cannot_be_dropped(
     assert omnigraph.open(graph.uri).snapshot().count("Person") == 3
     (left,) = [branch for branch in graph.branches() if branch.name != "main"]
     assert left.expires is not None
-    assert f"branch {left.name} could not be removed" in caplog.text
+    assert f"branch {left.name} could not be deleted" in caplog.text
 
 
 def test_giving_up_does_not_hide_why(
@@ -247,7 +247,7 @@ def test_giving_up_does_not_hide_why(
 
     monkeypatch.setattr(Graph, "abandon_bulk", unreachable)
     stored.abandon()
-    assert "could not be removed" in caplog.text
+    assert "could not be deleted" in caplog.text
     assert "no such store" in caplog.text
 
 
@@ -273,7 +273,7 @@ def test_the_commit_of_a_server_has_the_message_of_the_write(
 
 
 def test_an_actor_that_the_server_knows_as_another_is_refused(graph: Graph, server: Server) -> None:
-    with pytest.raises(InvalidInput, match="'anonymous', not of 'ada'"):
+    with pytest.raises(InvalidInput, match="'anonymous', not 'ada'"):
         a_write(GraphLocation(server.uri), CommitOptions(actor="ada"))
     assert [branch.name for branch in graph.branches()] == ["main"]
 

@@ -196,7 +196,7 @@ def test_many_rows_are_validated_by_spark(
 def test_ways_to_validate_that_there_are_not_are_refused(
     spark: SparkSession, graphs: list[Graph]
 ) -> None:
-    with pytest.raises(InvalidInput, match="not a way to validate"):
+    with pytest.raises(InvalidInput, match="not a kind of validation"):
         omnigraph_spark.graph_write(spark, graphs[0].uri, validation="guess")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="a server validates"):
         omnigraph_spark.graph_write(spark, "grpc://127.0.0.1:1", validation="spark")

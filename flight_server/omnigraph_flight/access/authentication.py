@@ -1,4 +1,4 @@
-"""Who is calling: bearer tokens, kept only as SHA-256, and Basic logins that yield one."""
+"""Who is calling: bearer tokens, stored only as SHA-256, and Basic logins that yield one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Caller:
 
 
 def token_sha256(token: str) -> str:
-    """What to keep of a token."""
+    """What is stored of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -72,7 +72,7 @@ class Authentication:
             user = self._by_password(value)
             return Caller(user.name, user.roles)
         raise Unauthenticated(
-            "this server needs to know who is calling",
+            "this server requires authentication",
             hint="Connect with a user name and token, or send `authorization: Bearer <token>`.",
         )
 
@@ -98,30 +98,27 @@ class Authentication:
             login = self._logins.get(digest)
         if login is not None and login[1] > time.monotonic():
             return Caller(login[0].name, login[0].roles, login=digest)
-        found = self._matching(digest)
-        if found is None:
+        user = self._user(digest)
+        if user is None:
             raise Unauthenticated(
-                "this token is not known here, or has expired",
+                "this token is unknown or has expired",
                 hint="Log in again, or ask for a new token.",
             )
-        return Caller(found.name, found.roles)
+        return Caller(user.name, user.roles)
 
     def _by_password(self, encoded: str) -> User:
         name, password = _basic(encoded)
-        found = self._matching(token_sha256(password))
-        if found is None or not hmac.compare_digest(found.name.encode(), name.encode()):
+        user = self._user(token_sha256(password))
+        if user is None or not hmac.compare_digest(user.name.encode(), name.encode()):
             raise Unauthenticated(
                 "the user name or the token is wrong", hint="Check both and connect again."
             )
-        return found
+        return user
 
-    def _matching(self, digest: str) -> User | None:
-        # Every user is compared, so that the time taken tells nothing.
-        found = None
-        for user in self._users:
-            if hmac.compare_digest(user.token_sha256, digest):
-                found = user
-        return found
+    def _user(self, digest: str) -> User | None:
+        # Every user is compared, so that the time it takes reveals nothing.
+        users = [each for each in self._users if hmac.compare_digest(each.token_sha256, digest)]
+        return users[-1] if users else None
 
 
 def _authorization(headers: Mapping[str, list[str]]) -> tuple[str, str]:

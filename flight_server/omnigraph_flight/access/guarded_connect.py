@@ -1,4 +1,4 @@
-"""Connections that may touch only what policies permit."""
+"""Connections that may access only what policies permit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omnigraph_sql import AccessRequest
 
 
 class GuardedConnections:
-    """The way to the graphs: every connection asks the policies before it touches anything."""
+    """Connects to graphs: every connection asks the policies before each access."""
 
     def __init__(self, graphs: Graphs, policies: Policies) -> None:
         self.graphs = graphs
@@ -28,9 +28,9 @@ class GuardedConnections:
             user=caller.name,
         )
 
-        def guard(touch: AccessRequest) -> None:
-            resource = Resource(settings.graph, touch.branch, touch.schema, touch.name)
-            self._policies.require(caller, touch.action, resource)
+        def guard(access: AccessRequest) -> None:
+            resource = Resource(settings.graph, access.branch, access.schema, access.name)
+            self._policies.require(caller, access.action, resource)
 
         connection.guard = guard
         return connection

@@ -1,4 +1,4 @@
-"""The graphs of one server, by name, each opened at its first use and kept open."""
+"""The graphs of one server, by name, each opened at its first use; they stay open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Graphs:
             raise InvalidInput("no graph is given", hint="Name one: `omnigraph serve graph.omni`.")
         self._uris = dict(uris)
         self._memory = memory
-        """Bytes that the queries of one graph may hold before they go to disk."""
+        """Bytes of the queries of one graph before they spill to disk."""
         self._lock = threading.Lock()
         self._open: dict[str, Graph] = {}
 
@@ -34,9 +34,9 @@ class Graphs:
         return next(iter(self._uris))
 
     def graph(self, name: str) -> Graph:
-        found = self._open.get(name)
-        if found is not None:
-            return found
+        opened = self._open.get(name)
+        if opened is not None:
+            return opened
         uri = self._uris.get(name)
         if uri is None:
             raise NotFound(
@@ -56,5 +56,5 @@ class Graphs:
             return dict(self._open)
 
     def results(self, name: str) -> ResultStore:
-        """Where results of a graph's statements are kept, to be read in slices."""
+        """Where results of a graph's statements are stored, to be read in slices."""
         return ResultStore(self.graph(name).folder(FOLDER))

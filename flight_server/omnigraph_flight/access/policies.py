@@ -8,7 +8,7 @@ Its attributes `graph`, `branch`, `schema` and `name` let a policy speak of a ty
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -50,7 +50,7 @@ class Resource:
 
 
 class Policies:
-    """A set of policies, parsed once; decisions are kept, since they depend on nothing else."""
+    """A set of policies, parsed once; decisions are cached, since they depend on nothing else."""
 
     def __init__(self, text: str = ROLES) -> None:
         try:
@@ -66,39 +66,37 @@ class Policies:
         if not self._decide(caller.name, caller.roles, action, resource):
             raise Forbidden(
                 f"{caller.name} may not {action} {resource}",
-                hint="Ask whoever runs the server for a role or policy that permits it.",
+                hint="Ask the operator of the server for a role or policy that permits it.",
             )
 
     def _decided(
         self, user: str, roles: tuple[str, ...], action: PolicyAction, resource: Resource
     ) -> bool:
-        chain = _chain(resource)
+        entities = _resource_entities(resource)
         request = {
             "principal": _uid("User", user),
             "action": _uid("Action", action),
-            "resource": chain[0]["uid"],
+            "resource": entities[-1]["uid"],
             "context": {},
         }
-        people = [_entity(_uid("Role", role)) for role in roles]
-        person = _entity(_uid("User", user), [_uid("Role", role) for role in roles])
-        entities = json.dumps([person, *people, *chain])
-        return bool(cedarpy.is_authorized(request, self._policies, entities).allowed)
+        role_entities = [_entity("Role", role) for role in roles]
+        entities += [*role_entities, _entity("User", user, role_entities)]
+        allowed = cedarpy.is_authorized(request, self._policies, json.dumps(entities)).allowed
+        return bool(allowed)
 
 
-def _chain(resource: Resource) -> list[dict[str, Any]]:
-    """The resource's entity and those that it is in, innermost first."""
-    graph = _entity(_uid("Graph", resource.graph), attrs={"graph": resource.graph})
-    if resource.branch is None:
-        return [graph]
-    branch = _entity(
-        _uid("Branch", f"{resource.graph}/{resource.branch}"),
-        [graph["uid"]],
-        {"graph": resource.graph, "branch": resource.branch},
-    )
-    if resource.name is None:
-        return [branch, graph]
-    attrs = {**branch["attrs"], "schema": resource.schema or "", "name": resource.name}
-    return [_entity(_uid("Type", str(resource)), [branch["uid"]], attrs), branch, graph]
+def _resource_entities(resource: Resource) -> list[dict[str, Any]]:
+    """The entities of a resource and of those that it is in, outermost first."""
+    attributes = {"graph": resource.graph}
+    entities = [_entity("Graph", resource.graph, attributes=attributes)]
+    if resource.branch is not None:
+        attributes = {**attributes, "branch": resource.branch}
+        name = f"{resource.graph}/{resource.branch}"
+        entities.append(_entity("Branch", name, entities[-1:], attributes))
+        if resource.name is not None:
+            attributes = {**attributes, "schema": resource.schema or "", "name": resource.name}
+            entities.append(_entity("Type", str(resource), entities[-1:], attributes))
+    return entities
 
 
 def _uid(kind: str, name: str) -> dict[str, str]:
@@ -106,8 +104,10 @@ def _uid(kind: str, name: str) -> dict[str, str]:
 
 
 def _entity(
-    uid: dict[str, str],
-    parents: Iterable[dict[str, str]] = (),
-    attrs: dict[str, str] | None = None,
+    kind: str,
+    name: str,
+    parents: Sequence[dict[str, Any]] = (),
+    attributes: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    return {"uid": uid, "parents": list(parents), "attrs": attrs or {}}
+    uids = [parent["uid"] for parent in parents]
+    return {"uid": _uid(kind, name), "parents": uids, "attrs": attributes or {}}

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput, NotFound, OmniGraphError
 from omnigraph_flight.access.session_settings import DEFAULT_SCHEMA
-from omnigraph_flight.handlers.service import Request, Service
-from omnigraph_flight.protocol.decode_command import decode, decode_command, optional
+from omnigraph_flight.handlers.service import Request
+from omnigraph_flight.protocol.decode_command import decode, decode_command
 from omnigraph_flight.protocol.flight_sql_messages import encoded, message, wrapped
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Ticket
 from omnigraph_flight.sessions.prepared_statements import PreparedStatement
-from omnigraph_flight.sessions.server_statement import prepare
+from omnigraph_flight.sessions.server_statement import prepare, schema_of_rows
 
 _COMMIT, _ROLL_BACK = 1, 2
 _RELEASE, _ROLL_BACK_TO = 1, 2
@@ -24,38 +24,37 @@ _CANCELLED, _NOT_CANCELLABLE = 1, 3
 _CLOSED = 1
 _INVALID_NAME, _INVALID_VALUE = 1, 2
 
-ActionHandler = Callable[[Service, Request, bytes], list[bytes]]
+ActionHandler = Callable[[Request, bytes], list[bytes]]
 
 
-def do_action(service: Service, request: Request, kind: str, body: bytes) -> list[bytes]:
+def do_action(request: Request, kind: str, body: bytes) -> list[bytes]:
     """Do one of the actions below; the bodies of its results."""
-    found = ACTIONS.get(kind)
-    if found is None:
+    if kind not in ACTIONS:
         raise Unsupported(
             f"there is no action {kind[:100]!r}", hint=f"There are {', '.join(sorted(ACTIONS))}."
         )
-    return found[1](service, request, body)
+    _, handle = ACTIONS[kind]
+    return handle(request, body)
 
 
 # --------------------------------------------------------------------------- prepared statements
 
 
-def _create_prepared(service: Service, request: Request, body: bytes) -> list[bytes]:
-    asked = decode_command(body).body
-    text = service.require_short(asked.query)
-    id_ = optional(asked, "transaction_id") or None
-    place = service.place_of(request, service.transaction(request, id_))
-    settings = request.settings
-    with place.lock:
-        statement = prepare(place.connection, text)
-        rows = b"" if statement.is_update else _schema_bytes(statement.result_schema)
+def _create_prepared(request: Request, body: bytes) -> list[bytes]:
+    requested = request.statement(decode_command(body).body)
+    with request.reading(requested) as lease:
+        statement = prepare(lease.connection, requested.text)
+        rows = b"" if statement.is_update else _schema_bytes(schema_of_rows(statement))
         parameters = _schema_bytes(statement.parameter_schema)
-    service.done(request, place)
-    handle = secrets.token_bytes(16)
+    handle, transaction = secrets.token_bytes(16), requested.transaction
     prepared = PreparedStatement(
-        text, request.caller.name, settings, id_, session=request.session.key
+        requested.text,
+        request.caller.name,
+        requested.settings,
+        request.session.key,
+        transaction.id.encode() if transaction else None,
     )
-    service.prepared.put(handle, prepared)
+    request.service.prepared.put(handle, prepared)
     return [
         wrapped(
             "ActionCreatePreparedStatementResult",
@@ -67,8 +66,8 @@ def _create_prepared(service: Service, request: Request, body: bytes) -> list[by
     ]
 
 
-def _close_prepared(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
-    service.prepared.drop(decode_command(body).body.prepared_statement_handle)
+def _close_prepared(request: Request, body: bytes) -> list[bytes]:
+    request.service.prepared.drop(decode_command(body).body.prepared_statement_handle)
     return []
 
 
@@ -76,79 +75,78 @@ def _schema_bytes(schema: pa.Schema) -> bytes:
     return bytes(schema.serialize().to_pybytes())
 
 
-def _no_substrait(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
-    raise Unsupported("this server takes no Substrait plans", hint="Send SQL or .gq text.")
+def _refuse_substrait(request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001  # noqa: ARG001
+    raise Unsupported("Substrait plans are not supported", hint="Send SQL or .gq text.")
 
 
 # --------------------------------------------------------------------------- transactions
 
 
-def _begin_transaction(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
-    if body:  # it says nothing, but what is sent must be sound
+def _begin_transaction(request: Request, body: bytes) -> list[bytes]:
+    if body:  # the message has no fields, but its bytes must be valid
         decode_command(body)
     transaction = request.session.begin(request.settings)
     return [wrapped("ActionBeginTransactionResult", transaction_id=transaction.id.encode())]
 
 
-def _end_transaction(service: Service, request: Request, body: bytes) -> list[bytes]:
-    asked = decode_command(body).body
-    transaction = service.sessions.transaction(asked.transaction_id, request.caller)
-    if asked.action not in (_COMMIT, _ROLL_BACK):
+def _end_transaction(request: Request, body: bytes) -> list[bytes]:
+    message_body, service = decode_command(body).body, request.service
+    transaction = service.sessions.transaction(message_body.transaction_id, request.caller)
+    if message_body.action not in (_COMMIT, _ROLL_BACK):
         raise InvalidInput("a transaction ends with a commit or a rollback", hint="Say which.")
-    with transaction.leased() as place:
+    with transaction.locked() as lease:
         try:
-            if asked.action == _COMMIT:
-                place.connection.commit()
+            if message_body.action == _COMMIT:
+                lease.connection.commit()
             else:
-                place.connection.rollback()
+                lease.connection.rollback()
         finally:
-            if not place.connection.in_transaction:
-                transaction.over = True
-                service.sessions.ended(transaction)
-                service.prepared.outlive(asked.transaction_id)
+            if not lease.connection.in_transaction:
+                transaction.ended = True
+                service.sessions.remove_transaction(transaction)
+                service.prepared.end_transaction(message_body.transaction_id)
     return []
 
 
-def _begin_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
-    asked = decode_command(body).body
-    transaction = service.sessions.transaction(asked.transaction_id, request.caller)
+def _begin_savepoint(request: Request, body: bytes) -> list[bytes]:
+    message_body = decode_command(body).body
+    transaction = request.service.sessions.transaction(message_body.transaction_id, request.caller)
     id_ = f"{transaction.id}/{secrets.token_hex(8)}"
-    with transaction.leased() as place:
+    with transaction.locked() as lease:
         # One name, in any case, may be given twice, but an id means one savepoint.
-        taken = {name.casefold() for name in transaction.savepoints.values()}
-        name = id_ if asked.name.casefold() in taken else asked.name
-        place.connection.savepoint(name)
+        used = {name.casefold() for name in transaction.savepoints.values()}
+        name = id_ if message_body.name.casefold() in used else message_body.name
+        lease.connection.savepoint(name)
         transaction.savepoints[id_] = name
     return [wrapped("ActionBeginSavepointResult", savepoint_id=id_.encode())]
 
 
-def _end_savepoint(service: Service, request: Request, body: bytes) -> list[bytes]:
-    asked = decode_command(body).body
-    transaction, id_ = service.sessions.savepoint(asked.savepoint_id, request.caller)
+def _end_savepoint(request: Request, body: bytes) -> list[bytes]:
+    message_body, sessions = decode_command(body).body, request.service.sessions
+    transaction, id_ = sessions.savepoint(message_body.savepoint_id, request.caller)
     name = transaction.savepoints[id_]
-    if asked.action not in (_RELEASE, _ROLL_BACK_TO):
+    if message_body.action not in (_RELEASE, _ROLL_BACK_TO):
         raise InvalidInput("a savepoint is released or rolled back to", hint="Say which.")
-    with transaction.leased() as place:
-        if asked.action == _RELEASE:
-            place.connection.release(name)
+    with transaction.locked() as lease:
+        if message_body.action == _RELEASE:
+            lease.connection.release(name)
             del transaction.savepoints[id_]
         else:
-            place.connection.rollback_to(name)
-            later = list(transaction.savepoints)
-            for each in later[later.index(id_) + 1 :]:
-                del transaction.savepoints[each]
+            lease.connection.rollback_to(name)
+            ids = list(transaction.savepoints)
+            for later in ids[ids.index(id_) + 1 :]:
+                del transaction.savepoints[later]
     return []
 
 
 # --------------------------------------------------------------------------- sessions
 
 
-def _set_options(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
-    asked = decode("SetSessionOptionsRequest", body)
+def _set_options(request: Request, body: bytes) -> list[bytes]:
     result = message("SetSessionOptionsResult")
-    for name, value in asked.session_options.items():
+    for name, value in decode("SetSessionOptionsRequest", body).session_options.items():
         try:
-            request.session.choose(name, _text(value), request.headers)
+            request.session.set_option(name, _text(value), request.headers.options)
         except NotFound as error:
             # A missing option and a missing branch are both "not found".
             unknown = "session option" in error.message
@@ -163,86 +161,87 @@ def _text(value: Any) -> str | None:  # noqa: ANN401
     if kind is None:
         return None
     if kind != "string_value":
-        raise InvalidInput("session options here are texts")
+        raise InvalidInput("the values of session options are strings")
     return str(value.string_value)
 
 
-def _get_options(service: Service, request: Request, body: bytes) -> list[bytes]:  # noqa: ARG001
+def _get_options(request: Request, body: bytes) -> list[bytes]:
     decode("GetSessionOptionsRequest", body)
     settings = request.settings
     result = message("GetSessionOptionsResult")
-    shown = {
+    options = {
         "graph": settings.graph,
         "catalog": settings.catalog,
         "branch": settings.catalog,
         "schema": settings.schema or DEFAULT_SCHEMA,
         "dialect": settings.dialect,
     }
-    for name, value in shown.items():
+    for name, value in options.items():
         result.session_options[name].string_value = value
     return [bytes(result.SerializeToString())]
 
 
-def _close_session(service: Service, request: Request, body: bytes) -> list[bytes]:
+def _close_session(request: Request, body: bytes) -> list[bytes]:
     decode("CloseSessionRequest", body)
-    service.sessions.close(request.session)
-    service.prepared.drop_session(request.session.key)
+    request.service.sessions.close(request.session)
+    request.service.prepared.drop_session(request.session.key)
     return [encoded("CloseSessionResult", status=_CLOSED)]
 
 
 # --------------------------------------------------------------------------- running statements
 
 
-def _cancel_info(service: Service, request: Request, body: bytes) -> list[bytes]:
-    asked = decode("CancelFlightInfoRequest", body)
-    return [encoded("CancelFlightInfoResult", status=_cancel(service, request, asked.info))]
+def _cancel_info(request: Request, body: bytes) -> list[bytes]:
+    info = decode("CancelFlightInfoRequest", body).info
+    return [encoded("CancelFlightInfoResult", status=_cancel(request, info))]
 
 
-def _cancel_query(service: Service, request: Request, body: bytes) -> list[bytes]:
+def _cancel_query(request: Request, body: bytes) -> list[bytes]:
     info = decode("FlightInfo", decode_command(body).body.info)
-    return [wrapped("ActionCancelQueryResult", result=_cancel(service, request, info))]
+    return [wrapped("ActionCancelQueryResult", result=_cancel(request, info))]
 
 
-def _cancel(service: Service, request: Request, info: Any) -> int:  # noqa: ANN401
-    tickets: dict[str, Ticket] = {}
-    for endpoint in info.endpoint:
-        command = decode_command(endpoint.ticket.ticket)
-        if command.name == "TicketStatementQuery":
-            ticket = _opened(service, request, command.body.statement_handle)
-            tickets[ticket.call] = ticket
+def _cancel(request: Request, info: Any) -> int:  # noqa: ANN401
+    service = request.service
+    opened = (_ticket(request, endpoint) for endpoint in info.endpoint)
+    tickets = {ticket.call: ticket for ticket in opened if ticket is not None}
     for call, ticket in tickets.items():
-        service.waiting.take(call)
+        service.pending.take(call)
         service.calls.cancel(call, request.caller.name)
         if ticket.language == "kept":
-            service.graphs.results(ticket.graph).drop(ticket.text)
+            service.graphs.results(ticket.graph).delete(ticket.text)
     return _CANCELLED if tickets else _NOT_CANCELLABLE
 
 
-def _renew(service: Service, request: Request, body: bytes) -> list[bytes]:
+def _renew(request: Request, body: bytes) -> list[bytes]:
     endpoint = decode("RenewFlightEndpointRequest", body).endpoint
-    command = decode_command(endpoint.ticket.ticket)
-    if command.name == "TicketStatementQuery":
-        renewed = service.key.seal(_opened(service, request, command.body.statement_handle))
+    ticket = _ticket(request, endpoint)
+    if ticket is not None:
+        renewed = request.service.key.seal(ticket)
         endpoint.ticket.ticket = wrapped("TicketStatementQuery", statement_handle=renewed)
     return [bytes(endpoint.SerializeToString())]
 
 
-def _opened(service: Service, request: Request, handle: bytes) -> Ticket:
-    return service.key.open(handle, request.caller.name)
+def _ticket(request: Request, endpoint: Any) -> Ticket | None:  # noqa: ANN401
+    """The ticket of an endpoint; none if it is that of a metadata command."""
+    command = decode_command(endpoint.ticket.ticket)
+    if command.name != "TicketStatementQuery":
+        return None
+    return request.service.key.open(command.body.statement_handle, request.caller.name)
 
 
 ACTIONS: dict[str, tuple[str, ActionHandler]] = {
-    "CreatePreparedStatement": ("Check a statement and keep it.", _create_prepared),
-    "CreatePreparedSubstraitPlan": ("Not supported.", _no_substrait),
-    "ClosePreparedStatement": ("Let go of a prepared statement.", _close_prepared),
+    "CreatePreparedStatement": ("Check a statement and return a handle.", _create_prepared),
+    "CreatePreparedSubstraitPlan": ("Not supported.", _refuse_substrait),
+    "ClosePreparedStatement": ("Close a prepared statement.", _close_prepared),
     "BeginTransaction": ("Begin a transaction.", _begin_transaction),
     "EndTransaction": ("Commit or roll back a transaction.", _end_transaction),
     "BeginSavepoint": ("Set a savepoint in a transaction.", _begin_savepoint),
     "EndSavepoint": ("Release a savepoint, or roll back to it.", _end_savepoint),
     "CancelQuery": ("Cancel a running query.", _cancel_query),
     "CancelFlightInfo": ("Cancel a running query.", _cancel_info),
-    "RenewFlightEndpoint": ("Make a ticket good for longer.", _renew),
-    "SetSessionOptions": ("Choose graph, catalog, schema or dialect.", _set_options),
-    "GetSessionOptions": ("What is chosen.", _get_options),
+    "RenewFlightEndpoint": ("Renew a ticket.", _renew),
+    "SetSessionOptions": ("Set graph, catalog, schema, dialect or slices.", _set_options),
+    "GetSessionOptions": ("The session options.", _get_options),
     "CloseSession": ("End the session; open transactions are rolled back.", _close_session),
 }

@@ -8,111 +8,89 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from omnigraph_flight.access.result_store import StoredResult, buffer_small_result
-from omnigraph_flight.access.session_settings import Settings
 from omnigraph_flight.handlers.do_put import run_update
 from omnigraph_flight.handlers.metadata_commands import is_metadata, schema_of
-from omnigraph_flight.handlers.service import Request, Service
+from omnigraph_flight.handlers.service import Request, StatementRequest
 from omnigraph_flight.protocol.batch_stream import require_size
-from omnigraph_flight.protocol.decode_command import FlightSqlCommand, decode_command, optional
+from omnigraph_flight.protocol.decode_command import FlightSqlCommand, decode_command
 from omnigraph_flight.protocol.flight_sql_messages import wrapped
 from omnigraph_flight.protocol.flight_status import Unsupported
 from omnigraph_flight.protocol.tickets import Language, Ticket
 from omnigraph_flight.sessions.pending_results import ReadyStatement
-from omnigraph_flight.sessions.server_statement import ServerStatement, prepare
-from omnigraph_flight.sessions.server_transaction import ServerTransaction, no_such_transaction
+from omnigraph_flight.sessions.server_statement import (
+    GqStatement,
+    ServerStatement,
+    prepare,
+    read,
+    schema_of_rows,
+)
+from omnigraph_flight.sessions.server_transaction import no_such_transaction
 
-HOME = "home"
+SESSION_TRANSACTION = "home"
 """Stands in tickets for the transaction that a session began with the statement BEGIN."""
-UNASKED_SLICES = 8
+DEFAULT_SLICES = 8
 """Into how many slices a scan is cut for a client that reads them all and did not say."""
-UNASKED_ROWS = 10_000
+DEFAULT_SLICE_ROWS = 10_000
 """So many rows at least are worth a slice of their own."""
 TICKET_BYTES = 64 * 1024
 """Bytes of parameters or rows that a ticket carries at most: it may have many slices."""
-KEPT_TICKETS = 4
-"""How many times the life of a ticket a kept result lives, so that its tickets can be renewed."""
-
+STORED_TICKETS = 4
+"""How many times the life of a ticket a stored result lives, so that tickets can be renewed."""
 LONGEST = 24 * 3600.0
-"""How long, in seconds, rows may take to be kept where no limit is set for statements."""
+"""How long, in seconds, rows may take to be stored where statements have no time limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatementRequest:
-    """A statement as a client asks for it, prepared before or not."""
-
-    text: str
-    settings: Settings
-    transaction: ServerTransaction | None
-    params: pa.RecordBatch | None
-
-
-def flight_info(
-    service: Service, request: Request, descriptor: fl.FlightDescriptor
-) -> fl.FlightInfo:
+def get_flight_info(request: Request, descriptor: fl.FlightDescriptor) -> fl.FlightInfo:
     """How to get the result of a command."""
     command = decode_command(descriptor.command or b"")
     if is_metadata(command):
         endpoint = fl.FlightEndpoint(descriptor.command, [])
         return fl.FlightInfo(schema_of(command), descriptor, [endpoint], -1, -1)
-    asked = _asked(service, request, command)
-    place = service.place_of(request, asked.transaction, asked.settings)
-    with place.lock, place.pinned() as snapshot:
-        if asked.transaction is not None and asked.transaction.over:
+    requested = _requested(request, command)
+    lease = request.read_lease(requested)
+    with lease.lock, lease.pinned() as snapshot:
+        if requested.transaction is not None and requested.transaction.ended:
             raise no_such_transaction()
-        statement = prepare(place.connection, asked.text)
-        schema = statement.result_schema
-        ready = ReadyStatement(place, statement, snapshot)
-        cut = _cut(service, request, asked, ready)
-    answer = _answer(service, request, asked, ready, cut)
+        statement = prepare(lease.connection, requested.text)
+        schema = schema_of_rows(statement)
+        ready = ReadyStatement(lease, statement, snapshot)
+        slices = _deferred_slices(request, requested, ready)
+    if slices:
+        result = _Result(_deferred_tickets(request, requested, ready, slices))
+    else:
+        result = _run_now(request, requested, ready)
+    seal = request.service.key.seal
     endpoints = [
-        fl.FlightEndpoint(
-            wrapped("TicketStatementQuery", statement_handle=service.key.seal(ticket)), []
-        )
-        for ticket in answer.tickets
+        fl.FlightEndpoint(wrapped("TicketStatementQuery", statement_handle=seal(ticket)), [])
+        for ticket in result.tickets
     ]
     return fl.FlightInfo(
-        schema, descriptor, endpoints, answer.rows, answer.bytes, ordered=answer.ordered
+        schema, descriptor, endpoints, result.rows, result.bytes, ordered=result.ordered
     )
 
 
-def result_schema(
-    service: Service, request: Request, descriptor: fl.FlightDescriptor
-) -> fl.SchemaResult:
+def get_schema(request: Request, descriptor: fl.FlightDescriptor) -> fl.SchemaResult:
     """The schema of a command's result, without running it."""
     command = decode_command(descriptor.command or b"")
     if is_metadata(command):
         return fl.SchemaResult(schema_of(command))
-    asked = _asked(service, request, command)
-    place = service.place_of(request, asked.transaction, asked.settings)
-    with place.lock:
-        statement = prepare(place.connection, asked.text)
-        schema = statement.result_schema
-    service.done(request, place)
-    return fl.SchemaResult(schema)
+    requested = _requested(request, command)
+    with request.reading(requested) as lease:
+        return fl.SchemaResult(schema_of_rows(prepare(lease.connection, requested.text)))
 
 
-def _asked(service: Service, request: Request, command: FlightSqlCommand) -> StatementRequest:
-    body = command.body
+def _requested(request: Request, command: FlightSqlCommand) -> StatementRequest:
     if command.name == "CommandStatementQuery":
-        return StatementRequest(
-            service.require_short(body.query),
-            request.settings,
-            service.transaction(request, optional(body, "transaction_id")),
-            None,
-        )
+        return request.statement(command.body)
     if command.name == "CommandPreparedStatementQuery":
-        prepared = service.prepared.get(body.prepared_statement_handle, request.caller)
-        settings = service.settings_of(request, prepared)
-        transaction = service.transaction_of(request, prepared)
-        return StatementRequest(prepared.text, settings, transaction, prepared.params)
+        return request.prepared_statement(command.body)
     raise Unsupported(
-        f"{command.name} cannot be asked for here",
-        hint="Send statements as SQL or .gq text.",
+        f"{command.name} is not supported here", hint="Send statements as SQL or .gq text."
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Result:
     """Tickets for a result, and how large it is, as far as that is known."""
 
     tickets: list[Ticket]
@@ -122,140 +100,120 @@ class _Answer:
     """Whether the slices, one after the other, are the result in its order."""
 
 
-def _answer(
-    service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement, cut: int
-) -> _Answer:
-    """Tickets for slices that run when they come back; what cannot wait or be cut runs now."""
-    if cut:
-        return _Answer(_tickets(service, request, asked, ready, cut))
-    wanted = request.slices(service.limits.slices) or 1
-    if not ready.statement.changes:
-        return _run_once(service, request, asked, ready, wanted)
-    # A client that takes every statement for a query.
-    service.done(request, ready.place)
-    if ready.statement.is_update:
-        return _count_once(service, request, asked)
-    return _change_once(service, request, asked, wanted)
+# --------------------------------------------------------------------------- run when read
 
 
-def _cut(service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement) -> int:
+def _deferred_slices(request: Request, requested: StatementRequest, ready: ReadyStatement) -> int:
     """Into how many slices a statement is cut that run when they are read; 0 if it runs now."""
-    most, statement = service.limits.slices, ready.statement
-    said = request.slices(most)
+    statement, slices = ready.statement, request.slices()
     if statement.changes:
         return 0
-    if not _is_cut(asked, ready):
-        return 1 if said in (None, 1) else 0
-    if said is not None:
-        return statement.slices(said)
-    if request.reads_every_slice:
-        return statement.slices(min(UNASKED_SLICES, most), rows_each=UNASKED_ROWS)
+    if not _is_sliceable(requested, ready):
+        return 1 if slices in (None, 1) else 0
+    if slices is not None:
+        return statement.slices(slices)
+    if request.headers.reads_every_slice:
+        most = min(DEFAULT_SLICES, request.service.limits.slices)
+        return statement.slices(most, rows_each=DEFAULT_SLICE_ROWS)
     return 1
 
 
-def _is_cut(asked: StatementRequest, ready: ReadyStatement) -> bool:
+def _is_sliceable(requested: StatementRequest, ready: ReadyStatement) -> bool:
     """Whether each slice of a statement can run by itself, on any replica."""
-    params = asked.params
-    # Every ticket carries the parameters, the tickets of a kept result do not.
+    params = requested.params
+    # Every ticket carries the parameters, the tickets of a stored result do not.
     small = params is None or (params.num_rows == 1 and params.nbytes <= TICKET_BYTES)
     return small and ready.snapshot is not None and ready.statement.is_scan
 
 
-def _tickets(
-    service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement, of: int
+def _deferred_tickets(
+    request: Request, requested: StatementRequest, ready: ReadyStatement, slices: int
 ) -> list[Ticket]:
     """Tickets for so many slices of a statement that runs when they come back."""
-    statement, snapshot = ready.statement, ready.snapshot
-    within = None if snapshot else asked.transaction.id if asked.transaction else HOME
-    moment = f"{snapshot.branch}@{snapshot.commit}" if snapshot else None
-    first = _ticket(request, asked, statement.language, asked.text, moment, within)
-    service.waiting.put(first.call, ready)
-    return [first] if of == 1 else [first.slice(index, of) for index in range(of)]
+    language: Language = "gq" if isinstance(ready.statement, GqStatement) else "sql"
+    ticket, snapshot = _ticket(request, requested, language, requested.text), ready.snapshot
+    if snapshot is not None:
+        ticket = replace(ticket, moment=f"{snapshot.branch}@{snapshot.commit}")
+    else:
+        transaction = requested.transaction
+        ticket = replace(ticket, transaction=transaction.id if transaction else SESSION_TRANSACTION)
+    request.service.pending.put(ticket.call, ready)
+    return [ticket.slice(index, slices) for index in range(slices)]
 
 
-def _run_once(
-    service: Service, request: Request, asked: StatementRequest, ready: ReadyStatement, wanted: int
-) -> _Answer:
-    """Run a query now and keep its rows; tickets for slices of them."""
-    user, place = request.caller.name, ready.place
-    first = _ticket(request, asked, "kept", "")
+# --------------------------------------------------------------------------- run now
+
+
+def _run_now(request: Request, requested: StatementRequest, ready: ReadyStatement) -> _Result:
+    """Run what cannot wait, or be cut into slices, and store its rows."""
+    slices = request.slices() or 1
+    if not ready.statement.changes:
+        return _run_query(request, requested, ready, slices)
+    # A client that takes every statement for a query.
+    request.release(ready.lease)
+    if not ready.statement.is_update:
+        return _run_returning(request, requested, slices)
+    count = run_update(request, requested)
+    return _Result([_ticket(request, replace(requested, params=None), "count", str(count))])
+
+
+def _run_query(
+    request: Request, requested: StatementRequest, ready: ReadyStatement, slices: int
+) -> _Result:
+    """Run a query and store its rows; tickets for slices of them."""
+    service, lease = request.service, ready.lease
+    ticket = _ticket(request, requested, "kept", "")
     try:
         with (
-            service.admission.turn(user, first.call),
-            service.measured("read", asked.settings.graph, user),
-            service.calls.running(first.call, user, request.context, place.connection.cancel),
+            service.admission.turn(request.caller.name, ticket.call),
+            request.running("read", requested.settings.graph, ticket.call, lease),
         ):
-            with place.lock, place.pinned(ready.snapshot):
-                rows = ready.statement.read(asked.params, 0, 1)
-            kept = _keep(service, asked, first, rows, wanted)
-            return _kept(replace(first, reads=_reads(ready.statement)), kept, wanted)
+            with lease.lock, lease.pinned(ready.snapshot):
+                rows = read(ready.statement, requested.params)
+            stored = _store(request, ticket, rows, slices)
+            return _stored_result(replace(ticket, reads=_reads(ready.statement)), stored, slices)
     finally:
-        service.done(request, place)
+        request.release(lease)
 
 
-def _change_once(
-    service: Service, request: Request, asked: StatementRequest, wanted: int
-) -> _Answer:
+def _run_returning(request: Request, requested: StatementRequest, slices: int) -> _Result:
     """Run a statement that gives the rows it changes: however often they are read, it ran once.
 
-    It is committed when its rows are kept: one that is told to have failed changed nothing.
+    It is committed when its rows are stored: one that is reported as failed changed nothing.
     """
-    user, settings = request.caller.name, asked.settings
-    first = _ticket(request, asked, "kept", "")
-    with (
-        service.admission.turn(user, first.call),
-        service.writing_place(request, asked.transaction, settings) as place,
-        service.measured("update", settings.graph, user),
-        service.calls.running(first.call, user, request.context, place.connection.cancel),
-    ):
-        statement, kept = prepare(place.connection, asked.text), None
+    ticket, graph = _ticket(request, requested, "kept", ""), requested.settings.graph
+    with request.writing("update", requested, ticket.call) as lease:
+        statement, stored = prepare(lease.connection, requested.text), None
         try:
-            with place.connection.one_publish(statement.target):
-                few, rows = buffer_small_result(statement.read(asked.params, 0, 1), TICKET_BYTES)
-                if few is not None and wanted == 1:
-                    answer = _carried(service, first, few)
+            with lease.connection.one_publish(statement.target):
+                few, rows = buffer_small_result(read(statement, requested.params), TICKET_BYTES)
+                if few is not None and slices == 1:
+                    require_size(few.nbytes, request.service.limits.result_bytes)
+                    carrying = replace(ticket, language="rows", params=few)
+                    result = _Result([carrying], few.num_rows, few.nbytes, ordered=True)
                 else:
-                    kept = _keep(service, asked, first, rows, wanted)
-                    answer = _kept(first, kept, wanted)
+                    stored = _store(request, ticket, rows, slices)
+                    result = _stored_result(ticket, stored, slices)
         except BaseException:
-            if kept is not None:
-                service.graphs.results(settings.graph).drop(kept.name)
+            if stored is not None:
+                request.service.graphs.results(graph).delete(stored.name)
             raise
-    if kept is not None and wanted == 1:  # slices may be for others, who read them later
-        request.session.keep(settings.graph, kept)
-    service.metrics.changed(answer.rows)
-    return answer
+    if stored is not None and slices == 1:  # slices may be for others, who read them later
+        request.session.delete_at_end(graph, stored)
+    request.service.metrics.changed(result.rows)
+    return result
 
 
-def _carried(service: Service, first: Ticket, few: pa.RecordBatch) -> _Answer:
-    """A ticket that carries its rows."""
-    require_size(few.nbytes, service.limits.result_bytes)
-    ticket = replace(first, language="rows", params=few)
-    return _Answer([ticket], few.num_rows, few.nbytes, ordered=True)
-
-
-def _count_once(service: Service, request: Request, asked: StatementRequest) -> _Answer:
-    """Run an update; its ticket is its count."""
-    count = run_update(
-        service, request, asked.transaction, asked.settings, asked.text, asked.params
-    )
-    return _Answer([_ticket(request, replace(asked, params=None), "count", str(count))])
-
-
-def _keep(
-    service: Service,
-    asked: StatementRequest,
-    first: Ticket,
-    rows: pa.RecordBatchReader,
-    wanted: int,
+def _store(
+    request: Request, ticket: Ticket, rows: pa.RecordBatchReader, slices: int
 ) -> StoredResult:
-    """Keep rows in files."""
-    limits = service.limits
-    return service.graphs.results(asked.settings.graph).keep(
-        first.call,
+    """Write the rows of a ticket's statement into files."""
+    service, limits = request.service, request.service.limits
+    return service.graphs.results(ticket.graph).store(
+        ticket.call,
         rows,
-        slices=wanted,
-        seconds=KEPT_TICKETS * service.key.seconds,
+        slices=slices,
+        seconds=STORED_TICKETS * service.key.seconds,
         longest=limits.statement_seconds or LONGEST,
         most_bytes=min(filter(None, (limits.result_bytes, limits.kept_bytes)), default=0),
         most_in_all=limits.kept_bytes_per_graph,
@@ -264,36 +222,27 @@ def _keep(
 
 def _reads(statement: ServerStatement) -> tuple[tuple[str, str | None, str | None], ...]:
     """What the rows of a statement come from."""
-    read = (touch for touch in statement.touched if touch.action == "read")
-    return tuple((touch.branch, touch.schema, touch.name) for touch in read)
+    read = (access for access in statement.touched if access.action == "read")
+    return tuple((access.branch, access.schema, access.name) for access in read)
 
 
-def _kept(first: Ticket, kept: StoredResult, wanted: int) -> _Answer:
-    """Tickets for slices of kept rows."""
-    cut = kept.slices(wanted)
-    first = replace(first, text=kept.name, until=kept.until, params=None)
-    tickets = [replace(first.slice(i, len(cut)), files=files) for i, files in enumerate(cut)]
-    return _Answer(tickets, kept.rows, kept.bytes, ordered=True)
+def _stored_result(ticket: Ticket, stored: StoredResult, slices: int) -> _Result:
+    """Tickets for slices of a stored result."""
+    parts = stored.slices(slices)
+    ticket = replace(ticket, text=stored.name, until=stored.until, params=None)
+    tickets = [replace(ticket.slice(i, len(parts)), files=files) for i, files in enumerate(parts)]
+    return _Result(tickets, stored.rows, stored.bytes, ordered=True)
 
 
-def _ticket(
-    request: Request,
-    asked: StatementRequest,
-    language: Language,
-    text: str,
-    moment: str | None = None,
-    transaction: str | None = None,
-) -> Ticket:
-    settings = asked.settings
+def _ticket(request: Request, requested: StatementRequest, language: Language, text: str) -> Ticket:
+    settings = requested.settings
     return Ticket(
         graph=settings.graph,
         user=request.caller.name,
         language=language,
         text=text,
         catalog=settings.catalog,
-        moment=moment,
         schema=settings.schema,
         dialect=settings.dialect,
-        transaction=transaction,
-        params=asked.params,
+        params=requested.params,
     )

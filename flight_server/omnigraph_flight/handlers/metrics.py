@@ -1,10 +1,11 @@
-"""What the server counts, for Prometheus."""
+"""Metrics of the server, for Prometheus."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -20,7 +21,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 _OPERATIONS = (0, 1, 2, 5, 10, 14, 20, 50, 100, 200, 500, 1000, 10_000)
 StatementKind = Literal["read", "update", "upload"]
 SLOW_SECONDS = 1.0
-"""Reads that take longer are written to the log; everything that changes something is, anyway."""
+"""Slower reads are written to the log; statements that change something always are."""
 log = logging.getLogger("omnigraph.flight")
 
 
@@ -29,58 +30,41 @@ class Metrics:
 
     def __init__(self, graphs: Graphs) -> None:
         registry = self.registry = CollectorRegistry()
-        calls = Counter("omnigraph_calls", "Flight calls.", ["method", "code"], registry=registry)
-        seconds = Histogram(
-            "omnigraph_call_seconds",
-            "How long calls take; those that stream, to their first batch.",
-            ["method"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        statements = Counter(
-            "omnigraph_statements",
-            "Statements that were run.",
-            ["kind", "outcome"],
-            registry=registry,
-        )
-        statement_seconds = Histogram(
-            "omnigraph_statement_seconds",
-            "How long statements take, to their last batch.",
-            ["kind"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        statement_operations = Histogram(
-            "omnigraph_statement_storage_operations",
-            "Requests to the store while a statement ran, those of others at that time included.",
-            ["kind"],
-            buckets=_OPERATIONS,
-            registry=registry,
-        )
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"omnigraph_{name}", text, labels, registry=registry)
+
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"omnigraph_{name}", text, registry=registry)
+
+        def histogram(name: str, text: str, label: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(f"omnigraph_{name}", text, [label], buckets=buckets, registry=registry)
+
         # Looking labels up costs more than counting does.
-        self._calls = cache(calls.labels)
-        self._seconds = cache(seconds.labels)
-        self._statements = cache(statements.labels)
-        self._statement_seconds = cache(statement_seconds.labels)
-        self._statement_operations = cache(statement_operations.labels)
-        self.rows_sent = Counter("omnigraph_rows_sent", "Rows sent.", registry=registry)
-        self.bytes_sent = Counter("omnigraph_bytes_sent", "Bytes sent.", registry=registry)
-        self.rows_received = Counter("omnigraph_rows_received", "Rows uploaded.", registry=registry)
-        self.bytes_received = Counter(
-            "omnigraph_bytes_received", "Bytes uploaded.", registry=registry
+        self._calls = cache(counter("calls", "Flight calls.", "method", "code").labels)
+        time_to_first = "How long calls take; those that stream, to their first batch."
+        self._seconds = cache(histogram("call_seconds", time_to_first, "method", _SECONDS).labels)
+        self._statements = cache(
+            counter("statements", "Statements that were run.", "kind", "outcome").labels
         )
-        self.rows_changed = Counter(
-            "omnigraph_rows_changed", "Rows that statements changed.", registry=registry
+        time_to_last = "How long statements take, to their last batch."
+        self._statement_seconds = cache(
+            histogram("statement_seconds", time_to_last, "kind", _SECONDS).labels
         )
-        self.refused = Counter(
-            "omnigraph_refused", "Calls refused for lack of room.", registry=registry
+        requests = "Requests to the store while a statement ran, those of others included."
+        self._statement_operations = cache(
+            histogram("statement_storage_operations", requests, "kind", _OPERATIONS).labels
         )
-        self.running = Gauge("omnigraph_running", "Statements that are running.", registry=registry)
-        self.sessions = Gauge("omnigraph_sessions", "Open sessions.", registry=registry)
-        self.prepared = Gauge(
-            "omnigraph_prepared_statements", "Prepared statements.", registry=registry
-        )
-        registry.register(_OfGraphs(graphs))
+        self.rows_sent = counter("rows_sent", "Rows sent.")
+        self.bytes_sent = counter("bytes_sent", "Bytes sent.")
+        self.rows_received = counter("rows_received", "Rows uploaded.")
+        self.bytes_received = counter("bytes_received", "Bytes uploaded.")
+        self.rows_changed = counter("rows_changed", "Rows that statements changed.")
+        self.refused = counter("refused", "Calls refused because the server is at its limits.")
+        self.running = gauge("running", "Statements that are running.")
+        self.sessions = gauge("sessions", "Open sessions.")
+        self.prepared = gauge("prepared_statements", "Prepared statements.")
+        registry.register(_GraphCounters(graphs))
 
     def answered(self, method: str, code: str, seconds: float) -> None:
         """A call was answered."""
@@ -90,7 +74,7 @@ class Metrics:
             self.refused.inc()
 
     def sent(self, rows: int, size: int) -> None:
-        """A result has gone out, or as much of it as was read."""
+        """A result was sent, or as much of it as was read."""
         self.rows_sent.inc(rows)
         self.bytes_sent.inc(size)
 
@@ -105,35 +89,36 @@ class Metrics:
         self._statement_operations(kind).observe(operations)
 
 
+@dataclass(eq=False)
 class StatementTimer:
     """One statement from its beginning to its end. A context manager, or ended by hand."""
 
-    def __init__(
-        self, metrics: Metrics, kind: StatementKind, name: str, graph: Graph, user: str
-    ) -> None:
-        self._metrics = metrics
-        self._kind = kind
-        self._name = name
-        self._graph = graph
-        self._user = user
+    metrics: Metrics
+    kind: StatementKind
+    name: str
+    """The name of the graph."""
+    graph: Graph
+    user: str
+
+    def __post_init__(self) -> None:
         self._began = time.perf_counter()
-        self._operations = graph.counts().operations
+        self._operations = self.graph.counts().operations
 
     def end(self, error: BaseException | None = None) -> None:
         outcome = "ok" if error is None else str(getattr(error, "code", "internal"))
         seconds = time.perf_counter() - self._began
-        operations = self._graph.counts().operations - self._operations
-        self._metrics.ran(self._kind, outcome, seconds, operations)
-        if self._kind != "read" or seconds > SLOW_SECONDS or outcome != "ok":
+        operations = self.graph.counts().operations - self._operations
+        self.metrics.ran(self.kind, outcome, seconds, operations)
+        if self.kind != "read" or seconds > SLOW_SECONDS or outcome != "ok":
             log.info(
                 "%s by %s: %s",
-                self._kind,
-                self._user,
+                self.kind,
+                self.user,
                 outcome,
                 extra={
-                    "kind": self._kind,
-                    "graph": self._name,
-                    "user": self._user,
+                    "kind": self.kind,
+                    "graph": self.name,
+                    "user": self.user,
                     "outcome": outcome,
                     "seconds": round(seconds, 6),
                     "storage_operations": operations,
@@ -147,29 +132,19 @@ class StatementTimer:
         self.end(error)
 
 
-class _OfGraphs(Collector):
-    """What each graph has counted itself, looked at when somebody asks."""
+class _GraphCounters(Collector):
+    """What each graph has counted itself, read when the metrics are collected."""
 
     def __init__(self, graphs: Graphs) -> None:
         self._graphs = graphs
 
     def collect(self) -> Iterator[Metric]:
-        operations = CounterMetricFamily(
-            "omnigraph_storage_operations", "Requests to the store.", labels=["graph", "kind"]
-        )
-        moved = CounterMetricFamily(
-            "omnigraph_storage_bytes", "Bytes from and to the store.", labels=["graph", "kind"]
-        )
-        retries = CounterMetricFamily(
-            "omnigraph_publish_retries",
-            "Publishes that lost to another writer and were tried again.",
-            labels=["graph"],
-        )
-        lookups = CounterMetricFamily(
-            "omnigraph_cache_lookups",
-            "Plans of statements and handles of tables that were there, or not.",
-            labels=["graph", "cache", "outcome"],
-        )
+        operations = _family("storage_operations", "Requests to the store.", "graph", "kind")
+        moved = _family("storage_bytes", "Bytes from and to the store.", "graph", "kind")
+        lost = "Publishes that lost to another writer and were tried again."
+        retries = _family("publish_retries", lost, "graph")
+        cached = "Lookups of plans of statements and of handles of tables."
+        lookups = _family("cache_lookups", cached, "graph", "cache", "outcome")
         for name, graph in self._graphs.opened().items():
             counts, plans = graph.counts(), plan_counts(graph)
             operations.add_metric([name, "read"], counts.reads)
@@ -182,3 +157,7 @@ class _OfGraphs(Collector):
             lookups.add_metric([name, "handle", "hit"], counts.handle_hits)
             lookups.add_metric([name, "handle", "miss"], counts.handle_misses)
         yield from (operations, moved, retries, lookups)
+
+
+def _family(name: str, text: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"omnigraph_{name}", text, labels=labels)

@@ -1,11 +1,11 @@
-"""The Flight server: a call finds its caller and session, then goes to the handler of its kind."""
+"""The Flight server: finds the session of a call and passes it to the handler of its RPC."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Never, TypeVar
+from typing import Any, Concatenate, Never, ParamSpec, TypeVar
 
 import pyarrow.flight as fl
 
@@ -14,12 +14,13 @@ from omnigraph_flight.handlers.call_headers import CALL_HEADERS, CallHeadersFact
 from omnigraph_flight.handlers.do_action import ACTIONS, do_action
 from omnigraph_flight.handlers.do_get import do_get
 from omnigraph_flight.handlers.do_put import do_put
-from omnigraph_flight.handlers.get_flight_info import flight_info, result_schema
+from omnigraph_flight.handlers.get_flight_info import get_flight_info, get_schema
 from omnigraph_flight.handlers.service import Request, Service
 from omnigraph_flight.protocol.flight_status import Unsupported, translating_errors
 
 log = logging.getLogger("omnigraph.flight")
 Answer = TypeVar("Answer")
+Args = ParamSpec("Args")
 
 
 class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
@@ -32,9 +33,9 @@ class Handshake(fl.ServerAuthHandler):  # type: ignore[misc]
         return b""
 
 
-def _not_spoken(request: Request) -> Never:  # noqa: ARG001
+def _unsupported(request: Request) -> Never:  # noqa: ARG001
     raise Unsupported(
-        "this part of Flight is not served here", hint="Send Flight SQL commands, or list actions."
+        "this RPC of Flight is not supported", hint="Send Flight SQL commands, or list actions."
     )
 
 
@@ -62,19 +63,15 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
     def get_flight_info(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.FlightInfo:
-        return self._answer(
-            "GetFlightInfo", context, lambda r: flight_info(self.service, r, descriptor)
-        )
+        return self._answer("GetFlightInfo", context, get_flight_info, descriptor)
 
     def get_schema(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.SchemaResult:
-        return self._answer(
-            "GetSchema", context, lambda r: result_schema(self.service, r, descriptor)
-        )
+        return self._answer("GetSchema", context, get_schema, descriptor)
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        return self._answer("DoGet", context, lambda r: do_get(self.service, r, ticket))
+        return self._answer("DoGet", context, do_get, ticket)
 
     def do_put(
         self,
@@ -83,24 +80,18 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.FlightMetadataWriter,
     ) -> None:
-        self._answer(
-            "DoPut", context, lambda r: do_put(self.service, r, descriptor, reader, writer)
-        )
+        self._answer("DoPut", context, do_put, descriptor, reader, writer)
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
         body = action.body.to_pybytes() if action.body is not None else b""
-        return iter(
-            self._answer(
-                "DoAction", context, lambda r: do_action(self.service, r, action.type, body)
-            )
-        )
+        return iter(self._answer("DoAction", context, do_action, action.type, body))
 
     def list_flights(
         self,
         context: fl.ServerCallContext,
         criteria: bytes,  # noqa: ARG002
     ) -> Iterator[fl.FlightInfo]:
-        return self._answer("ListFlights", context, _not_spoken)
+        return self._answer("ListFlights", context, _unsupported)
 
     def do_exchange(
         self,
@@ -109,37 +100,34 @@ class FlightSqlServer(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,  # noqa: ARG002
         writer: fl.MetadataRecordBatchWriter,  # noqa: ARG002
     ) -> None:
-        self._answer("DoExchange", context, _not_spoken)
+        self._answer("DoExchange", context, _unsupported)
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:  # noqa: ARG002
         return [(name, description) for name, (description, _) in sorted(ACTIONS.items())]
 
     def _answer(
-        self, method: str, context: fl.ServerCallContext, handle: Callable[[Request], Answer]
+        self,
+        method: str,
+        context: fl.ServerCallContext,
+        handler: Callable[Concatenate[Request, Args], Answer],
+        *args: Args.args,
+        **kwargs: Args.kwargs,
     ) -> Answer:
-        service, began = self.service, time.perf_counter()
-        entrance = context.get_middleware(CALL_HEADERS)
-        user, code = entrance.caller.name, "ok"
+        service, began, code = self.service, time.perf_counter(), "ok"
+        headers = context.get_middleware(CALL_HEADERS)
+        caller = headers.caller
         with translating_errors():
             try:
-                session = service.sessions.of(
-                    entrance.caller, context.peer(), entrance.cookie, entrance.fresh
+                session = service.sessions.enter(
+                    caller, context.peer(), headers.cookie, headers.new_cookie
                 )
                 try:
-                    return handle(
-                        Request(
-                            entrance.caller,
-                            session,
-                            entrance.headers,
-                            context,
-                            entrance.reads_every_slice,
-                        )
-                    )
+                    return handler(Request(service, headers, session, context), *args, **kwargs)
                 finally:
                     session.leave()
             except Exception as error:
                 code = error.code if isinstance(error, OmniGraphError) else "internal"
-                log.info("refused", extra={"method": method, "code": code, "user": user})
+                log.info("refused", extra={"method": method, "code": code, "user": caller.name})
                 raise
             finally:
                 service.metrics.answered(method, code, time.perf_counter() - began)

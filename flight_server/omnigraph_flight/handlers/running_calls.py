@@ -1,6 +1,6 @@
-"""What is running: who asked for it, how to stop it, and a thread that stops what must stop.
+"""Statements that run, how to stop them, and a thread that stops those that must stop.
 
-A client that goes away says nothing: gRPC marks its call as cancelled, and somebody has to look.
+A client that disconnects sends nothing: gRPC marks its call as cancelled, which has to be polled.
 """
 
 from __future__ import annotations
@@ -10,64 +10,59 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.errors import Cancelled
 from omnigraph_flight.protocol.flight_status import TimedOut
 
-LOOK_SECONDS = 0.05
-_CANCELLED_KEPT = 10_000
+POLL_SECONDS = 0.05
+_CANCELLED_RETAINED = 10_000
 
 
 class Context(Protocol):
-    """The part of a Flight call that tells whether its client is still there."""
+    """The part of a Flight call that says whether its client is still connected."""
 
     def is_cancelled(self) -> bool: ...
 
 
+@dataclass(eq=False)
 class RunningCall:
     """One running statement. `stop` may be called from any thread, any number of times."""
 
-    def __init__(
-        self,
-        id_: str,
-        user: str,
-        context: Context,
-        deadline: float | None,
-        stop: Callable[[], None],
-    ) -> None:
-        self.id = id_
-        self.user = user
-        self.deadline = deadline
-        self.error: Exception | None = None
-        self._context = context
-        self._stop = stop
+    id: str
+    user: str
+    context: Context
+    deadline: float | None
+    cancel: Callable[[], None]
+    error: Exception | None = None
+    """Why it was stopped."""
 
     def stop(self, error: Exception) -> None:
         if self.error is None:
             self.error = error
-        self._stop()
+        self.cancel()
 
-    def due(self, now: float) -> Exception | None:
+    def stop_reason(self, now: float) -> Exception | None:
         """Why it must stop, if it must."""
         if self.deadline is not None and now > self.deadline:
             return TimedOut(
-                "the statement ran longer than it may",
+                "the statement exceeded the statement timeout",
                 hint="Read less at once, or ask for a longer statement timeout.",
             )
-        return cancelled() if self._context.is_cancelled() else None
+        return cancelled() if self.context.is_cancelled() else None
 
 
 class Calls:
     """The running statements of a server. The lock protects the maps.
 
-    It is also held while calls are looked at, so that no call's context is touched after its end.
+    It is also held while calls are polled, so that no call's context is touched after its end.
     """
 
     def __init__(self, statement_seconds: float) -> None:
         self._seconds = statement_seconds
         self._lock = threading.Lock()
-        self._calls: dict[int, RunningCall] = {}
+        self._calls: set[RunningCall] = set()
         self._cancelled: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="omnigraph-calls", daemon=True)
@@ -83,12 +78,12 @@ class Calls:
         with self._lock:
             if (user, id_) in self._cancelled:
                 raise cancelled()
-            self._calls[id(call)] = call
+            self._calls.add(call)
         return call
 
     def end(self, call: RunningCall) -> None:
         with self._lock:
-            self._calls.pop(id(call), None)
+            self._calls.discard(call)
 
     @contextmanager
     def running(
@@ -109,16 +104,16 @@ class Calls:
         """Stop a statement of a user, also one that has not begun yet; whether any was running."""
         with self._lock:
             self._cancelled[user, id_] = None
-            while len(self._cancelled) > _CANCELLED_KEPT:
+            while len(self._cancelled) > _CANCELLED_RETAINED:
                 self._cancelled.popitem(last=False)
-            found = [c for c in self._calls.values() if c.id == id_ and c.user == user]
-            for call in found:
+            running = [c for c in self._calls if c.id == id_ and c.user == user]
+            for call in running:
                 call.stop(cancelled())
-        return bool(found)
+        return bool(running)
 
     def stop_all(self, error: Exception) -> None:
         with self._lock:
-            for call in self._calls.values():
+            for call in self._calls:
                 call.stop(error)
 
     def close(self) -> None:
@@ -126,13 +121,13 @@ class Calls:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
+        while not self._ended.wait(POLL_SECONDS):
             now = time.monotonic()
             with self._lock:
-                for call in self._calls.values():
-                    if call.error is None and (error := call.due(now)) is not None:
+                for call in self._calls:
+                    if call.error is None and (error := call.stop_reason(now)) is not None:
                         call.stop(error)
 
 
 def cancelled() -> Cancelled:
-    return Cancelled("the statement was cancelled", hint="Run it again if it is still wanted.")
+    return Cancelled("the statement was cancelled", hint="Run it again if you still need it.")

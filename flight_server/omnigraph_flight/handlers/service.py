@@ -1,11 +1,14 @@
-"""What the handlers of all calls share, and what they know about one call."""
+"""The parts of a server that all handlers share, and one call as handlers see it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import pyarrow as pa
 
 from omnigraph.errors import ResourceLimit
 from omnigraph_flight.access.admission import Admission, ServerLimits
@@ -14,70 +17,47 @@ from omnigraph_flight.access.guarded_connect import GuardedConnections
 from omnigraph_flight.access.open_graphs import Graphs
 from omnigraph_flight.access.policies import Policies
 from omnigraph_flight.access.session_settings import Settings
+from omnigraph_flight.handlers.call_headers import CallHeaders
 from omnigraph_flight.handlers.metrics import Metrics, StatementKind, StatementTimer
 from omnigraph_flight.handlers.running_calls import Calls
+from omnigraph_flight.protocol.decode_command import optional
 from omnigraph_flight.protocol.tickets import TicketKey
 from omnigraph_flight.sessions.client_session import ClientSession
 from omnigraph_flight.sessions.connection_lease import ConnectionLease
 from omnigraph_flight.sessions.idle_pool import IdlePool
 from omnigraph_flight.sessions.pending_results import PendingResults
-from omnigraph_flight.sessions.prepared_statements import PreparedStatement, PreparedStatements
+from omnigraph_flight.sessions.prepared_statements import PreparedStatements
 from omnigraph_flight.sessions.server_transaction import ServerTransaction
 from omnigraph_flight.sessions.session_registry import SessionRegistry
 
-PREPARED_KEPT = 10_000
+PREPARED_RETAINED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One call: who made it, in which session, with which options in its headers."""
-
-    caller: Caller
-    session: ClientSession
-    headers: Mapping[str, str]
-    context: Any
-    """Flight's own view of the call."""
-    reads_every_slice: bool = False
-    """Some clients read only the first slice of a result and believe that it is all."""
-
-    @property
-    def settings(self) -> Settings:
-        return self.session.settings(self.headers)
-
-    def slices(self, most: int) -> int | None:
-        """Into how many slices the client asks for results; none if it does not say."""
-        return self.session.slices(self.headers, most)
-
-
-@dataclass
 class Service:
     """The parts of one server."""
 
-    graphs: Graphs
-    authentication: Authentication
-    policies: Policies
-    limits: ServerLimits
-    key: TicketKey
-    metrics: Metrics
-    idle_seconds: float = 1800.0
-    access: GuardedConnections = field(init=False)
-    sessions: SessionRegistry = field(init=False)
-    admission: Admission = field(init=False)
-    calls: Calls = field(init=False)
-    prepared: PreparedStatements = field(init=False)
-    waiting: PendingResults = field(init=False)
-    idle: IdlePool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.access = GuardedConnections(self.graphs, self.policies)
-        self.prepared = PreparedStatements(PREPARED_KEPT)
-        self.sessions = SessionRegistry(
-            self.access, self.idle_seconds, self.prepared.forget_parameters
-        )
-        self.admission = Admission(self.limits)
-        self.calls = Calls(self.limits.statement_seconds)
-        self.waiting = PendingResults()
-        self.idle = IdlePool()
+    def __init__(
+        self,
+        graphs: Graphs,
+        authentication: Authentication,
+        policies: Policies,
+        limits: ServerLimits,
+        key: TicketKey,
+        idle_seconds: float,
+    ) -> None:
+        access = GuardedConnections(graphs, policies)
+        self.graphs = graphs
+        self.authentication = authentication
+        self.policies = policies
+        self.limits = limits
+        self.key = key
+        self.metrics = Metrics(graphs)
+        self.prepared = PreparedStatements(PREPARED_RETAINED)
+        self.sessions = SessionRegistry(access, idle_seconds, self.prepared.forget_parameters)
+        self.admission = Admission(limits)
+        self.calls = Calls(limits.statement_seconds)
+        self.pending = PendingResults()
+        self.idle = IdlePool(access)
 
     def observe(self) -> None:
         """Bring the gauges up to date."""
@@ -85,90 +65,148 @@ class Service:
         self.metrics.sessions.set(len(self.sessions))
         self.metrics.prepared.set(len(self.prepared))
 
-    def measured(self, kind: StatementKind, graph: str, user: str) -> StatementTimer:
+
+@dataclass(frozen=True, slots=True)
+class StatementRequest:
+    """A statement as a client sends it, prepared before or not."""
+
+    text: str
+    settings: Settings
+    transaction: ServerTransaction | None
+    params: pa.RecordBatch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call: the server that answers it, what its headers say, and its session."""
+
+    service: Service
+    headers: CallHeaders
+    session: ClientSession
+    context: Any
+    """Flight's own view of the call."""
+
+    @property
+    def caller(self) -> Caller:
+        return self.headers.caller
+
+    @property
+    def settings(self) -> Settings:
+        return self.session.settings(self.headers.options)
+
+    def slices(self) -> int | None:
+        """Into how many slices the client asks for results; none if it does not say."""
+        return self.session.slices(self.headers.options, self.service.limits.slices)
+
+    # ------------------------------------------------------------------ what it asks for
+
+    def statement(self, body: Any) -> StatementRequest:  # noqa: ANN401
+        """The statement that a message carries as text."""
+        text, most = body.query, self.service.limits.statement_bytes
+        if len(text) > most:
+            raise ResourceLimit("the length of a statement", most, len(text))
+        return StatementRequest(text, self.settings, self.transaction(body))
+
+    def prepared_statement(self, body: Any) -> StatementRequest:  # noqa: ANN401
+        """The statement of which a message carries the handle.
+
+        It runs with the settings of its session as they are now, or those it was prepared with, if
+        this is another session; in its own transaction, or the one after that.
+        """
+        prepared = self.service.prepared.get(body.prepared_statement_handle, self.caller)
+        same_session = prepared.session == self.session.key
+        settings = self.settings if same_session else prepared.settings
+        if prepared.transaction_ended is not None:
+            transaction = self.session.transaction_after(prepared.transaction_ended)
+        else:
+            transaction = self._transaction(prepared.transaction)
+        return StatementRequest(prepared.text, settings, transaction, prepared.params)
+
+    def transaction(self, body: Any) -> ServerTransaction | None:  # noqa: ANN401
+        """The open transaction that a message names, if it names one."""
+        return self._transaction(optional(body, "transaction_id"))
+
+    def _transaction(self, id_: bytes | None) -> ServerTransaction | None:
+        return self.service.sessions.transaction(id_, self.caller) if id_ else None
+
+    # ------------------------------------------------------------------ connections
+
+    def read_lease(self, requested: StatementRequest) -> ConnectionLease:
+        """The connection of a read: that of its transaction, else an idle one."""
+        if requested.transaction is not None:
+            return requested.transaction.lease
+        own = self.session.lease(requested.settings)
+        if own.connection.in_transaction:
+            return own
+        return self.service.idle.lease(self.caller, requested.settings)
+
+    def release(self, lease: ConnectionLease) -> None:
+        """Make the connection of a read available to the next one."""
+        self.service.idle.release(self.caller, lease)
+
+    @contextmanager
+    def reading(self, requested: StatementRequest | None = None) -> Iterator[ConnectionLease]:
+        """A block that looks something up; its connection is released if it succeeds."""
+        lease = self.read_lease(requested or StatementRequest("", self.settings, None))
+        with lease.lock:
+            yield lease
+        self.release(lease)
+
+    @contextmanager
+    def running(
+        self, kind: StatementKind, graph: str, call: str, lease: ConnectionLease
+    ) -> Iterator[None]:
+        """A block in which a statement runs that is measured and can be cancelled."""
+        user = self.caller.name
+        with (
+            self.timer(kind, graph),
+            self.service.calls.running(call, user, self.context, lease.connection.cancel),
+        ):
+            yield
+
+    def timer(self, kind: StatementKind, graph: str) -> StatementTimer:
         """Count a statement from now to its end."""
-        return StatementTimer(self.metrics, kind, graph, self.graphs.graph(graph), user)
-
-    def require_short(self, text: str) -> str:
-        """A statement's text, unless it is longer than texts may be."""
-        if len(text) > self.limits.statement_bytes:
-            raise ResourceLimit("the length of a statement", self.limits.statement_bytes, len(text))
-        return text
-
-    def reading_place(self, request: Request, settings: Settings) -> ConnectionLease:
-        """Where a read runs: a connection of its own, so that reads run side by side."""
-        user = request.caller.name
-        found = self.idle.take(user, settings)
-        return found or ConnectionLease(
-            self.access.connect(request.caller, settings), settings, shared=True
+        service = self.service
+        return StatementTimer(
+            service.metrics, kind, graph, service.graphs.graph(graph), self.caller.name
         )
 
-    def done(self, request: Request, place: ConnectionLease) -> None:
-        """Keep the connection of a read for the next one."""
-        if place.shared:
-            self.idle.give(request.caller.name, place)
-
-    def transaction(self, request: Request, id_: bytes | None) -> ServerTransaction | None:
-        return self.sessions.transaction(id_, request.caller) if id_ else None
-
-    def transaction_of(
-        self, request: Request, prepared: PreparedStatement
-    ) -> ServerTransaction | None:
-        """Where a prepared statement runs: its own transaction, or the one after that."""
-        if prepared.outlived is not None:
-            return request.session.transaction_after(prepared.outlived)
-        return self.transaction(request, prepared.transaction)
-
-    def settings_of(self, request: Request, prepared: PreparedStatement) -> Settings:
-        """What its session says now; what it was prepared with, if that session is another."""
-        here = prepared.session == request.session.key
-        return request.settings if here else prepared.settings
-
-    def place_of(
-        self,
-        request: Request,
-        transaction: ServerTransaction | None,
-        settings: Settings | None = None,
-    ) -> ConnectionLease:
-        """Where a read of this call runs: in its transaction, else on a connection of its own."""
-        if transaction is not None:
-            return transaction.place
-        settings = settings or request.settings
-        home = request.session.home(settings)
-        if home.connection.in_transaction:
-            return home
-        return self.reading_place(request, settings)
-
     @contextmanager
-    def writing_place(
-        self,
-        request: Request,
-        transaction: ServerTransaction | None,
-        settings: Settings | None = None,
+    def writing(
+        self, kind: StatementKind, requested: StatementRequest, call: str | None = None
     ) -> Iterator[ConnectionLease]:
-        """Where a statement that changes something runs, held for the length of the block."""
-        if transaction is not None:
-            with transaction.leased() as place:
-                try:
-                    with self._adopted(request, place):
-                        yield place
-                finally:
-                    transaction.go_on()
-            return
-        wanted = settings or request.settings
-        home = request.session.home(wanted)
-        with home.lock:
-            home.move(wanted)
-            with self._adopted(request, home):
-                yield home
+        """A block in which a statement that changes something runs, on its connection alone."""
+        call = call or secrets.token_hex(8)
+        with (
+            self.service.admission.turn(self.caller.name, call),
+            self._write_lease(requested) as lease,
+            self.running(kind, requested.settings.graph, call, lease),
+        ):
+            yield lease
 
     @contextmanager
-    def _adopted(self, request: Request, place: ConnectionLease) -> Iterator[None]:
+    def _write_lease(self, requested: StatementRequest) -> Iterator[ConnectionLease]:
+        if requested.transaction is not None:
+            with requested.transaction.locked() as lease:
+                try:
+                    with self._adopting(lease):
+                        yield lease
+                finally:
+                    requested.transaction.begin_if_ended()
+            return
+        lease = self.session.lease(requested.settings)
+        with lease.lock:
+            lease.apply_outside_transaction(requested.settings)
+            with self._adopting(lease):
+                yield lease
+
+    @contextmanager
+    def _adopting(self, lease: ConnectionLease) -> Iterator[None]:
         """A block whose USE and SET hold for the session from then on, unless it fails."""
         try:
             yield
         except BaseException:
-            place.go_back()
+            lease.restore()
             raise
         finally:
-            request.session.adopt(place)
+            self.session.adopt(lease)

@@ -1,4 +1,4 @@
-"""Batches on their way out, cut to what clients accept."""
+"""Batches on their way out, split to what clients accept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from omnigraph.errors import ResourceLimit
 from omnigraph_flight.protocol.flight_status import to_flight
 
 
+def ipc_bytes(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Batches as an IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
+
+
 def split_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces of about that size; a single row is never cut."""
+    """The batch in parts of about that size; a single row is never split."""
     size = batch.nbytes
     if size <= most_bytes or batch.num_rows <= 1:
         yield batch
@@ -19,7 +28,7 @@ def split_batch(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBat
     rows = max(1, batch.num_rows * most_bytes // size)
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
-        # Rows differ in size: what is still too large is cut again.
+        # Rows differ in size: what is still too large is split again.
         yield from split_batch(part, most_bytes)
 
 
@@ -30,14 +39,14 @@ def require_size(size: int, most: int) -> None:
 
 
 StreamEnded = Callable[[int, int, BaseException | None], Exception | None]
-"""Told how many rows and bytes went out, and what went wrong; says why the stream was stopped."""
+"""Gets how many rows and bytes were sent, and the error; returns why the stream was stopped."""
 
 
 class BatchStream:
     """The batches of one answer.
 
-    A class, not a generator: one that never began would never run its end, and a client may be
-    gone before its first batch.
+    A class, not a generator: one that never began would never run its end, and a client may
+    disconnect before its first batch.
     """
 
     def __init__(
@@ -50,7 +59,7 @@ class BatchStream:
         ended: StreamEnded,
     ) -> None:
         self._stopped = stopped
-        self._pieces = (piece for batch in batches for piece in split_batch(batch, most_bytes))
+        self._batches = (part for batch in batches for part in split_batch(batch, most_bytes))
         self._most_in_all = most_in_all
         self._ended: StreamEnded | None = ended
         self._rows = self._bytes = 0
@@ -60,13 +69,13 @@ class BatchStream:
 
     def __next__(self) -> pa.RecordBatch:
         try:
-            piece = next(self._pieces)
+            batch = next(self._batches)
             if (problem := self._stopped()) is not None:
                 raise problem
-            self._rows += piece.num_rows
-            self._bytes += piece.nbytes
+            self._rows += batch.num_rows
+            self._bytes += batch.nbytes
             require_size(self._bytes, self._most_in_all)
-            return piece
+            return batch
         except StopIteration:
             self._end()
             raise

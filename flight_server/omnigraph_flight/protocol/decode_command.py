@@ -1,4 +1,4 @@
-"""Bytes from a client into a message we know, or a typed error."""
+"""Bytes from a client into a known message, or a typed error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from google.protobuf import any_pb2
 from google.protobuf.message import DecodeError
 
 from omnigraph.errors import InvalidInput
-from omnigraph_flight.protocol.flight_sql_messages import SQL, SQL_NAMES, message_class
+from omnigraph_flight.protocol.flight_sql_messages import SQL, SQL_NAMES, message
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +22,29 @@ class FlightSqlCommand:
 
 def decode_command(data: bytes) -> FlightSqlCommand:
     """A Flight SQL message out of the `Any` it travels in."""
-    held = any_pb2.Any()
+    envelope = any_pb2.Any()
     try:
-        held.ParseFromString(data)
+        envelope.ParseFromString(data)
     except DecodeError as error:
         raise _malformed("the request") from error
-    package, _, name = held.type_url.rpartition("/")[2].rpartition(".")
+    package, _, name = envelope.type_url.rpartition("/")[2].rpartition(".")
     if package != SQL or name not in SQL_NAMES:
-        shown = held.type_url[:100] or "bytes of no known kind"
+        shown = envelope.type_url[:100] or "bytes of an unknown kind"
         raise InvalidInput(
-            f"this is no Flight SQL request: {shown!r}",
+            f"not a Flight SQL command: {shown!r}",
             hint="Send a Flight SQL command, packed into google.protobuf.Any.",
         )
-    return FlightSqlCommand(name, decode(name, held.value))
+    return FlightSqlCommand(name, decode(name, envelope.value))
 
 
 def decode(name: str, data: bytes) -> Any:  # noqa: ANN401
     """A message of one known kind, not wrapped."""
-    found = message_class(name)()
+    decoded = message(name)
     try:
-        found.ParseFromString(data)
+        decoded.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError) as error:
         raise _malformed(name) from error
-    return found
+    return decoded
 
 
 def optional(body: Any, field: str) -> Any:  # noqa: ANN401
@@ -54,6 +54,6 @@ def optional(body: Any, field: str) -> Any:  # noqa: ANN401
 
 def _malformed(what: str) -> InvalidInput:
     return InvalidInput(
-        f"{what} is malformed: its bytes are no protocol buffer of that kind",
+        f"{what} is malformed: its bytes are not a protocol buffer of that type",
         hint="Use a Flight SQL client, or check how the message is encoded.",
     )

@@ -157,23 +157,18 @@ def _classes() -> dict[str, type[Message]]:
     pool = descriptor_pool.DescriptorPool()
     for known in (any_pb2.DESCRIPTOR, timestamp_pb2.DESCRIPTOR):
         pool.AddSerializedFile(known.serialized_pb)
-    found: dict[str, type[Message]] = {}
+    classes: dict[str, type[Message]] = {}
     for package, tables in ((FLIGHT, _FLIGHT_MESSAGES), (SQL, _SQL_MESSAGES)):
         pool.AddSerializedFile(_describe(package, tables).SerializeToString())
         for name in tables:
             descriptor = pool.FindMessageTypeByName(f"{package}.{name}")
-            found[name] = message_factory.GetMessageClass(descriptor)
-    return found
+            classes[name] = message_factory.GetMessageClass(descriptor)
+    return classes
 
 
 _CLASSES = _classes()
 SQL_NAMES = frozenset(_SQL_MESSAGES)
 _TYPE_PREFIX = f"type.googleapis.com/{SQL}."
-
-
-def message_class(name: str) -> type[Any]:
-    """The class of a message by its short name."""
-    return _CLASSES[name]
 
 
 def message(name: str, /, **fields: Any) -> Any:  # noqa: ANN401
@@ -188,5 +183,5 @@ def encoded(name: str, /, **fields: Any) -> bytes:  # noqa: ANN401
 
 def wrapped(name: str, /, **fields: Any) -> bytes:  # noqa: ANN401
     """The bytes of a Flight SQL message in the `Any` in which commands and tickets travel."""
-    held = any_pb2.Any(type_url=_TYPE_PREFIX + name, value=encoded(name, **fields))
-    return bytes(held.SerializeToString())
+    envelope = any_pb2.Any(type_url=_TYPE_PREFIX + name, value=encoded(name, **fields))
+    return bytes(envelope.SerializeToString())

@@ -1,4 +1,4 @@
-"""The one door for errors: ours become a Flight status, everything else becomes "internal".
+"""Error translation: typed errors become a Flight status, everything else becomes "internal".
 
 pyarrow sends the status of a FlightError, of which none says INVALID_ARGUMENT or NOT_FOUND. Those
 it derives from ValueError, KeyError and NotImplementedError, but then adds what
@@ -32,11 +32,11 @@ from omnigraph.errors import (
 log = logging.getLogger("omnigraph.flight")
 
 
-# --------------------------------------------------------------------------- the server's own
+# --------------------------------------------------------------------------- errors of the server
 
 
 class Unauthenticated(OmniGraphError):
-    """The caller did not say who it is, or could not prove it."""
+    """The caller sent no credentials, or wrong ones."""
 
     code = "unauthenticated"
 
@@ -48,30 +48,30 @@ class Forbidden(OmniGraphError):
 
 
 class Busy(OmniGraphError):
-    """The caller already runs as much as it may; nothing was started."""
+    """The caller is at its limits; nothing was started."""
 
     code = "busy"
 
 
 class TimedOut(OmniGraphError):
-    """The statement ran longer than it may."""
+    """The statement exceeded its time limit."""
 
     code = "timeout"
 
 
 class Unsupported(OmniGraphError):
-    """A part of the protocol that this server does not speak."""
+    """A part of the protocol that this server does not support."""
 
     code = "unsupported"
 
 
-# --------------------------------------------------------------------------- what travels
+# --------------------------------------------------------------------------- errors on the wire
 
 
 class _Untraceable(Exception):  # noqa: N818 - its name reaches clients
-    """An error that pyarrow sends without a traceback."""
+    """An error that pyarrow sends without a traceback, and without details."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, details: bytes = b"") -> None:  # noqa: ARG002
         super().__init__(message)
         self._message = message
 
@@ -95,12 +95,10 @@ class NotSupported(_Untraceable, NotImplementedError):
     """Travels as UNIMPLEMENTED."""
 
 
-_PLAIN: tuple[tuple[type[OmniGraphError], Callable[[str], Exception]], ...] = (
+_STATUSES: tuple[tuple[type[OmniGraphError], Callable[[str, bytes], Exception]], ...] = (
     (InvalidInput, InvalidArgument),
     (NotFound, NotFoundStatus),
     (Unsupported, NotSupported),
-)
-_FLIGHT: tuple[tuple[type[OmniGraphError], Callable[..., Exception]], ...] = (
     (Unauthenticated, fl.FlightUnauthenticatedError),
     (Forbidden, fl.FlightUnauthorizedError),
     (Busy, fl.FlightUnavailableError),
@@ -127,24 +125,21 @@ def to_flight(error: BaseException) -> Exception:
         return InvalidArgument(_text("bad_request", str(error).split("\n")[0], None))
     incident = uuid.uuid4().hex[:12]
     log.error("internal error", exc_info=error, extra={"incident": incident})
-    told: Exception = fl.FlightInternalError(
-        f"[internal] something went wrong inside the server (incident {incident})\n"
-        "Give the incident to whoever runs the server: its log has the cause."
+    internal: Exception = fl.FlightInternalError(
+        f"[internal] internal error of the server (incident {incident})\n"
+        "Report the incident to the operator of the server: its log has the cause."
     )
-    return told
+    return internal
 
 
 def _known(error: OmniGraphError) -> Exception:
     if isinstance(error, StorageError):
         log.error("storage error: %s", error.message, extra={"code": error.code})
     text = _text(error.code, error.message, error.hint)
-    for kind, plain in _PLAIN:
+    details = json.dumps({"code": error.code, **error.details}, default=str)
+    for kind, status in _STATUSES:
         if isinstance(error, kind):
-            return plain(text)
-    facts = json.dumps({"code": error.code, **error.details}, default=str).encode()
-    for kind, flight in _FLIGHT:
-        if isinstance(error, kind):
-            return flight(text, without_paths(facts.decode()).encode()[:LONGEST_MESSAGE])
+            return status(text, without_paths(details).encode()[:LONGEST_MESSAGE])
     other: Exception = fl.FlightServerError(text)
     return other
 
@@ -153,18 +148,18 @@ def _text(code: str, message: str, hint: str | None) -> str:
     shown = without_paths(message)
     if len(shown) > LONGEST_MESSAGE:
         shown = shown[:LONGEST_MESSAGE] + "…"
-    told = f"[{code}] {shown}" + (f"\n{without_paths(hint)}" if hint else "")
-    return told.removesuffix(".")  # gRPC puts its own after it
+    text = f"[{code}] {shown}" + (f"\n{without_paths(hint)}" if hint else "")
+    return text.removesuffix(".")  # gRPC puts its own after it
 
 
 def without_paths(text: str) -> str:
-    """The text with file paths of this machine taken out."""
+    """The text without file paths of this machine."""
     return _PATH.sub("<path>", text)
 
 
 @contextmanager
 def translating_errors() -> Iterator[None]:
-    """Whatever goes wrong inside reaches the client in the form of `to_flight`."""
+    """A block whose errors reach the client in the form of `to_flight`."""
     try:
         yield
     except GeneratorExit:

@@ -1,21 +1,18 @@
-"""What the server says about itself (GetSqlInfo): every code that ODBC and JDBC drivers ask for."""
+"""GetSqlInfo: a value for every code that ODBC and JDBC drivers ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-Bits: TypeAlias = tuple[int, ...]
-"""Ordinals of an enum, sent as a bit mask."""
-
 
 class Ordinal(int):
-    """A member of an enum, sent as a 32-bit number."""
+    """A member of an enum, sent as a 32-bit number; a tuple of members is sent as a bit mask."""
 
 
 _TEXT, _BOOL, _BIGINT, _INT32, _TEXTS, _MAP = range(6)
@@ -81,6 +78,14 @@ _CONVERSIONS: dict[int, list[int]] = {
 }
 
 
+# Codes of features.
+_SUPPORTED = (
+    *(4, 9, 10, 11, 501, 502, 506, 515, 516, 518, 520, 521, 523, 524),
+    *(532, 539, 563, 572, 573, 574),
+)
+_UNSUPPORTED = (3, 5, 500, 519, 527, 536, 537, 556, 565, 566, 575, 576)
+
+
 @cache
 def _values() -> Mapping[int, Any]:
     try:
@@ -88,27 +93,21 @@ def _values() -> Mapping[int, Any]:
     except PackageNotFoundError:
         own = "0"
     return {
+        **dict.fromkeys(_SUPPORTED, True),
+        **dict.fromkeys(_UNSUPPORTED, False),
+        **dict.fromkeys((*range(541, 556), *range(558, 562)), 0),  # no limits on names, columns, …
+        **dict.fromkeys((533, 534, 535, 570, 571), ()),
+        **dict.fromkeys((522, 526, 540, 567), (0, 1)),
+        **dict.fromkeys((6, 7, 514), ""),
         0: "OmniGraph",
         1: own,
         2: pa.__version__,
-        3: False,
-        4: True,
-        5: False,
-        6: "",
-        7: "",
         8: Ordinal(2),  # transactions and savepoints
-        9: True,
-        10: True,
-        11: True,
         100: Ordinal(0),
         101: Ordinal(0),
-        500: False,
-        501: True,
-        502: True,
         503: Ordinal(1),  # names are found in any case
         504: '"',
         505: Ordinal(1),
-        506: True,
         507: Ordinal(0),  # nulls sort high
         508: _KEYWORDS,
         509: _NUMERIC,
@@ -116,61 +115,27 @@ def _values() -> Mapping[int, Any]:
         511: _SYSTEM,
         512: _DATETIME,
         513: "\\",
-        514: "",
-        515: True,
-        516: True,
         517: _CONVERSIONS,
-        518: True,
-        519: False,
-        520: True,
-        521: True,
-        522: (0, 1),
-        523: True,
-        524: True,
         525: (0, 1, 2),
-        526: (0, 1),
-        527: False,
         528: Ordinal(2),  # full outer joins
         529: "schema",
         530: "stored query",
         531: "branch",
-        532: True,
-        533: (),
-        534: (),
-        535: (),
-        536: False,
-        537: False,
         538: (0, 1, 2, 3),
-        539: True,
-        540: (0, 1),
-        **dict.fromkeys(range(541, 556), 0),  # no limits on names, columns, rows
-        556: False,
         557: 4 * 1024 * 1024,
-        **dict.fromkeys(range(558, 562), 0),
         562: Ordinal(3),  # repeatable read: a statement sees one snapshot, a transaction its branch
-        563: True,
         564: (3,),
-        565: False,
-        566: False,
-        567: (0, 1),
         568: (1,),
         569: (1,),
-        570: (),
-        571: (),
-        572: True,
-        573: True,
-        574: True,
-        575: False,
-        576: False,
     }
 
 
 def sql_info(codes: Sequence[int] = ()) -> pa.Table:
-    """The values of those of these codes that we know; of all if none are named."""
+    """The values of those of these codes that are known; of all if none are named."""
     known = _values()
-    wanted = [code for code in codes if code in known] if codes else sorted(known)
+    answered = [code for code in codes if code in known] if codes else sorted(known)
     batch = pa.record_batch(
-        [pa.array(wanted, pa.uint32()), _union([known[code] for code in wanted])], schema=SCHEMA
+        [pa.array(answered, pa.uint32()), _union([known[code] for code in answered])], schema=SCHEMA
     )
     return pa.Table.from_batches([batch])
 
@@ -180,10 +145,10 @@ def _union(values: list[Any]) -> pa.Array:
     columns: list[list[Any]] = [[] for _ in _CHILDREN]
     kinds, offsets = [], []
     for value in values:
-        kind, sent = _placed(value)
+        kind, encoded = _member(value)
         kinds.append(kind)
         offsets.append(len(columns[kind]))
-        columns[kind].append(sent)
+        columns[kind].append(encoded)
     buffers = [
         None,
         pa.py_buffer(np.array(kinds, np.int8)),
@@ -197,8 +162,8 @@ def _union(values: list[Any]) -> pa.Array:
     )
 
 
-def _placed(value: Any) -> tuple[int, Any]:  # noqa: ANN401
-    """The member of the union that a value goes into, and the value as it goes."""
+def _member(value: Any) -> tuple[int, Any]:  # noqa: ANN401
+    """The member of the union that a value goes into, and the value as it is sent."""
     if isinstance(value, str):
         return _TEXT, value
     if isinstance(value, bool):

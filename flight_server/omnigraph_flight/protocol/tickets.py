@@ -1,7 +1,7 @@
 """Tickets: everything a server needs to answer a DoGet, sealed, so that any replica can.
 
 A ticket says what to run, at which moment, which slice of the result, for whom and until when:
-`length of the facts (4 bytes) · facts as JSON · parameters or rows as Arrow IPC`, behind a nonce
+`length of the header (4 bytes) · header as JSON · parameters or rows as Arrow IPC`, behind a nonce
 and encrypted with AES-GCM, which nobody without the key can read or change.
 """
 
@@ -21,14 +21,15 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph_flight.protocol.batch_stream import ipc_bytes
 from omnigraph_flight.protocol.flight_status import Forbidden
 
 _NONCE = 12
 _LENGTH = struct.Struct(">I")
 
 Language = Literal["sql", "gq", "count", "kept", "rows"]
-"""What a ticket's text is: a statement, the count of an update, or the name of a kept result; rows
-stand in place of its parameters."""
+"""What a ticket's text is: a statement, the count of an update, or the name of a stored result
+("kept"); rows stand in place of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,11 @@ class Ticket:
     index: int = 0
     of: int = 1
     files: tuple[int, int] | None = None
-    """Which files of a kept result, first and behind the last."""
+    """Which files of a stored result, as a half-open range."""
     reads: tuple[tuple[str, str | None, str | None], ...] = ()
-    """Branch, schema and name of what a kept result was read from: policies are asked again."""
+    """Branch, schema and name of what a stored result was read from: policies are asked again."""
     until: float | None = None
-    """When a kept result ends, however often its tickets are renewed."""
+    """When a stored result expires, however often its tickets are renewed."""
     transaction: str | None = None
     """The open transaction whose own writes it must see; then only its server can answer."""
     call: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -65,7 +66,7 @@ class Ticket:
         return replace(self, index=index, of=of)
 
 
-_FACTS = tuple(each.name for each in fields(Ticket) if each.name != "params")
+_HEADER_FIELDS = tuple(each.name for each in fields(Ticket) if each.name != "params")
 
 
 class TicketKey:
@@ -74,24 +75,26 @@ class TicketKey:
     def __init__(self, secret: bytes | None = None, seconds: float = 3600.0) -> None:
         self._cipher = AESGCM(hashlib.sha256(secret or secrets.token_bytes(32)).digest())
         self.seconds = seconds
-        """How long a ticket is good for."""
+        """How long a ticket is valid."""
 
     def seal(self, ticket: Ticket, now: float | None = None) -> bytes:
-        """The ticket as bytes, good for as long as this key's tickets are."""
-        facts = {name: getattr(ticket, name) for name in _FACTS}
+        """The ticket as bytes, valid for as long as this key's tickets are."""
+        header = {name: getattr(ticket, name) for name in _HEADER_FIELDS}
         expires = (now or time.time()) + self.seconds
-        facts["expires"] = expires if ticket.until is None else min(expires, ticket.until)
-        text = json.dumps(facts, separators=(",", ":")).encode()
-        body = _LENGTH.pack(len(text)) + text + _ipc(ticket.params)
+        header["expires"] = expires if ticket.until is None else min(expires, ticket.until)
+        text = json.dumps(header, separators=(",", ":")).encode()
+        params = ticket.params
+        rows = b"" if params is None else ipc_bytes(params.schema, [params])
+        body = _LENGTH.pack(len(text)) + text + rows
         nonce = secrets.token_bytes(_NONCE)
         return nonce + self._cipher.encrypt(nonce, body, None)
 
     def open(self, sealed: bytes, user: str, now: float | None = None) -> Ticket:
-        """The ticket of these bytes, for this user, if it is ours and still good."""
+        """The ticket of these bytes, for this user, if it is ours and still valid."""
         ticket = self._read(sealed)
         if not hmac.compare_digest(ticket.user.encode(), user.encode()):
             raise Forbidden(
-                "this ticket was given to another user",
+                "this ticket was issued to another user",
                 hint="Run the statement again as yourself.",
             )
         if ticket.expires < (now or time.time()):
@@ -103,27 +106,13 @@ class TicketKey:
             body = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], None)
         except (InvalidTag, ValueError) as error:
             raise InvalidInput(
-                "this ticket is not one of this server's",
-                hint="Use tickets as they come, on the server that gave them or its replicas.",
+                "this ticket was not issued by this server",
+                hint="Use tickets unchanged, on the server that issued them or its replicas.",
             ) from error
         (length,) = _LENGTH.unpack_from(body)
-        facts: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
-        facts["files"] = facts["files"] and tuple(facts["files"])
-        facts["reads"] = tuple(tuple(each) for each in facts["reads"])
-        return Ticket(**facts, params=_batch(body[_LENGTH.size + length :]))
-
-
-def _ipc(params: pa.RecordBatch | None) -> bytes:
-    if params is None:
-        return b""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, params.schema) as writer:
-        writer.write_batch(params)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def _batch(data: bytes) -> pa.RecordBatch | None:
-    if not data:
-        return None
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
+        header: dict[str, Any] = json.loads(body[_LENGTH.size : _LENGTH.size + length])
+        header["files"] = header["files"] and tuple(header["files"])
+        header["reads"] = tuple(tuple(each) for each in header["reads"])
+        rows = body[_LENGTH.size + length :]
+        params = pa.ipc.open_stream(rows).read_next_batch() if rows else None
+        return Ticket(**header, params=params)

@@ -6,32 +6,18 @@ from typing import Any
 
 import pyarrow as pa
 
-SCHEMA = pa.schema(
-    [
-        pa.field("type_name", pa.string(), nullable=False),
-        pa.field("data_type", pa.int32(), nullable=False),
-        pa.field("column_size", pa.int32()),
-        pa.field("literal_prefix", pa.string()),
-        pa.field("literal_suffix", pa.string()),
-        pa.field("create_params", pa.list_(pa.field("item", pa.string(), nullable=False))),
-        pa.field("nullable", pa.int32(), nullable=False),
-        pa.field("case_sensitive", pa.bool_(), nullable=False),
-        pa.field("searchable", pa.int32(), nullable=False),
-        pa.field("unsigned_attribute", pa.bool_()),
-        pa.field("fixed_prec_scale", pa.bool_(), nullable=False),
-        pa.field("auto_increment", pa.bool_()),
-        pa.field("local_type_name", pa.string()),
-        pa.field("minimum_scale", pa.int32()),
-        pa.field("maximum_scale", pa.int32()),
-        pa.field("sql_data_type", pa.int32(), nullable=False),
-        pa.field("datetime_subcode", pa.int32()),
-        pa.field("num_prec_radix", pa.int32()),
-        pa.field("interval_precision", pa.int32()),
-    ]
+from omnigraph_flight.protocol.arrow_fields import flat_schema
+
+SCHEMA = flat_schema(
+    "type_name: utf8!, data_type: int32!, column_size: int32, literal_prefix: utf8, "
+    "literal_suffix: utf8, create_params: utf8[], nullable: int32!, case_sensitive: bool!, "
+    "searchable: int32!, unsigned_attribute: bool, fixed_prec_scale: bool!, auto_increment: bool, "
+    "local_type_name: utf8, minimum_scale: int32, maximum_scale: int32, sql_data_type: int32!, "
+    "datetime_subcode: int32, num_prec_radix: int32, interval_precision: int32"
 )
 
 _NULLABLE, _ANY_OPERATOR, _ANY_BUT_LIKE = 1, 3, 2
-_DATETIME = 9
+_DATETIME, _FIRST_DATETIME = 9, 90
 
 
 def _type(name: str, code: int, size: int | None, **facts: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -49,21 +35,34 @@ def _type(name: str, code: int, size: int | None, **facts: Any) -> dict[str, Any
     return row | facts
 
 
-def _number(name: str, code: int, size: int, *, unsigned: bool = False) -> dict[str, Any]:
+def _number(
+    name: str, code: int, size: int, scale: int = 0, *, unsigned: bool = False
+) -> dict[str, Any]:
     return _type(
         name,
         code,
         size,
+        create_params=["precision", "scale"] if scale else None,
         unsigned_attribute=unsigned,
         auto_increment=False,
         minimum_scale=0,
-        maximum_scale=0,
+        maximum_scale=scale,
         num_prec_radix=10,
     )
 
 
 def _float(name: str, code: int, bits: int) -> dict[str, Any]:
     return _type(name, code, bits, unsigned_attribute=False, auto_increment=False, num_prec_radix=2)
+
+
+def _text(name: str, code: int) -> dict[str, Any]:
+    facts = {"create_params": ["length"], "case_sensitive": True, "searchable": _ANY_OPERATOR}
+    return _quoted(name, code, None, **facts)
+
+
+def _temporal(name: str, code: int, size: int, **facts: Any) -> dict[str, Any]:  # noqa: ANN401
+    subcode = code - _FIRST_DATETIME
+    return _quoted(name, code, size, sql_data_type=_DATETIME, datetime_subcode=subcode, **facts)
 
 
 def _quoted(name: str, code: int, size: int | None, **facts: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -80,34 +79,13 @@ _TYPES = (
     _number("UBIGINT", -5, 20, unsigned=True),
     _float("REAL", 7, 24),
     _float("DOUBLE", 8, 53),
-    _type(
-        "DECIMAL",
-        3,
-        38,
-        create_params=["precision", "scale"],
-        unsigned_attribute=False,
-        auto_increment=False,
-        minimum_scale=0,
-        maximum_scale=38,
-        num_prec_radix=10,
-    ),
-    _quoted(
-        "VARCHAR", 12, None, create_params=["length"], case_sensitive=True, searchable=_ANY_OPERATOR
-    ),
-    _quoted(
-        "CHAR", 1, None, create_params=["length"], case_sensitive=True, searchable=_ANY_OPERATOR
-    ),
+    _number("DECIMAL", 3, 38, scale=38),
+    _text("VARCHAR", 12),
+    _text("CHAR", 1),
     _type("VARBINARY", -3, None, literal_prefix="x'", literal_suffix="'"),
-    _quoted("DATE", 91, 10, sql_data_type=_DATETIME, datetime_subcode=1),
-    _quoted("TIME", 92, 18, sql_data_type=_DATETIME, datetime_subcode=2),
-    _quoted(
-        "TIMESTAMP",
-        93,
-        29,
-        create_params=["precision"],
-        sql_data_type=_DATETIME,
-        datetime_subcode=3,
-    ),
+    _temporal("DATE", 91, 10),
+    _temporal("TIME", 92, 18),
+    _temporal("TIMESTAMP", 93, 29, create_params=["precision"]),
 )
 
 

@@ -1,1 +1,4 @@
-"""What lasts between calls: sessions, transactions, prepared statements."""
+"""What lasts between calls: sessions, leased connections, transactions, prepared statements.
+
+Each module guards its own state with its own lock. Imports `access` and `protocol`.
+"""

@@ -16,17 +16,17 @@ class ConnectionLease:
     """A connection of the SQL facade and the lock that lets one thread at a time use it."""
 
     def __init__(
-        self, connection: omnigraph_sql.Connection, settings: Settings, *, shared: bool = False
+        self, connection: omnigraph_sql.Connection, settings: Settings, *, pooled: bool = False
     ) -> None:
         self.connection = connection
         self.settings = settings
-        self.shared = shared
+        self.pooled = pooled
         """Whether it belongs to no session and serves one read after the other."""
         self.lock = threading.RLock()
 
     @contextmanager
     def pinned(self, snapshot: Snapshot | None = None) -> Iterator[Snapshot | None]:
-        """A block in which the catalog is read at one moment, the newest unless told.
+        """A block in which the catalog is read at one moment, by default the newest.
 
         None inside a transaction, which reads its own branch.
         """
@@ -34,17 +34,12 @@ class ConnectionLease:
         if connection.in_transaction:
             yield None
             return
-        found = snapshot or connection.graph.snapshot(connection.catalog)
-        with connection.pinned(connection.catalog, found):
-            yield found
+        pinned = snapshot or connection.graph.snapshot(connection.catalog)
+        with connection.pinned(connection.catalog, pinned):
+            yield pinned
 
-    def move(self, settings: Settings) -> None:
-        """Go where the settings of a call say, unless a transaction stays where it is."""
-        if settings != self.settings and not self.connection.in_transaction:
-            self.follow(settings)
-
-    def follow(self, settings: Settings) -> None:
-        """Go where the settings say, also inside a transaction."""
+    def apply(self, settings: Settings) -> None:
+        """Switch branch, schema and dialect, also inside a transaction."""
         connection = self.connection
         dialect = connection.dialect
         connection.dialect = settings.dialect
@@ -57,8 +52,13 @@ class ConnectionLease:
         connection.schema = settings.schema or DEFAULT_SCHEMA
         self.settings = settings
 
-    def go_back(self) -> None:
-        """Go where it was before a text that failed, unless its transaction writes elsewhere."""
+    def apply_outside_transaction(self, settings: Settings) -> None:
+        """Switch to the settings of a call; an open transaction stays where it is."""
+        if settings != self.settings and not self.connection.in_transaction:
+            self.apply(settings)
+
+    def restore(self) -> None:
+        """Undo what a text that failed has switched, unless its transaction writes elsewhere."""
         if not self.connection.has_written:
-            with suppress(OmniGraphError):  # its branch may be gone; then it stays where it is
-                self.follow(self.settings)
+            with suppress(OmniGraphError):  # its branch may be deleted; then it stays where it is
+                self.apply(self.settings)

@@ -1,39 +1,50 @@
-"""Connections that nobody uses just now."""
+"""Connections for reads, which belong to no session."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 
+from omnigraph_flight.access.authentication import Caller
+from omnigraph_flight.access.guarded_connect import GuardedConnections
 from omnigraph_flight.access.session_settings import Settings
 from omnigraph_flight.sessions.connection_lease import ConnectionLease
 
 
 class IdlePool:
-    """Connections that nobody uses just now; each remembers the plans it made. Has its own lock."""
+    """Idle connections by user and settings; each remembers the plans it made.
 
-    def __init__(self, most: int = 256) -> None:
+    The lock protects the map and its count.
+    """
+
+    def __init__(self, access: GuardedConnections, most: int = 256) -> None:
+        self._access = access
         self._most = most
         self._lock = threading.Lock()
-        self._places: OrderedDict[tuple[str, Settings], list[ConnectionLease]] = OrderedDict()
+        self._idle: OrderedDict[tuple[str, Settings], list[ConnectionLease]] = OrderedDict()
         self._count = 0
 
-    def take(self, user: str, settings: Settings) -> ConnectionLease | None:
+    def lease(self, caller: Caller, settings: Settings) -> ConnectionLease:
+        """An idle connection, or a new one: reads run side by side."""
+        key = (caller.name, settings)
         with self._lock:
-            found = self._places.get((user, settings))
-            if not found:
-                return None
-            self._count -= 1
-            place = found.pop()
-            if not found:
-                del self._places[user, settings]
-            return place
+            leases = self._idle.get(key)
+            if leases:
+                self._count -= 1
+                lease = leases.pop()
+                if not leases:
+                    del self._idle[key]
+                return lease
+        return ConnectionLease(self._access.connect(caller, settings), settings, pooled=True)
 
-    def give(self, user: str, place: ConnectionLease) -> None:
+    def release(self, caller: Caller, lease: ConnectionLease) -> None:
+        """Make a connection available to the next read, unless it belongs to a session."""
+        if not lease.pooled:
+            return
+        key = (caller.name, lease.settings)
         with self._lock:
-            key = (user, place.settings)
-            self._places.setdefault(key, []).append(place)
-            self._places.move_to_end(key)
+            self._idle.setdefault(key, []).append(lease)
+            self._idle.move_to_end(key)
             self._count += 1
             while self._count > self._most:
-                self._count -= len(self._places.popitem(last=False)[1])
+                self._count -= len(self._idle.popitem(last=False)[1])

@@ -1,4 +1,4 @@
-"""What a server keeps between calls: prepared statements, statements about to run, connections."""
+"""Prepared statements by the handles that clients have of them."""
 
 from __future__ import annotations
 
@@ -21,61 +21,62 @@ class PreparedStatement:
     text: str
     user: str
     settings: Settings
+    session: str
+    """The key of the session it was prepared in."""
     transaction: bytes | None
     """The transaction it was prepared in."""
-    outlived: float | None = None
-    """When that has ended, if it has: clients run it again in the transaction that follows."""
+    transaction_ended: float | None = None
+    """When that ended, if it has: clients run it again in the transaction that follows."""
     params: pa.RecordBatch | None = None
-    session: str = ""
 
 
 class PreparedStatements:
-    """Things by handle, the longest unused given up first. The lock protects them."""
+    """Statements by handle, the least recently used dropped first. The lock protects the map."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._things: OrderedDict[bytes, PreparedStatement] = OrderedDict()
+        self._statements: OrderedDict[bytes, PreparedStatement] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._things)
+        return len(self._statements)
 
-    def put(self, handle: bytes, thing: PreparedStatement) -> None:
+    def put(self, handle: bytes, statement: PreparedStatement) -> None:
         with self._lock:
-            self._things[handle] = thing
-            while len(self._things) > self._most:
-                self._things.popitem(last=False)
+            self._statements[handle] = statement
+            while len(self._statements) > self._most:
+                self._statements.popitem(last=False)
 
     def get(self, handle: bytes, caller: Caller) -> PreparedStatement:
         with self._lock:
-            found = self._things.get(handle)
-            if found is not None and found.user == caller.name:
-                self._things.move_to_end(handle)
-                return found
+            statement = self._statements.get(handle)
+            if statement is not None and statement.user == caller.name:
+                self._statements.move_to_end(handle)
+                return statement
         raise NotFound(
             "there is no such prepared statement", hint="It was closed: prepare it again."
         )
 
     def drop(self, handle: bytes) -> None:
         with self._lock:
-            self._things.pop(handle, None)
+            self._statements.pop(handle, None)
 
-    def outlive(self, transaction: bytes) -> None:
-        """A transaction has ended, and its statements go on without it."""
+    def end_transaction(self, transaction: bytes) -> None:
+        """Detach the statements of a transaction that has ended: they outlive it."""
         now = time.monotonic()
         with self._lock:
-            for each in self._things.values():
+            for each in self._statements.values():
                 if each.transaction == transaction:
-                    each.transaction, each.outlived = None, now
+                    each.transaction, each.transaction_ended = None, now
 
     def forget_parameters(self, session: str) -> None:
-        """Let go of what was bound in a session that is over; its statements stay prepared."""
+        """Drop what was bound in a session that has ended; its statements stay prepared."""
         with self._lock:
-            for each in self._things.values():
+            for each in self._statements.values():
                 if each.session == session:
                     each.params = None
 
-    def drop_session(self, key: str) -> None:
+    def drop_session(self, session: str) -> None:
         with self._lock:
-            for handle in [h for h, p in self._things.items() if p.session == key]:
-                del self._things[handle]
+            for handle in [h for h, each in self._statements.items() if each.session == session]:
+                del self._statements[handle]

@@ -1,4 +1,4 @@
-"""Statements as the server runs them: SQL through the facade, `.gq` through the engine.
+"""Statements as the server runs them: SQL through the facade, `.gq` through the graph.
 
 A text that begins with `query` is `.gq`; a text that is nothing but the name of a stored query runs
 that query; everything else is SQL.
@@ -7,11 +7,9 @@ that query; everything else is SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from decimal import Decimal
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -20,7 +18,6 @@ from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.query import CompiledQuery, Fact, compile_query, result_schema
 from omnigraph.query.logical import ReadPlan
 from omnigraph.schema import arrow_type
-from omnigraph_flight.protocol.tickets import Language
 from omnigraph_sql import EDGES, NODES, AccessRequest, Action
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
@@ -29,50 +26,91 @@ COUNT = pa.schema([pa.field("count", pa.int64(), nullable=False)])
 """What a client that reads the result of an update gets: how many rows it changed."""
 
 
-class ServerStatement(Protocol):
-    """A statement that is checked and ready to run on one connection."""
+class GqStatement:
+    """One `.gq` query, by its text or the name of a stored one, used as an SQL statement is."""
 
-    @property
-    def language(self) -> Language: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def is_update(self) -> bool:
-        """Whether it gives a count instead of rows."""
+    is_scan = False
 
-    @property
-    def changes(self) -> bool:
-        """Whether it changes something; it may give the changed rows."""
+    def __init__(self, connection: omnigraph_sql.Connection, text: str, stored: str | None) -> None:
+        self._text = text
+        self._connection = connection
+        self._graph = connection.graph
+        snapshot = connection.pins().snapshot()
+        self._moment = f"{snapshot.branch}@{snapshot.commit}"
+        self._source = (
+            text if stored is None else self._graph.stored_query(stored, self._moment).source
+        )
+        self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
+        self.touched = _require_access(connection, self._compiled)
+        self.is_update = self.changes = self._compiled.kind == "mutation"
 
     @property
     def target(self) -> str:
-        """The branch it writes to, if it gives the rows it changes."""
+        return self._connection.catalog
+
+    def slices(self, at_most: int, *, rows_each: int = 0) -> int:  # noqa: ARG002
+        return 1
+
+    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:  # noqa: ARG002
+        return None
 
     @property
-    def touched(self) -> frozenset[AccessRequest]:
-        """What its rows come from."""
+    def result_schema(self) -> pa.Schema | None:
+        plan = self._compiled.ir
+        return result_schema(plan) if isinstance(plan, ReadPlan) else None
 
     @property
-    def result_schema(self) -> pa.Schema:
-        """The schema of its rows; for an update, of its count."""
+    def parameter_schema(self) -> pa.Schema:
+        return pa.schema(
+            pa.field(name, arrow_type(type_), type_.nullable)
+            for name, type_ in self._compiled.params.items()
+        )
 
-    @property
-    def parameter_schema(self) -> pa.Schema: ...
-    def pinned(self) -> str:
-        """The moment it reads."""
+    def execute(self, params: pa.RecordBatch | None) -> pa.RecordBatchReader | int:
+        return self._update(params) if self.is_update else self._read(params)
 
-    @property
-    def is_scan(self) -> bool:
-        """Whether parts of one table give parts of its result."""
+    def _read(self, params: pa.RecordBatch | None) -> pa.RecordBatchReader:
+        results = [
+            self._graph.query(self._source, self._compiled.name, values, self._moment)
+            for values in self._parameter_sets(params)
+        ]
+        batches = (batch for result in results for batch in result.batches())
+        return pa.RecordBatchReader.from_batches(self.result_schema, batches)
 
-    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
-        """Into how many slices its result can be read in parallel."""
+    def _update(self, params: pa.RecordBatch | None) -> int:
+        connection, changed, sets = self._connection, 0, self._parameter_sets(params)
+        # One set is one commit by itself.
+        with nullcontext() if len(sets) == 1 else connection.one_publish():
+            for values in sets:
+                result = self._graph.mutate(
+                    self._source,
+                    self._compiled.name,
+                    values,
+                    branch=connection.writable(connection.catalog, self._text),
+                    actor=connection.user,
+                )
+                changed += result.affected_nodes + result.affected_edges
+        return changed
 
-    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
-        """Its one row, if it is certain that there is no more and that it is found quickly."""
+    def _parameter_sets(self, params: pa.RecordBatch | None) -> list[dict[str, Any]]:
+        """Each set of parameters by name; columns that carry no known name go by position."""
+        names = list(self._compiled.params)
+        if params is None or not params.num_columns:
+            return [{}]
+        given = params.schema.names
+        if not set(given) <= set(names):
+            if len(given) != len(names):
+                raise InvalidInput(
+                    f"{self._compiled.name} takes {len(names)} parameters, got {len(given)}",
+                    hint=f"It takes {', '.join(f'${name}' for name in names) or 'none'}.",
+                )
+            params = params.rename_columns(names)
+        return [
+            {name: _json_value(value) for name, value in row.items()} for row in params.to_pylist()
+        ]
 
-    def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader: ...
-    def update(self, params: pa.RecordBatch | None) -> int: ...
+
+ServerStatement: TypeAlias = omnigraph_sql.Statement | omnigraph_sql.Script | GqStatement
 
 
 def prepare(connection: omnigraph_sql.Connection, text: str) -> ServerStatement:
@@ -82,7 +120,7 @@ def prepare(connection: omnigraph_sql.Connection, text: str) -> ServerStatement:
     name = _NAME.fullmatch(text)
     if name is not None and _is_stored(connection, name[1]):
         return GqStatement(connection, text, name[1])
-    return SqlStatement(connection, text)
+    return connection.prepare(text)
 
 
 def _is_stored(connection: omnigraph_sql.Connection, name: str) -> bool:
@@ -94,171 +132,42 @@ def _is_stored(connection: omnigraph_sql.Connection, name: str) -> bool:
     return True
 
 
+def schema_of_rows(statement: ServerStatement) -> pa.Schema:
+    """The schema of a statement's rows; of an update, of its count."""
+    return statement.result_schema or COUNT
+
+
+def read(
+    statement: ServerStatement, params: pa.RecordBatch | None, index: int = 0, of: int = 1
+) -> pa.RecordBatchReader:
+    """The rows of one of so many slices of a statement's result."""
+    if of > 1 and not isinstance(statement, GqStatement):
+        return statement.read_slice(index, of, params)
+    if statement.changes and params is not None and params.num_rows != 1:
+        # The rows that every set of parameters changes, one after the other.
+        sets = (params.slice(number, 1) for number in range(params.num_rows))
+        rows = (batch for each in sets for batch in _rows(statement.execute(each)))
+        return pa.RecordBatchReader.from_batches(schema_of_rows(statement), rows)
+    # Planned now, while its moment is pinned; the rows of all sets are made as they are read.
+    return _rows(statement.execute(params))
+
+
+def update(statement: ServerStatement, params: pa.RecordBatch | None) -> int:
+    """Run a statement; how many rows it changed."""
+    return _count(statement.execute(params))
+
+
 def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
     """Run a text of any number of SQL statements, or one of `.gq`; how many rows it changed."""
     if _GQ.match(text) or _NAME.fullmatch(text):
-        return prepare(connection, text).update(None)
+        return update(prepare(connection, text), None)
     return _count(connection.execute(text))
 
 
-class SqlStatement:
-    """One SQL statement."""
-
-    language: Language = "sql"
-
-    def __init__(self, connection: omnigraph_sql.Connection, text: str) -> None:
-        self.text = text
-        self._statement = connection.prepare(text)
-
-    @property
-    def is_update(self) -> bool:
-        return self._statement.is_update
-
-    @property
-    def changes(self) -> bool:
-        return self._statement.changes
-
-    @property
-    def target(self) -> str:
-        return self._statement.target
-
-    @property
-    def touched(self) -> frozenset[AccessRequest]:
-        return self._statement.touched
-
-    @property
-    def result_schema(self) -> pa.Schema:
-        return self._statement.result_schema or COUNT
-
-    @property
-    def parameter_schema(self) -> pa.Schema:
-        return self._statement.parameter_schema
-
-    def pinned(self) -> str:
-        return self._statement.pinned()
-
-    @property
-    def is_scan(self) -> bool:
-        return self._statement.is_scan
-
-    def slices(self, at_most: int, *, rows_each: int = 0) -> int:
-        return self._statement.slices(at_most, rows_each=rows_each)
-
-    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:
-        return self._statement.single_row(params)
-
-    def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:
-        if of > 1:
-            return self._statement.read_slice(index, of, params)
-        if self.changes and params is not None and params.num_rows != 1:
-            return pa.RecordBatchReader.from_batches(self.result_schema, self._each(params))
-        # Planned now, while its moment is pinned; the rows of all sets are made as they are read.
-        return _rows(self._statement.execute(params))
-
-    def update(self, params: pa.RecordBatch | None) -> int:
-        return _count(self._statement.execute(params))
-
-    def _each(self, params: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows that every set of parameters changes, one after the other."""
-        for index in range(params.num_rows):
-            yield from _rows(self._statement.execute(params.slice(index, 1)))
-
-
-class GqStatement:
-    """One `.gq` query: its text, or the name of a stored one."""
-
-    language: Language = "gq"
-
-    def __init__(self, connection: omnigraph_sql.Connection, text: str, stored: str | None) -> None:
-        self.text = text
-        self._connection = connection
-        self._graph = connection.graph
-        snapshot = connection.pins().snapshot()
-        self._moment = f"{snapshot.branch}@{snapshot.commit}"
-        self._source = (
-            text if stored is None else self._graph.stored_query(stored, self._moment).source
-        )
-        self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
-        self.touched = _touch(connection, self._compiled)
-
-    @property
-    def is_update(self) -> bool:
-        return self._compiled.kind == "mutation"
-
-    @property
-    def changes(self) -> bool:
-        return self.is_update
-
-    @property
-    def target(self) -> str:
-        return self._connection.catalog
-
-    @cached_property
-    def result_schema(self) -> pa.Schema:
-        plan = self._compiled.ir
-        return result_schema(plan) if isinstance(plan, ReadPlan) else COUNT
-
-    @cached_property
-    def parameter_schema(self) -> pa.Schema:
-        return pa.schema(
-            pa.field(name, arrow_type(type_), type_.nullable)
-            for name, type_ in self._compiled.params.items()
-        )
-
-    def pinned(self) -> str:
-        return self._moment
-
-    @property
-    def is_scan(self) -> bool:
-        return False
-
-    def slices(self, at_most: int, *, rows_each: int = 0) -> int:  # noqa: ARG002
-        return 1
-
-    def single_row(self, params: pa.RecordBatch | None) -> pa.Table | None:  # noqa: ARG002
-        return None
-
-    def read(self, params: pa.RecordBatch | None, index: int, of: int) -> pa.RecordBatchReader:  # noqa: ARG002
-        results = [
-            self._graph.query(self._source, self._compiled.name, values, self._moment)
-            for values in self._values(params)
-        ]
-        batches = (batch for result in results for batch in result.batches())
-        return pa.RecordBatchReader.from_batches(self.result_schema, batches)
-
-    def update(self, params: pa.RecordBatch | None) -> int:
-        connection, changed, sets = self._connection, 0, self._values(params)
-        # One set is one commit by itself.
-        with nullcontext() if len(sets) == 1 else connection.one_publish():
-            for values in sets:
-                done = self._graph.mutate(
-                    self._source,
-                    self._compiled.name,
-                    values,
-                    branch=connection.writable(connection.catalog, self.text),
-                    actor=connection.user,
-                )
-                changed += done.affected_nodes + done.affected_edges
-        return changed
-
-    def _values(self, params: pa.RecordBatch | None) -> list[Mapping[str, Any]]:
-        """Each set of parameters by name; columns that carry no known name go by position."""
-        names = list(self._compiled.params)
-        if params is None or not params.num_columns:
-            return [{}]
-        given = params.schema.names
-        if not set(given) <= set(names):
-            if len(given) != len(names):
-                raise InvalidInput(
-                    f"{self._compiled.name} takes {len(names)} parameters, {len(given)} are given",
-                    hint=f"It takes {', '.join(f'${name}' for name in names) or 'none'}.",
-                )
-            params = params.rename_columns(names)
-        return [_json_values(row) for row in params.to_pylist()]
-
-
-def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozenset[AccessRequest]:
-    """Tell the session's guard which types a query reads and writes; the same for later."""
+def _require_access(
+    connection: omnigraph_sql.Connection, query: CompiledQuery
+) -> frozenset[AccessRequest]:
+    """Ask the connection's guard about the types that a query reads and writes; which they are."""
     pins = connection.pins()
     actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
         ("read", query.descriptor.reads),
@@ -271,12 +180,8 @@ def _touch(connection: omnigraph_sql.Connection, query: CompiledQuery) -> frozen
     return frozenset(pins.touched)
 
 
-def _json_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters in the form in which the language takes them."""
-    return {name: _json_value(value) for name, value in row.items()}
-
-
 def _json_value(value: Any) -> Any:  # noqa: ANN401
+    """A parameter in the form in which the language takes it."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, list):
@@ -285,9 +190,7 @@ def _json_value(value: Any) -> Any:  # noqa: ANN401
 
 
 def _rows(result: pa.RecordBatchReader | int) -> pa.RecordBatchReader:
-    if isinstance(result, int):
-        return counted(result)
-    return result
+    return counted(result) if isinstance(result, int) else result
 
 
 def _count(result: pa.RecordBatchReader | int) -> int:

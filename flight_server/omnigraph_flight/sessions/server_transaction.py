@@ -13,34 +13,37 @@ from omnigraph_flight.sessions.connection_lease import ConnectionLease
 
 @dataclass
 class ServerTransaction:
-    """An open transaction: a connection of its own, on a branch of its own."""
+    """An open transaction: a connection of its own, on a branch of its own.
+
+    The lock of its lease protects it.
+    """
 
     id: str
     user: str
-    place: ConnectionLease
+    lease: ConnectionLease
     savepoints: dict[str, str] = field(default_factory=dict)
     """Names by the ids that were given out."""
     began: float = field(default_factory=time.monotonic)
-    over: bool = False
-    """Whether it was ended; whoever waited for its connection comes too late."""
+    ended: bool = False
+    """Whether it was committed or rolled back; calls that waited for its connection are refused."""
 
     @contextmanager
-    def leased(self) -> Iterator[ConnectionLease]:
-        """A block in which nobody else uses its connection; refused if it is over."""
+    def locked(self) -> Iterator[ConnectionLease]:
+        """A block in which nobody else uses its connection; refused if it has ended."""
         while True:
-            place = self.place
-            with place.lock:
-                if self.over:
+            lease = self.lease
+            with lease.lock:
+                if self.ended:
                     raise no_such_transaction()
-                if place is self.place:  # which may have gone to another graph meanwhile
-                    yield place
+                if lease is self.lease:  # it may have switched to another graph meanwhile
+                    yield lease
                     return
 
-    def go_on(self) -> None:
+    def begin_if_ended(self) -> None:
         """Begin again, if a statement such as COMMIT has ended it: its client still names it."""
-        if not self.place.connection.in_transaction:
+        if not self.lease.connection.in_transaction:
             self.savepoints.clear()
-            self.place.connection.begin()
+            self.lease.connection.begin()
 
 
 def no_such_transaction() -> NotFound:

@@ -57,12 +57,12 @@ def _read(plan: ReadPlan) -> Iterator[PropertyRef]:
 def _grouped(plan: ReadPlan, match: JoinedPattern, constants: Constants) -> exp.Select:
     """The result columns c0, c1, …, and what orders them: o0, o1, …"""
     columns = [_argument(column, match, constants) for column in plan.columns]
-    found = [value.as_(f"c{n}") for n, value in enumerate(columns)]
+    results = [value.as_(f"c{n}") for n, value in enumerate(columns)]
     if plan.group_by is None:
         keys = [key.by for key in plan.order if not isinstance(key.by, int)]
         order = [value_sql(key, match.column, constants) for key in keys]
         order += [match.id(name) for name in plan.tie_break] if plan.order else []
-        return match.select(*found, *(value.as_(f"o{n}") for n, value in enumerate(order)))
+        return match.select(*results, *(value.as_(f"o{n}") for n, value in enumerate(order)))
     groups = [exp.column(f"c{n}") for n in plan.group_by]
     outer = [
         _aggregate(column.expr, exp.column(f"c{n}")).as_(f"c{n}")
@@ -70,7 +70,7 @@ def _grouped(plan: ReadPlan, match: JoinedPattern, constants: Constants) -> exp.
         else exp.column(f"c{n}")
         for n, column in enumerate(plan.columns)
     ]
-    return exp.select(*outer).from_(match.select(*found).subquery("m")).group_by(*groups)
+    return exp.select(*outer).from_(match.select(*results).subquery("m")).group_by(*groups)
 
 
 def _argument(column: OutputColumn, match: JoinedPattern, constants: Constants) -> exp.Expr:
@@ -86,9 +86,9 @@ def _aggregate(call: Aggregate, argument: exp.Column) -> exp.Expr:
     return exp.cast(_FUNCTIONS[call.function](this=argument), sql_type(call.type))
 
 
-def _ordered(plan: ReadPlan, found: exp.Select) -> exp.Select:
+def _ordered(plan: ReadPlan, rows: exp.Select) -> exp.Select:
     columns = [exp.column(f"c{n}") for n in range(len(plan.columns))]
-    query = exp.select(*columns).from_(found.subquery("r"))
+    query = exp.select(*columns).from_(rows.subquery("r"))
     keys, others = [], 0
     for key in plan.order:
         if isinstance(key.by, int):

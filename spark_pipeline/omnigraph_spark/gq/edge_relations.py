@@ -1,8 +1,8 @@
 """Edges of a pattern as relations: one row per pair of ends `l` and `r`, or per edge.
 
-Longer ways go breadth-first, as section 3 of the language says: each round joins the pairs found
-last with the edges and keeps the shortest distance of every pair. The text grows by one join per
-hop, so hops are limited.
+Longer paths are searched breadth-first, as the language defines them: each round joins the pairs
+reached last with the edges and keeps the shortest distance of every pair. The text grows by one
+join per hop, so hops are limited.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ MAX_HOPS = 16
 
 def edge_relation(tables: ReferencedColumns, expand: Expand, properties: Iterable[str]) -> exp.Expr:
     """One row per edge: its ends as the pattern sees them, its id and some properties."""
-    wanted = ["id", *properties]
+    names = ["id", *properties]
 
     def read(left: str, right: str) -> exp.Select:
         table = tables.use("edge", expand.edge_type, *properties)
         ends = [column("e", left).as_("l"), column("e", right).as_("r")]
-        return exp.select(*ends, *(column("e", name) for name in wanted)).from_(table.as_("e"))
+        return exp.select(*ends, *(column("e", name) for name in names)).from_(table.as_("e"))
 
     if expand.direction == "undirected":
-        there = read("dst", "src").where(column("e", "src").neq(column("e", "dst")))
-        return read("src", "dst").union(there, distinct=False)
+        backward = read("dst", "src").where(column("e", "src").neq(column("e", "dst")))
+        return read("src", "dst").union(backward, distinct=False)
     return read("src", "dst") if expand.direction == "forward" else read("dst", "src")
 
 

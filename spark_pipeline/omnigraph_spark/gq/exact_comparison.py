@@ -36,7 +36,7 @@ Sql = Callable[[Any], exp.Expr]
 
 
 def compare(op: Comparison, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """The comparison as Spark has it."""
+    """The comparison in Spark SQL."""
     return OPERATORS[op](this=left.copy(), expression=right.copy())
 
 

@@ -69,10 +69,10 @@ def is_plain(negation: AntiJoin) -> bool:
 
 
 class JoinedPattern:
-    """One pattern as a FROM and a WHERE: every row is one way to bind its variables.
+    """One pattern as a FROM and a WHERE: every row is one binding of its variables.
 
     Variables of an enclosing pattern are bound here as well: negations are evaluated on their own
-    and joined with the rows around them.
+    and anti-joined with the enclosing pattern.
     """
 
     def __init__(
@@ -106,28 +106,28 @@ class JoinedPattern:
 
     def select(self, *columns: exp.Expr) -> exp.Select:
         """Some columns of every match."""
-        found = exp.select(*columns).from_(self._sources[0])
+        query = exp.select(*columns).from_(self._sources[0])
         for source in self._sources[1:]:
-            found = found.join(source, join_type="cross")
-        return found.where(*self._where) if self._where else found
+            query = query.join(source, join_type="cross")
+        return query.where(*self._where) if self._where else query
 
     # ------------------------------------------------------------------ binding
 
     def _read_here(self, read: Iterable[PropertyRef]) -> dict[str, dict[str, None]]:
-        found: dict[str, dict[str, None]] = {name: {} for name in self._pattern.variables}
+        properties: dict[str, dict[str, None]] = {name: {} for name in self._pattern.variables}
         tests = list(conditions_of(self._pattern))
         for negation in self._pattern.negations:
             tests += conditions_of(negation.pattern) if is_plain(negation) else []
         for ref in (*read, *(ref for test in tests for ref in references(test))):
-            found[ref.variable][ref.property] = None
-        return found
+            properties[ref.variable][ref.property] = None
+        return properties
 
     def _bind(self) -> None:
         pattern = self._pattern
         by_edges = {end for expand in pattern.expands for end in (expand.left, expand.right)}
         by_edges |= {expand.edge for expand in pattern.expands if expand.edge is not None}
         for name, info in pattern.variables.items():
-            # A node of which only the id is wanted is known by its edges: they never dangle.
+            # A node of which only the id is read is known by its edges: they never dangle.
             if name not in by_edges or (info.kind == "node" and self._properties[name]):
                 self._bind_table(name, info)
         for expand in pattern.expands:
@@ -159,7 +159,7 @@ class JoinedPattern:
                 self._ids[name] = here
 
     def _starts(self, expand: Expand) -> exp.Select:
-        """The nodes from which longer ways are searched: those that pass their own conditions."""
+        """The nodes from which longer paths are searched: those that pass their own conditions."""
         info = self._pattern.variables[expand.left]
         tests = [c for c in conditions_of(self._pattern) if variables_of(c) == {expand.left}]
         used = {ref.property: None for test in tests for ref in references(test)}
@@ -168,10 +168,10 @@ class JoinedPattern:
         def here(ref: PropertyRef | NodeRef) -> exp.Expr:
             return column("n", ref.property if isinstance(ref, PropertyRef) else "id")
 
-        found = exp.select(column("n", "id")).from_(table.as_("n"))
+        starts = exp.select(column("n", "id")).from_(table.as_("n"))
         for test in tests:
-            found = found.where(condition_sql(test, here, self._constants))
-        return found
+            starts = starts.where(condition_sql(test, here, self._constants))
+        return starts
 
     # ------------------------------------------------------------------ negation
 
@@ -186,8 +186,8 @@ class JoinedPattern:
             )
         inner = JoinedPattern(negation.pattern, (), self._tables, self._constants)
         keys = [name for name in negation.correlated if name in negation.pattern.variables]
-        found = inner.select(*(inner.id(name).as_(f"k{n}") for n, name in enumerate(keys)))
+        matches = inner.select(*(inner.id(name).as_(f"k{n}") for n, name in enumerate(keys)))
         same = [column("w", f"k{n}").eq(self.id(name)) for n, name in enumerate(keys)]
         return exp.Exists(
-            this=exp.select("1").from_(found.distinct().subquery("w")).where(*same)
+            this=exp.select("1").from_(matches.distinct().subquery("w")).where(*same)
         ).not_()

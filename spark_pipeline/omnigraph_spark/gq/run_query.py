@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from omnigraph.errors import InvalidInput
 from omnigraph.query import coerce_params, compile_query
 from omnigraph.query.logical import ReadPlan
-from omnigraph.schema import Catalog
-from omnigraph_spark.data_source import pinned
 from omnigraph_spark.gq.compile_read import SparkQuery, compile_read
-from omnigraph_spark.graph_location import place_of
+from omnigraph_spark.graph_location import location_of
+from omnigraph_spark.pinned_moment import pinned_moment
 
 
 def query(
@@ -29,43 +28,39 @@ def query(
     name: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """The rows of a `.gq` read, worked out by Spark; all tables are read at one commit.
+    """The rows of a `.gq` read, computed by Spark; all tables are read at one commit.
 
     `options` are those of the data source (token, TLS, storage, partitions). A server, which has
     the schema and the adjacency at hand, runs the query itself.
     """
     settings = {"uri": uri, **(options or {})}
-    place = place_of(settings)
-    if place.served:
-        asked = {**settings, "gq": text, "params": json.dumps(dict(params or {})), "at": at}
-        asked |= {"gq_name": name} if name is not None else {}
-        return spark.read.format("omnigraph").options(**asked).load()
-    moment = pinned(place, at)
-    compiled = compile_query(text, _catalog(settings, moment), name)
+    location = location_of(settings)
+    if location.is_server:
+        sent = {**settings, "gq": text, "params": json.dumps(dict(params or {})), "at": at}
+        sent |= {"gq_name": name} if name is not None else {}
+        return spark.read.format("omnigraph").options(**sent).load()
+    moment = pinned_moment(location, at)
+    compiled = compile_query(text, location.graph().snapshot(moment).catalog, name)
     if not isinstance(compiled.ir, ReadPlan):
         raise InvalidInput(
             f"{compiled.name} changes the graph and cannot run as a read",
-            hint="Send it to Graph.mutate.",
+            hint="Run it with Graph.mutate.",
         )
     prefix = f"omnigraph_{uuid.uuid4().hex}"
-    made = compile_read(
+    spark_query = compile_read(
         compiled.ir, coerce_params(compiled, params), datetime.now(UTC), prefix=prefix
     )
-    return _frame(spark, made, {**settings, "at": moment})
+    return _frame(spark, spark_query, {**settings, "at": moment})
 
 
-def _catalog(settings: Mapping[str, str], moment: str) -> Catalog:
-    return place_of(settings).graph().snapshot(moment).catalog
-
-
-def _frame(spark: SparkSession, made: SparkQuery, settings: Mapping[str, str]) -> DataFrame:
+def _frame(spark: SparkSession, spark_query: SparkQuery, settings: Mapping[str, str]) -> DataFrame:
     try:
-        for view, (kind, type_name, columns) in made.views.items():
+        for view, (kind, type_name, columns) in spark_query.views.items():
             options = {**settings, kind: type_name, "columns": ",".join(columns)}
             table = spark.read.format("omnigraph").options(**options).load()
             table.createOrReplaceTempView(view)
-        rows = spark.sql(made.sql, args=dict(made.arguments))
+        rows = spark.sql(spark_query.sql, args=dict(spark_query.arguments))
     finally:
-        for view in made.views:
+        for view in spark_query.views:
             spark.catalog.dropTempView(view)
-    return rows.toDF(*made.names)
+    return rows.toDF(*spark_query.names)

@@ -26,8 +26,7 @@ class ReferencedColumns:
 
     def view(self, kind: EntityKind, type_name: str) -> str:
         """The name of the view of a table."""
-        place = list(self.columns).index((kind, type_name))
-        return f"{self.prefix}_{place}"
+        return f"{self.prefix}_{list(self.columns).index((kind, type_name))}"
 
 
 def column(alias: str, name: str) -> exp.Column:

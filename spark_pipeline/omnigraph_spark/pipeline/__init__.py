@@ -1,7 +1,8 @@
 """Pipelines: sources, transforms, tables of a graph with expectations, checks, one publish.
 
 A pipeline is a value, written in Python or read from YAML; running it changes a branch of its own,
-which is merged in one publish if everything holds and is gone otherwise.
+which is merged in one publish if everything holds and dropped otherwise. Imports `writing` and the
+root modules below `data_source`.
 """
 
 from omnigraph_spark.pipeline.pipeline_model import (

@@ -1,4 +1,4 @@
-"""Rows of an output held against its expectations: which go in, which are put aside, how many."""
+"""Checks rows against expectations: which are written, which are quarantined, how many."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ REASON = "_expectation"
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """An output's rows after the judgement; counts are known once `kept` was written."""
+    """An output's rows by expectations; counts are known once `accepted` was written."""
 
     output: Output
-    kept: DataFrame
-    aside: DataFrame | None
-    """Rows for the quarantine, each with the title of the expectation that it broke."""
+    accepted: DataFrame
+    quarantined: DataFrame | None
+    """Rows for the quarantine, each with the title of the expectation that it breaks."""
     observation: Observation | None
 
     def broken(self) -> Mapping[Expectation, int]:
-        """How many rows broke each expectation."""
+        """How many rows break each expectation."""
         if self.observation is None:
             return {}
         counts = self.observation.get
-        found = {e: int(counts[f"e{n}"]) for n, e in enumerate(self.output.expectations)}
-        return {expectation: count for expectation, count in found.items() if count}
+        by_expectation = {e: int(counts[f"e{n}"]) for n, e in enumerate(self.output.expectations)}
+        return {expectation: count for expectation, count in by_expectation.items() if count}
 
 
 def apply_expectations(output: Output, rows: DataFrame) -> ExpectationResult:
@@ -46,15 +46,15 @@ def apply_expectations(output: Output, rows: DataFrame) -> ExpectationResult:
         for number in range(len(output.expectations))
     ]
     observed = marked.observe(observation, *counts)
-    kept = observed.where(F.col(REASON).isNull()).drop(REASON)
-    put_aside = [n for n, e in enumerate(output.expectations) if e.otherwise == "quarantine"]
-    aside = None
-    if put_aside:
+    accepted = observed.where(F.col(REASON).isNull()).drop(REASON)
+    quarantine = [n for n, e in enumerate(output.expectations) if e.otherwise == "quarantine"]
+    quarantined = None
+    if quarantine:
         titles = F.array(*(F.lit(e.title) for e in output.expectations))
-        aside = marked.where(F.col(REASON).isin(put_aside)).withColumn(
+        quarantined = marked.where(F.col(REASON).isin(quarantine)).withColumn(
             REASON, F.element_at(titles, F.col(REASON) + 1)
         )
-    return ExpectationResult(output, kept, aside, observation)
+    return ExpectationResult(output, accepted, quarantined, observation)
 
 
 def _breaks(expectation: Expectation) -> Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,12 @@ from omnigraph_spark.pipeline.pipeline_model import (
     Transform,
 )
 
-_KEYS = {
-    "name",
-    "graph",
-    "branch",
-    "message",
-    "actor",
-    "options",
-    "sources",
-    "transforms",
-    "nodes",
-    "edges",
-    "tables",
-    "checks",
-}
 _KINDS = {"nodes": "node", "edges": "edge", "tables": "table"}
+_KEYS = {each.name for each in fields(Pipeline)} - {"outputs"} | set(_KINDS)
 
 
 def read_pipeline(file: str | Path, graph: str | None = None) -> Pipeline:
-    """The pipeline of a file; `graph` goes before the one it names."""
+    """The pipeline of a file; `graph` overrides the one it names."""
     path = Path(file)
     if not path.is_file():
         raise NotFound(f"there is no pipeline file {str(file)!r}", hint="Give a .yaml or .py file.")
@@ -47,7 +35,7 @@ def read_pipeline(file: str | Path, graph: str | None = None) -> Pipeline:
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except yaml.YAMLError as error:
-        raise InvalidInput(f"{path.name} is no YAML: {error}") from error
+        raise InvalidInput(f"{path.name} is not YAML: {error}") from error
     return from_document(document, path.parent, path.stem, graph)
 
 
@@ -59,9 +47,9 @@ def from_document(document: object, folder: Path, name: str, graph: str | None =
     if not uri:
         raise InvalidInput("the pipeline names no graph", hint="Add `graph:`, or use --store.")
     outputs = [
-        _output(f"{kind}:{table}", found)
+        _output(f"{kind}:{table}", value)
         for section, kind in _KINDS.items()
-        for table, found in _mapping(body.get(section) or {}, section).items()
+        for table, value in _section(body, section).items()
     ]
     return Pipeline(
         name=body.get("name", name),
@@ -71,15 +59,13 @@ def from_document(document: object, folder: Path, name: str, graph: str | None =
         actor=body.get("actor"),
         options=_texts(body.get("options") or {}, "options"),
         sources={
-            key: _source(key, found, folder)
-            for key, found in _mapping(body.get("sources") or {}, "sources").items()
+            key: _source(key, value, folder) for key, value in _section(body, "sources").items()
         },
         transforms={
-            key: _transform(key, found)
-            for key, found in _mapping(body.get("transforms") or {}, "transforms").items()
+            key: _transform(key, value) for key, value in _section(body, "transforms").items()
         },
         outputs=tuple(outputs),
-        checks=tuple(_check(found) for found in body.get("checks") or ()),
+        checks=tuple(_check(value) for value in body.get("checks") or ()),
     )
 
 
@@ -88,19 +74,19 @@ def _from_module(path: Path) -> Pipeline:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = getattr(module, "pipeline", None)
-    if not isinstance(found, Pipeline):
+    pipeline = getattr(module, "pipeline", None)
+    if not isinstance(pipeline, Pipeline):
         raise InvalidInput(
             f"{path.name} has no `pipeline`", hint="Assign an omnigraph_spark.Pipeline to it."
         )
-    return found
+    return pipeline
 
 
 # --------------------------------------------------------------------------- parts
 
 
-def _source(name: str, found: object, folder: Path) -> Source:
-    body = _mapping(found, f"the source {name}")
+def _source(name: str, value: object, folder: Path) -> Source:
+    body = _mapping(value, f"the source {name}")
     _only(body, {"format", "path", "options", "schema"}, f"the source {name}")
     path = body.get("path")
     return Source(
@@ -111,10 +97,10 @@ def _source(name: str, found: object, folder: Path) -> Source:
     )
 
 
-def _transform(name: str, found: object) -> Transform:
-    if isinstance(found, str):
-        return Transform(sql=found)
-    body = _mapping(found, f"the transform {name}")
+def _transform(name: str, value: object) -> Transform:
+    if isinstance(value, str):
+        return Transform(sql=value)
+    body = _mapping(value, f"the transform {name}")
     _only(body, {"sql", "function"}, f"the transform {name}")
     function = body.get("function")
     return Transform(sql=body.get("sql"), function=_function(function) if function else None)
@@ -123,31 +109,31 @@ def _transform(name: str, found: object) -> Transform:
 def _function(text: str) -> Callable[..., Any]:
     module, colon, name = text.partition(":")
     try:
-        found = getattr(importlib.import_module(module), name) if colon else None
+        function = getattr(importlib.import_module(module), name) if colon else None
     except (ImportError, AttributeError) as error:
         raise InvalidInput(f"{text!r} cannot be imported: {error}") from error
-    if not callable(found):
-        raise InvalidInput(f"{text!r} is no function", hint="Write module:function.")
-    return found  # type: ignore[no-any-return]
+    if not callable(function):
+        raise InvalidInput(f"{text!r} is not a function", hint="Write module:function.")
+    return function  # type: ignore[no-any-return]
 
 
-def _output(table_key: str, found: object) -> Output:
-    body = _mapping(found, table_key)
+def _output(table_key: str, value: object) -> Output:
+    body = _mapping(value, table_key)
     _only(body, {"from", "mode", "expect"}, table_key)
     if "from" not in body:
-        raise InvalidInput(f"{table_key} does not say where its rows are from", hint="Add `from:`.")
+        raise InvalidInput(f"{table_key} does not name the source of its rows", hint="Add `from:`.")
     expectations = []
     for each in body.get("expect") or ():
-        said = _mapping(each, f"an expectation of {table_key}")
-        _only(said, {"check", "otherwise", "name"}, f"an expectation of {table_key}")
-        if "check" not in said:
+        expectation = _mapping(each, f"an expectation of {table_key}")
+        _only(expectation, {"check", "otherwise", "name"}, f"an expectation of {table_key}")
+        if "check" not in expectation:
             raise InvalidInput(f"an expectation of {table_key} has no `check`")
-        expectations.append(Expectation(**said))
+        expectations.append(Expectation(**expectation))
     return Output(table_key, body["from"], body.get("mode", "append"), tuple(expectations))
 
 
-def _check(found: object) -> Check:
-    body = _mapping(found, "a check")
+def _check(value: object) -> Check:
+    body = _mapping(value, "a check")
     _only(body, {"name", "gq", "expect", "params"}, "a check")
     missing = {"name", "gq", "expect"} - set(body)
     if missing:
@@ -159,19 +145,23 @@ def _located(path: str, folder: Path) -> str:
     return path if "://" in path or Path(path).is_absolute() else str(folder / path)
 
 
-def _mapping(found: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping):
-        raise InvalidInput(f"{what} is no mapping", hint="Write it as `key: value` lines.")
-    return found
+def _section(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return _mapping(body.get(name) or {}, name)
 
 
-def _texts(found: object, what: str) -> dict[str, str]:
-    values = _mapping(found, what).items()
+def _mapping(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} is not a mapping", hint="Write it as `key: value` lines.")
+    return value
+
+
+def _texts(value: object, what: str) -> dict[str, str]:
+    values = _mapping(value, what).items()
     return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in values}
 
 
-def _only(found: Mapping[str, Any], known: set[str], what: str) -> None:
-    for key in found:
+def _only(body: Mapping[str, Any], known: set[str], what: str) -> None:
+    for key in body:
         if key not in known:
             raise InvalidInput(
                 f"{what} has no key {key!r}{did_you_mean(str(key), sorted(known))}",

@@ -13,12 +13,12 @@ from omnigraph.errors import InvalidInput
 
 Otherwise = Literal["drop", "quarantine", "fail"]
 TransformFunction: TypeAlias = Callable[[SparkSession, Mapping[str, DataFrame]], DataFrame]
-"""Given the session and everything made so far by name, the next DataFrame."""
+"""Given the session and the DataFrames so far by name, the next DataFrame."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something that Spark reads: a format, paths and options; or a function that makes it."""
+    """Something that Spark reads: a format, a path and options; or a function that returns it."""
 
     format: str = "parquet"
     path: str | None = None
@@ -29,7 +29,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Transform:
-    """SQL over what was made before it, or a function of it."""
+    """SQL over the DataFrames before it, or a function of them."""
 
     sql: str | None = None
     function: TransformFunction | None = None
@@ -41,7 +41,7 @@ class Transform:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A SQL condition that every row should make true, and what becomes of those that do not."""
+    """A SQL condition that every row should satisfy, and what is done with those that do not."""
 
     check: str
     otherwise: Otherwise = "fail"
@@ -50,7 +50,7 @@ class Expectation:
     def __post_init__(self) -> None:
         if self.otherwise not in ("drop", "quarantine", "fail"):
             raise InvalidInput(
-                f"{self.otherwise!r} is nothing that can become of a row",
+                f"`otherwise` cannot be {self.otherwise!r}",
                 hint="Use drop, quarantine or fail.",
             )
 
@@ -72,13 +72,13 @@ class Output:
 
     @property
     def quarantine(self) -> str:
-        """The plain table that gets the rows that are put aside."""
+        """The plain table of the quarantined rows."""
         return "quarantine." + self.table_key.partition(":")[2].replace(".", "_").lower()
 
 
 @dataclass(frozen=True)
 class Check:
-    """A `.gq` read of the result and a SQL condition that every row of its answer must make true.
+    """A `.gq` read of the result and a SQL condition that every row of its answer must satisfy.
 
     An answer without rows does not pass.
     """
@@ -113,7 +113,7 @@ class Pipeline:
             if output.rows not in self.sources and output.rows not in self.transforms:
                 known = sorted([*self.sources, *self.transforms])
                 raise InvalidInput(
-                    f"{output.table_key} takes its rows from {output.rows!r}, which is not there",
+                    f"{output.table_key} takes its rows from {output.rows!r}, which does not exist",
                     hint=f"There are {', '.join(known)}.",
                 )
         if not self.outputs:

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from omnigraph.errors import OmniGraphError
-from omnigraph_spark.graph_location import place_of
+from omnigraph_spark.graph_location import location_of
 from omnigraph_spark.pipeline.expectations import ExpectationResult, apply_expectations
 from omnigraph_spark.pipeline.pipeline_model import Check, Pipeline, Source
-from omnigraph_spark.pipeline.work_branch import branches_of
+from omnigraph_spark.pipeline.work_branch import work_branches_of
 from omnigraph_spark.spark_types import for_spark, spark_schema
 from omnigraph_spark.writing.graph_write import graph_write
 from omnigraph_spark.writing.write_job import cleaning
@@ -24,7 +24,7 @@ ProgressMessage = Callable[[str], None]
 
 
 class PipelineFailed(OmniGraphError):
-    """A row that must not be there was there, or a check did not pass; nothing was published."""
+    """A row breaks an expectation, or a check did not pass; nothing was published."""
 
     code = "pipeline_failed"
 
@@ -48,8 +48,8 @@ class PipelineReport:
             "branch": self.branch,
             "graph_commit_id": self.commit,
             "rows": dict(self.rows),
-            "dropped": {key: dict(found) for key, found in self.dropped.items()},
-            "quarantined": {key: dict(found) for key, found in self.quarantined.items()},
+            "dropped": {key: dict(counts) for key, counts in self.dropped.items()},
+            "quarantined": {key: dict(counts) for key, counts in self.quarantined.items()},
             "checks": list(self.checks),
         }
 
@@ -57,19 +57,19 @@ class PipelineReport:
 def run(
     spark: SparkSession, pipeline: Pipeline, on_progress: ProgressMessage = lambda _: None
 ) -> PipelineReport:
-    """Run a pipeline; raises `PipelineFailed`, or what the graph refuses, and publishes nothing."""
+    """Run a pipeline; publishes nothing if it raises `PipelineFailed`, or an error of the graph."""
     session = spark.newSession()
-    branches = branches_of(place_of({"uri": pipeline.graph, **pipeline.options}))
-    judged = _judged(session, pipeline, on_progress)
+    branches = work_branches_of(location_of({"uri": pipeline.graph, **pipeline.options}))
+    results = _transformed(session, pipeline, on_progress)
     working = f"pipeline/{pipeline.name}-{uuid.uuid4().hex[:8]}"
     message = pipeline.message or f"pipeline {pipeline.name}"
     branches.create(working, pipeline.branch)
     try:
-        rows = _write(session, pipeline, judged, working, message, on_progress)
-        _refuse_broken(judged)
+        rows = _write(session, pipeline, results, working, message, on_progress)
+        _require_expectations(results)
         for check in pipeline.checks:
             on_progress(f"checking {check.name}")
-            _require(session, check, branches.answer(working, check))
+            _require_check(session, check, branches.answer(working, check))
         on_progress(f"publishing to {pipeline.branch}")
         commit = branches.publish(working, pipeline.branch, message, pipeline.actor)
     except BaseException:
@@ -81,8 +81,8 @@ def run(
         pipeline.branch,
         commit,
         rows,
-        _counts(judged, "drop"),
-        _counts(judged, "quarantine"),
+        _counts(results, "drop"),
+        _counts(results, "quarantine"),
         tuple(check.name for check in pipeline.checks),
     )
 
@@ -90,22 +90,22 @@ def run(
 # --------------------------------------------------------------------------- rows
 
 
-def _judged(
+def _transformed(
     spark: SparkSession, pipeline: Pipeline, on_progress: ProgressMessage
 ) -> list[ExpectationResult]:
-    made: dict[str, DataFrame] = {}
+    frames: dict[str, DataFrame] = {}
     for name, source in pipeline.sources.items():
         on_progress(f"reading {name}")
-        made[name] = _read(spark, source)
-        made[name].createOrReplaceTempView(name)
+        frames[name] = _read(spark, source)
+        frames[name].createOrReplaceTempView(name)
     for name, transform in pipeline.transforms.items():
-        made[name] = (
+        frames[name] = (
             spark.sql(transform.sql)
             if transform.sql is not None
-            else transform.function(spark, made)  # type: ignore[misc]
+            else transform.function(spark, frames)  # type: ignore[misc]
         )
-        made[name].createOrReplaceTempView(name)
-    return [apply_expectations(output, made[output.rows]) for output in pipeline.outputs]
+        frames[name].createOrReplaceTempView(name)
+    return [apply_expectations(output, frames[output.rows]) for output in pipeline.outputs]
 
 
 def _read(spark: SparkSession, source: Source) -> DataFrame:
@@ -120,7 +120,7 @@ def _read(spark: SparkSession, source: Source) -> DataFrame:
 def _write(
     spark: SparkSession,
     pipeline: Pipeline,
-    judged: list[ExpectationResult],
+    results: list[ExpectationResult],
     branch: str,
     message: str,
     on_progress: ProgressMessage,
@@ -135,41 +135,41 @@ def _write(
         on_progress=on_progress,
     )
     with writing as write:
-        for each in judged:
-            write.rows_of(each.output.table_key, each.kept, each.output.mode)
-            if each.aside is not None:
-                write.table(each.output.quarantine, each.aside)
+        for each in results:
+            write.rows_of(each.output.table_key, each.accepted, each.output.mode)
+            if each.quarantined is not None:
+                write.table(each.output.quarantine, each.quarantined)
     return writing.rows
 
 
-def _refuse_broken(judged: list[ExpectationResult]) -> None:
-    for each in judged:
+def _require_expectations(results: list[ExpectationResult]) -> None:
+    for each in results:
         for expectation, count in each.broken().items():
             if expectation.otherwise == "fail":
                 raise PipelineFailed(
                     f"{count} rows of {each.output.table_key} break the expectation "
                     f"{expectation.title!r}",
-                    hint="Mend the rows, or let the expectation drop or quarantine them.",
+                    hint="Correct the rows, or let the expectation drop or quarantine them.",
                     details={"table": each.output.table_key, "rows": count},
                 )
 
 
-def _counts(judged: list[ExpectationResult], otherwise: str) -> dict[str, dict[str, int]]:
-    found = {
+def _counts(results: list[ExpectationResult], otherwise: str) -> dict[str, dict[str, int]]:
+    by_table = {
         each.output.table_key: {
             expectation.title: count
             for expectation, count in each.broken().items()
             if expectation.otherwise == otherwise
         }
-        for each in judged
+        for each in results
     }
-    return {key: counts for key, counts in found.items() if counts}
+    return {key: counts for key, counts in by_table.items() if counts}
 
 
 # --------------------------------------------------------------------------- checks
 
 
-def _require(spark: SparkSession, check: Check, answer: pa.Table) -> None:
+def _require_check(spark: SparkSession, check: Check, answer: pa.Table) -> None:
     schema = spark_schema(answer.schema)
     rows = [
         tuple(row.values())
@@ -183,6 +183,6 @@ def _require(spark: SparkSession, check: Check, answer: pa.Table) -> None:
     shown = failing[0].asDict() if failing else "no rows"
     raise PipelineFailed(
         f"the check {check.name!r} does not pass: {check.expect} with {shown}",
-        hint="The branch was not published; look at the rows that were to go in.",
+        hint="The branch was not published; check the rows that were written to it.",
         details={"check": check.name},
     )

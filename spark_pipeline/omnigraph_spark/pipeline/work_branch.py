@@ -1,4 +1,4 @@
-"""What a pipeline does with branches, in the storage of a graph or through a server."""
+"""The work branch of a pipeline, in the storage of a graph or through a server."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ import pyarrow as pa
 from omnigraph import Graph
 from omnigraph_spark.graph_location import GraphLocation
 from omnigraph_spark.pipeline.pipeline_model import Check
-from omnigraph_spark.server_connection import ask, connected, quoted, text_literal
+from omnigraph_spark.server_connection import connected, fetch_table, quoted, text_literal
 
-KEPT = "7d"
-"""How long the branch of a run stays that was killed: a collection takes it then."""
+BRANCH_TTL = "7d"
+"""How long the branch of a run lives that was killed; collection deletes it then."""
 OWNER = "pipeline"
 
 
-class Branches(Protocol):
-    """The branches of one graph."""
+class WorkBranches(Protocol):
+    """Work branches of one graph."""
 
     def create(self, name: str, source: str) -> None:
-        """Make the branch of a run."""
+        """Create the branch of a run."""
 
     def answer(self, name: str, check: Check) -> pa.Table:
-        """What a check asks, as the branch has it."""
+        """The answer to a check on the branch."""
 
     def publish(self, name: str, into: str, message: str, actor: str | None) -> str | None:
         """Merge a branch and drop it, in one publish: its commit, if anything changed."""
 
     def drop(self, name: str) -> None:
-        """Give the branch of a run up."""
+        """Drop the branch of a run."""
 
 
-def branches_of(place: GraphLocation) -> Branches:
-    """The branches of the graph at a place."""
-    return ServedBranches(place) if place.served else StoredBranches(place.graph())
+def work_branches_of(location: GraphLocation) -> WorkBranches:
+    """Work branches of the graph at a location."""
+    return ServerBranches(location) if location.is_server else StorageBranches(location.graph())
 
 
 @dataclass(frozen=True)
-class StoredBranches:
-    """Branches of a graph whose storage is at hand."""
+class StorageBranches:
+    """Branches of a graph whose storage can be reached."""
 
     graph: Graph
 
     def create(self, name: str, source: str) -> None:
-        self.graph.create_branch(name, source, ttl=KEPT, owner=OWNER)
+        self.graph.create_branch(name, source, ttl=BRANCH_TTL, owner=OWNER)
 
     def answer(self, name: str, check: Check) -> pa.Table:
         return self.graph.query(check.gq, params=dict(check.params), at=name).to_arrow()
@@ -60,32 +60,32 @@ class StoredBranches:
 
 
 @dataclass(frozen=True)
-class ServedBranches:
-    """Branches of a graph behind a server, which takes the caller for the actor."""
+class ServerBranches:
+    """Branches of a graph behind a server, for which the user who calls is the actor."""
 
-    place: GraphLocation
+    location: GraphLocation
 
     def create(self, name: str, source: str) -> None:
-        made = f"CREATE BRANCH {quoted(name)} FROM {quoted(source)}"
-        options = f"ttl = {text_literal(KEPT)}, owner = {text_literal(OWNER)}"
-        self._run(source, f"{made} WITH ({options})")
+        create = f"CREATE BRANCH {quoted(name)} FROM {quoted(source)}"
+        options = f"ttl = {text_literal(BRANCH_TTL)}, owner = {text_literal(OWNER)}"
+        self._run(source, f"{create} WITH ({options})")
 
     def answer(self, name: str, check: Check) -> pa.Table:
-        asked = ", ".join(map(text_literal, (check.gq, json.dumps(dict(check.params)))))
-        return ask(self.place, name, f"SELECT * FROM gq({asked})")
+        arguments = ", ".join(map(text_literal, (check.gq, json.dumps(dict(check.params)))))
+        return fetch_table(self.location, name, f"SELECT * FROM gq({arguments})")
 
     def publish(self, name: str, into: str, message: str, actor: str | None) -> str | None:  # noqa: ARG002
-        named = f"SELECT commit_id FROM system.branches WHERE name = {text_literal(name)}"
-        (head,) = ask(self.place, into, named).column(0).to_pylist()
+        head_sql = f"SELECT commit_id FROM system.branches WHERE name = {text_literal(name)}"
+        (head,) = fetch_table(self.location, into, head_sql).column(0).to_pylist()
         merge = f"MERGE BRANCH {quoted(name)} INTO {quoted(into)} DROP SOURCE"
         self._run(into, f"{merge} WITH MESSAGE {text_literal(message)}")
         merged = f"SELECT commit_id FROM system.commits WHERE merged_parent_id = '{head}'"
-        found: list[str] = ask(self.place, into, merged).column(0).to_pylist()
-        return found[0] if found else None
+        commits: list[str] = fetch_table(self.location, into, merged).column(0).to_pylist()
+        return commits[0] if commits else None
 
     def drop(self, name: str) -> None:
         self._run("main", f"DROP BRANCH {quoted(name)}")
 
     def _run(self, catalog: str, sql: str) -> None:
-        with connected(self.place, catalog) as server, server.cursor() as cursor:
+        with connected(self.location, catalog) as server, server.cursor() as cursor:
             cursor.execute(sql)

@@ -1,5 +1,5 @@
-"""Reads for Spark: what to read is pinned and split on the driver, rows come on executors.
+"""Reads for Spark: pinned to a commit and split on the driver, read by executors.
 
-A reading is a small value that pickles; a part of it names an immutable piece of one snapshot, so a
-task that runs again reads the same rows.
+A reading is a small value that pickles; a part of it names an immutable part of one snapshot, so a
+task that runs again reads the same rows. Imports the root modules below `data_source`.
 """

@@ -1,4 +1,4 @@
-"""What a branch went through, as the storage of a graph or a server tells it."""
+"""The commits of a branch and what they changed, from storage or from a server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pyspark.sql.datasource import InputPartition
 
 from omnigraph import CHANGE_SCHEMA, Graph
 from omnigraph_spark.graph_location import GraphLocation
+from omnigraph_spark.pinned_moment import pinned_moment
 from omnigraph_spark.server_connection import (
-    ask,
     connected,
-    pinned_moment,
+    fetch_table,
     quoted,
     relation,
     text_literal,
@@ -47,21 +47,21 @@ class BranchLog(Protocol):
         """All commits of a branch, newest first."""
 
     def entries(self, before: str, after: str) -> Iterator[pa.RecordBatch]:
-        """What became of every entity between two moments, in the columns of a diff."""
+        """The changes of all entities between two moments, in the columns of a diff."""
 
     def changed(self, before: str, after: str, table_key: str) -> Iterator[tuple[str, pa.Table]]:
-        """The same of one type, by the name that the branch has for it today: the operation, and
-        entities after it, or before if they went."""
+        """The changes of one type, by the name that the branch has for it today: the operation, and
+        entities after it, or before if they were deleted."""
 
 
-def history_of(place: GraphLocation) -> BranchLog:
-    """The history of the graph at a place."""
-    return ServedHistory(place) if place.served else StoredHistory(place.graph())
+def branch_log_of(location: GraphLocation) -> BranchLog:
+    """The log of the graph at a location."""
+    return ServerBranchLog(location) if location.is_server else StorageBranchLog(location.graph())
 
 
 @dataclass(frozen=True)
-class StoredHistory:
-    """The history of a graph whose storage is at hand."""
+class StorageBranchLog:
+    """The log of a graph whose storage can be reached."""
 
     graph: Graph
 
@@ -89,41 +89,41 @@ class StoredHistory:
             yield "delete", changes.deleted
 
     def _has(self, moment: str, table_key: str) -> bool:
-        """Whether a type is as old as a moment; one that was renamed keeps its identity."""
+        """Whether a type existed at a moment; one that was renamed keeps its identity."""
         branch = moment.partition("@")[0]
         today = self.graph.snapshot(branch).moment.tables[table_key].identity
-        then = self.graph.snapshot(moment).moment.tables.values()
-        return any(table.identity == today for table in then)
+        tables = self.graph.snapshot(moment).moment.tables.values()
+        return any(table.identity == today for table in tables)
 
 
 @dataclass(frozen=True)
-class ServedHistory:
-    """The history of a graph behind a server."""
+class ServerBranchLog:
+    """The log of a graph behind a server."""
 
-    place: GraphLocation
+    location: GraphLocation
 
     def columns(self, moment: str, table_key: str) -> pa.Schema:
-        with connected(self.place, moment) as server, server.cursor() as cursor:
+        with connected(self.location, moment) as server, server.cursor() as cursor:
             return cursor.adbc_execute_schema(f"SELECT * FROM {relation(table_key)}")
 
     def commit(self, moment: str) -> str:
-        return pinned_moment(self.place, moment).rpartition("@")[2]
+        return pinned_moment(self.location, moment).rpartition("@")[2]
 
     def commits(self, branch: str) -> list[CommitPart]:
         sql = (
             "SELECT commit_id, parent_id, version, created_at FROM system.commits "
             "ORDER BY version DESC"
         )
-        rows = ask(self.place, branch, sql)
+        rows = fetch_table(self.location, branch, sql)
         micros = rows.column("created_at").cast(TIME).cast(pa.int64())
-        columns = [*(rows.column(place).to_pylist() for place in range(3)), micros.to_pylist()]
+        columns = [*(rows.column(index).to_pylist() for index in range(3)), micros.to_pylist()]
         return [CommitPart(*values) for values in zip(*columns, strict=True)]
 
     def entries(self, before: str, after: str) -> Iterator[pa.RecordBatch]:
         kinds = ", ".join(map(text_literal, KINDS))
         names = ", ".join(map(quoted, CHANGE_SCHEMA.names))
         sql = f"SELECT {names} FROM {_changes(before, after)} WHERE kind IN ({kinds})"
-        with connected(self.place, after) as server, server.cursor() as cursor:
+        with connected(self.location, after) as server, server.cursor() as cursor:
             cursor.execute(sql)
             yield from cursor.fetch_record_batch()
 
@@ -131,16 +131,16 @@ class ServedHistory:
         changes = _changes(before, after)
         for moment, ops in ((after, ("insert", "update")), (before, ("delete",))):
             for op in ops if self._has(moment, table_key) else ():
-                yield op, ask(self.place, moment, _entities(changes, op, table_key))
+                yield op, fetch_table(self.location, moment, _entities(changes, op, table_key))
 
     def _has(self, moment: str, table_key: str) -> bool:
-        """Whether a type is as old as a moment; what was renamed has its new name there, too."""
+        """Whether a type existed at a moment; a renamed one has its new name there, too."""
         kind, _, name = table_key.partition(":")
         sql = (
             "SELECT 1 FROM information_schema.tables WHERE table_name = "
             f"{text_literal(name)} AND table_schema = {text_literal(f'{kind}s')}"
         )
-        return bool(ask(self.place, moment, sql).num_rows)
+        return bool(fetch_table(self.location, moment, sql).num_rows)
 
 
 def _changes(before: str, after: str) -> str:
@@ -148,7 +148,7 @@ def _changes(before: str, after: str) -> str:
 
 
 def _entities(changes: str, op: str, table_key: str) -> str:
-    """The query for the entities of a type that met an operation."""
+    """The query for the entities of a type that an operation changed."""
     kind, _, name = table_key.partition(":")
     return (
         f"SELECT t.* FROM {changes} AS c JOIN {relation(table_key)} AS t ON t.id = c.id "

@@ -1,7 +1,7 @@
-"""The changes of a branch, commit by commit: as a table, or as a stream that goes on for ever.
+"""The changes of a branch, commit by commit: as a table, or as a stream.
 
-An offset is a commit, a part is one commit: what it changed never changes, so a batch that runs
-again after a restart gives the same rows.
+An offset is a commit, a part is one commit: commits are immutable, so a batch that runs again after
+a restart gives the same rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from omnigraph import CHANGE_SCHEMA
 from omnigraph.errors import InvalidInput, Reclaimed
 from omnigraph_spark.graph_location import GraphLocation
-from omnigraph_spark.reading.branch_log import BranchLog, CommitPart, history_of
+from omnigraph_spark.reading.branch_log import BranchLog, CommitPart, branch_log_of
 from omnigraph_spark.spark_types import for_spark
 
 COMMIT_COLUMNS = pa.schema(
@@ -34,7 +34,7 @@ CHANGE = pa.field("_change", pa.string())
 class ChangeReading:
     """The changes of a branch between two commits, of one type or of all."""
 
-    place: GraphLocation
+    location: GraphLocation
     branch: str
     since: str
     """The commit whose successors are read."""
@@ -45,33 +45,33 @@ class ChangeReading:
     # ------------------------------------------------------------------ what there is
 
     @property
-    def history(self) -> BranchLog:
-        return history_of(self.place)
+    def log(self) -> BranchLog:
+        return branch_log_of(self.location)
 
     def schema(self) -> pa.Schema:
-        """Of one type: its columns after the change, or before it if the entity is gone."""
+        """Of one type: its columns after the change, or before it if the entity was deleted."""
         if self.table_key is None:
             return pa.schema([*COMMIT_COLUMNS, *(f for f in CHANGE_SCHEMA if f.name != "type_id")])
-        columns = self.history.columns(self.branch, self.table_key)
+        columns = self.log.columns(self.branch, self.table_key)
         return pa.schema([*COMMIT_COLUMNS, CHANGE, *columns])
 
     def head(self) -> str:
         """The newest commit of the branch."""
-        return self.history.commit(self.branch)
+        return self.log.commit(self.branch)
 
     def between(self, since: str, until: str) -> list[CommitPart]:
         """The commits after one up to another, oldest first."""
-        found: list[CommitPart] = []
-        wanted = False
-        for part in self.history.commits(self.branch):
-            wanted = wanted or part.commit == until
+        parts: list[CommitPart] = []
+        within = False
+        for part in self.log.commits(self.branch):
+            within = within or part.commit == until
             if part.commit == since:
-                return found[::-1]
-            if wanted and part.parent is not None:
-                found.append(part)
+                return parts[::-1]
+            if within and part.parent is not None:
+                parts.append(part)
         raise Reclaimed(
-            f"{self.branch} has no commit {since} any more",
-            hint="Start the stream anew, with another checkpoint.",
+            f"the commit {since} of {self.branch} was collected",
+            hint="Start the stream again, with another checkpoint.",
         )
 
     # ------------------------------------------------------------------ rows
@@ -88,14 +88,14 @@ class ChangeReading:
 
     def rows(self, part: CommitPart) -> Iterator[pa.RecordBatch]:
         """What a commit changed."""
-        history, key = self.history, self.table_key
+        log, key = self.log, self.table_key
         before, after = f"{self.branch}@{part.parent}", f"{self.branch}@{part.commit}"
         if key is None:
-            for batch in history.entries(before, after):
+            for batch in log.entries(before, after):
                 yield _with_commit(batch.drop_columns(["type_id"]), part)
             return
-        target = pa.schema([CHANGE, *history.columns(self.branch, key)])
-        for op, rows in history.changed(before, after, key):
+        target = pa.schema([CHANGE, *log.columns(self.branch, key)])
+        for op, rows in log.changed(before, after, key):
             for batch in _typed(op, rows, target):
                 yield _with_commit(batch, part)
 
@@ -158,18 +158,18 @@ class ChangeStream(DataSourceStreamReader):
         return iter(for_spark(self._reading.read(partition), self._schema))
 
 
-def change_reading(place: GraphLocation, options: Any, table_key: str | None) -> ChangeReading:  # noqa: ANN401
+def change_reading(location: GraphLocation, options: Any, table_key: str | None) -> ChangeReading:  # noqa: ANN401
     """What the options `from`, `at` and `branch` ask for."""
-    history = history_of(place)
+    log = branch_log_of(location)
     branch = options.get("branch") or options.get("at", "main").partition("@")[0]
     at, start = options.get("at"), options.get("from", "now")
     if start == "now":
-        since = history.commit(branch)
+        since = log.commit(branch)
     elif start == "beginning":
-        since = history.commits(branch)[-1].commit
+        since = log.commits(branch)[-1].commit
     else:
-        since = history.commit(start if "@" in start else f"{branch}@{start}")
+        since = log.commit(start if "@" in start else f"{branch}@{start}")
     if at is not None and "@" not in at and at != branch:
-        raise InvalidInput(f"{at!r} is no moment of {branch}", hint="Leave `branch` out.")
-    until = history.commit(at) if at is not None and "@" in at else None
-    return ChangeReading(place, branch, since, until, table_key)
+        raise InvalidInput(f"{at!r} is not a moment of {branch}", hint="Leave `branch` out.")
+    until = log.commit(at) if at is not None and "@" in at else None
+    return ChangeReading(location, branch, since, until, table_key)

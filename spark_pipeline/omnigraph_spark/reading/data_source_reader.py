@@ -13,7 +13,7 @@ from omnigraph_spark.spark_types import for_spark
 
 
 class Reading(Protocol):
-    """Something pinned that can be read in parts."""
+    """A query of one commit that can be read in parts."""
 
     def schema(self) -> pa.Schema:
         """The columns, without reading anything."""
@@ -33,7 +33,7 @@ class Reader(DataSourceReader):
         self._schema = schema
         self._filters: list[Filter] = []
         # Spark refuses a reader that takes filters while its push-down is switched off, and that
-        # is the default. This one works either way.
+        # is the default. This one works with both.
         self.pushFilters = _OptionalPushDown(self._filters)  # type: ignore[method-assign]
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -44,13 +44,13 @@ class Reader(DataSourceReader):
 
 
 class _OptionalPushDown:
-    """Takes filters where Spark offers them, and looks as if it did not where Spark minds."""
+    """Accepts filters, and looks like no push-down at all where Spark refuses it."""
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
 
-    def __init__(self, taken: list[Filter]) -> None:
-        self._taken = taken
+    def __init__(self, accepted: list[Filter]) -> None:
+        self._accepted = accepted
 
     def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
-        self._taken.extend(filters)
+        self._accepted.extend(filters)
         return filters

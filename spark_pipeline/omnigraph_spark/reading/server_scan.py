@@ -13,46 +13,45 @@ from omnigraph_spark.reading.spark_filters import sql_condition
 from omnigraph_spark.server_connection import connected, quoted
 
 DEFAULT_PARTITIONS = 16
-"""How many partitions are asked for; a server gives fewer when a table has fewer fragments."""
+"""How many partitions are requested; a server gives fewer when a table has fewer fragments."""
 
 
 @dataclass
-class ServedPartition(InputPartition):
+class ServerPartition(InputPartition):
     """A signed ticket for a part of the result of one snapshot."""
 
     descriptor: bytes
 
 
 @dataclass(frozen=True)
-class ServedQuery:
+class ServerQuery:
     """A relation of a server at a moment: a table, or a query in parentheses."""
 
-    place: GraphLocation
+    location: GraphLocation
     relation: str
     moment: str
-    partitions_wanted: int | None = None
+    partitions: int | None = None
 
     def schema(self) -> pa.Schema:
-        place, moment = self.place, self.moment
-        with connected(place, moment) as server, server.cursor() as cursor:
+        with connected(self.location, self.moment) as server, server.cursor() as cursor:
             return cursor.adbc_execute_schema(f"SELECT * FROM {self.relation}")
 
     def parts(self, columns: Sequence[str], filters: Iterable[Filter]) -> list[InputPartition]:
-        wanted = self.partitions_wanted or DEFAULT_PARTITIONS
         # Spark may only want to count: any column does then.
-        chosen = list(columns) or self.schema().names[:1]
-        sql = f"SELECT {', '.join(map(quoted, chosen))} FROM {self.relation}"
+        names = list(columns) or self.schema().names[:1]
+        sql = f"SELECT {', '.join(map(quoted, names))} FROM {self.relation}"
         condition = sql_condition(filters)
         if condition is not None:
             sql += f" WHERE {condition}"
-        at = connected(self.place, self.moment, slices=wanted)
+        slices = self.partitions or DEFAULT_PARTITIONS
+        at = connected(self.location, self.moment, slices=slices)
         with at as server, server.cursor() as cursor:
             descriptors, _ = cursor.adbc_execute_partitions(sql)
-        return [ServedPartition(descriptor) for descriptor in descriptors]
+        return [ServerPartition(descriptor) for descriptor in descriptors]
 
     def read(self, part: InputPartition) -> Iterable[pa.RecordBatch]:
-        if not isinstance(part, ServedPartition):
+        if not isinstance(part, ServerPartition):
             return
-        with connected(self.place, self.moment) as connection, connection.cursor() as cursor:
+        with connected(self.location, self.moment) as connection, connection.cursor() as cursor:
             cursor.adbc_read_partition(part.descriptor)
             yield from cursor.fetch_record_batch()

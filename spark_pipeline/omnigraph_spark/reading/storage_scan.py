@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph import QueryResult
 
 ROWS_PER_PARTITION = 1 << 18
-"""Unless told how many partitions to make, there is one for about so many rows."""
+"""By default there is one partition for about so many rows."""
 
 
 def plain_name(table_key: str) -> str | None:
@@ -38,47 +38,47 @@ class SlicePartition(InputPartition):
 class StorageTable:
     """A node type, an edge type or a plain table at a moment."""
 
-    place: GraphLocation
+    location: GraphLocation
     table_key: str
     """`node:Person`, `edge:Knows` or `table:schema.name`."""
     moment: str
-    partitions_wanted: int | None = None
+    partitions: int | None = None
 
     def schema(self) -> pa.Schema:
-        snapshot = self.place.graph().snapshot(self.moment)
+        snapshot = self.location.graph().snapshot(self.moment)
         name = plain_name(self.table_key)
         return (
             snapshot.schema(self.table_key) if name is None else snapshot.plain_table(name).schema
         )
 
     def parts(self, columns: Sequence[str], filters: Iterable[Filter]) -> list[InputPartition]:
-        snapshot = self.place.graph().snapshot(self.moment)
+        snapshot = self.location.graph().snapshot(self.moment)
         name = plain_name(self.table_key)
         table = None if name is None else snapshot.plain_table(name)
         rows = snapshot.count(self.table_key) if table is None else table.rows
-        at_most = self.partitions_wanted or max(1, -(-rows // ROWS_PER_PARTITION))
+        at_most = self.partitions or max(1, -(-rows // ROWS_PER_PARTITION))
         schema = self.schema()
         condition = lance_condition(filters, schema)
         # Spark may only want to count: any column does then.
-        wanted = list(columns) or schema.names[:1]
-        found = (
-            snapshot.slices(self.table_key, wanted, condition, at_most=at_most)
+        names = list(columns) or schema.names[:1]
+        slices = (
+            snapshot.slices(self.table_key, names, condition, at_most=at_most)
             if table is None
-            else table.slices(self.place.uri, wanted, condition, at_most=at_most)
+            else table.slices(self.location.uri, names, condition, at_most=at_most)
         )
-        return [SlicePartition(part) for part in found]
+        return [SlicePartition(part) for part in slices]
 
     def read(self, part: InputPartition) -> Iterable[pa.RecordBatch]:
         if not isinstance(part, SlicePartition):  # an empty table still has one task
             return ()
-        return read_slice(part.part, dict(self.place.storage))
+        return read_slice(part.part, dict(self.location.storage))
 
 
 @dataclass(frozen=True)
 class StorageQuery:
-    """A `.gq` read at a moment, which the engine runs whole in one task."""
+    """A `.gq` read at a moment, which the engine runs in one task."""
 
-    place: GraphLocation
+    location: GraphLocation
     text: str | None
     name: str | None
     params: str | None
@@ -97,4 +97,4 @@ class StorageQuery:
 
     def _result(self) -> QueryResult:
         params = json.loads(self.params) if self.params else None
-        return self.place.graph().query(self.text, self.name, params, at=self.moment)
+        return self.location.graph().query(self.text, self.name, params, at=self.moment)

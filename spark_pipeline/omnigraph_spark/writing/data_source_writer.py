@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from omnigraph.bulk import BulkMode, Target
 from omnigraph.errors import AlreadyApplied, InvalidInput
-from omnigraph_spark.graph_location import GraphLocation, place_of
+from omnigraph_spark.graph_location import GraphLocation, location_of
 from omnigraph_spark.spark_types import arrow_schema
 from omnigraph_spark.writing.graph_write import MODES
 from omnigraph_spark.writing.write_job import CommitOptions, Job, Part, begin
@@ -29,22 +29,22 @@ Messages = list[WriterCommitMessage | None]
 class Destination:
     """Where the rows of a write go, and what their commit says."""
 
-    place: GraphLocation
+    location: GraphLocation
     branch: str
     target: Target
-    ending: CommitOptions
+    commit_options: CommitOptions
 
     def begin(self) -> Job:
-        return begin(self.place, self.branch, [self.target], self.ending)
+        return begin(self.location, self.branch, [self.target], self.commit_options)
 
 
 def destination_of(
     options: Mapping[str, str], table_key: str, schema: StructType, overwrite: bool
 ) -> Destination:
-    """The destination that options name; the option `mode` goes before Spark's."""
+    """The destination that options name; the option `mode` overrides Spark's."""
     mode = options.get("mode") or ("overwrite" if overwrite else "append")
     if mode not in MODES:
-        raise InvalidInput(f"{mode!r} is not a way to write", hint=f"Use {', '.join(MODES)}.")
+        raise InvalidInput(f"{mode!r} is not a write mode", hint=f"Use {', '.join(MODES)}.")
     if options.get("validation", "engine") == "spark":
         # Spark commits a data source in a process that has no session.
         raise InvalidInput(
@@ -52,7 +52,7 @@ def destination_of(
         )
     chosen: BulkMode = mode  # type: ignore[assignment]
     return Destination(
-        place_of(options),
+        location_of(options),
         options.get("branch", "main"),
         Target(table_key, chosen, arrow_schema(schema)),
         CommitOptions(options.get("message"), options.get("actor")),
@@ -75,7 +75,7 @@ class Writer(DataSourceArrowWriter):
         return self._job.write(self._destination.target.table_key, iterator, self._schema)
 
     def commit(self, messages: Messages) -> None:
-        self._job.finish(_parts(messages), self._destination.ending)
+        self._job.finish(_parts(messages), self._destination.commit_options)
 
     def abort(self, messages: Messages) -> None:
         self._job.abandon()
@@ -89,8 +89,12 @@ class PartOfBatch(WriterCommitMessage):
     job: Job
 
 
+def _parts_of_batch(messages: Messages) -> list[PartOfBatch]:
+    return [message for message in messages if isinstance(message, PartOfBatch)]
+
+
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Each micro-batch is one commit, which lands once however often it is tried.
+    """Each micro-batch is one commit, which is applied once however often it is tried.
 
     Spark makes a writer for the tasks of every batch and another one that commits it, so messages
     carry the job. It begins when the first of the two is pickled for the executors.
@@ -113,15 +117,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return PartOfBatch(self._job.write(key, iterator, self._schema), self._job)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        found = [message for message in messages if isinstance(message, PartOfBatch)]
-        if not found:
+        parts = _parts_of_batch(messages)
+        if not parts:
             return
-        ending = replace(self._destination.ending, once=(self._stream, batchId))
-        # A batch that was committed before the checkpoint said so comes again after a restart.
+        commit_options = replace(self._destination.commit_options, once=(self._stream, batchId))
+        # A batch that was committed before its checkpoint was written comes again after a restart.
         with suppress(AlreadyApplied):
-            found[0].job.finish([message.part for message in found], ending)
+            parts[0].job.finish([each.part for each in parts], commit_options)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        found = [message for message in messages if isinstance(message, PartOfBatch)]
-        if found:
-            found[0].job.abandon()
+        for each in _parts_of_batch(messages)[:1]:
+            each.job.abandon()

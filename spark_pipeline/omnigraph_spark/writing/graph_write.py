@@ -15,24 +15,24 @@ from pyspark.sql.types import StructType
 import omnigraph
 from omnigraph.bulk import BulkMode, Target
 from omnigraph.errors import InvalidInput
-from omnigraph_spark.graph_location import GraphLocation, place_of
+from omnigraph_spark.graph_location import GraphLocation, location_of
 from omnigraph_spark.spark_types import arrow_schema
 from omnigraph_spark.writing.spark_constraint_check import SparkConstraintChecker
 from omnigraph_spark.writing.write_job import CommitOptions, Job, Part, begin
 
 PART = "part binary"
-"""The schema of the one row that a task gives back."""
+"""The schema of the one row that a task returns."""
 MODES: tuple[BulkMode, ...] = ("append", "merge", "overwrite")
 Validation = Literal["auto", "engine", "spark"]
 VALIDATIONS: tuple[Validation, ...] = ("auto", "engine", "spark")
 ENGINE_ROWS = 16 << 20
-"""Up to so many rows are validated by the engine on the driver, unless told otherwise: more would
-take it several passes over all ids."""
+"""Up to so many rows are validated by the engine on the driver by default: more would take it
+several passes over all ids."""
 
 
 @dataclass(frozen=True)
 class FrameWrite:
-    """Rows that are to go into a table."""
+    """A DataFrame and the table it is written to."""
 
     target: Target
     rows: DataFrame
@@ -40,7 +40,7 @@ class FrameWrite:
 
 @dataclass(frozen=True)
 class Task:
-    """What a partition does: write its rows, and give back where they are."""
+    """What a partition does: write its rows, and return where they are."""
 
     job: Job
     table_key: str
@@ -57,17 +57,17 @@ class GraphWrite:
     def __init__(
         self,
         spark: SparkSession,
-        place: GraphLocation,
+        location: GraphLocation,
         branch: str,
-        ending: CommitOptions,
+        commit_options: CommitOptions,
         validation: Validation,
         on_progress: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._validation = validation
-        self._place = place
+        self._location = location
         self._branch = branch
-        self._ending = ending
+        self._commit_options = commit_options
         self._on_progress = on_progress
         self._writes: dict[str, FrameWrite] = {}
         self.commit: omnigraph.Commit | None = None
@@ -84,7 +84,7 @@ class GraphWrite:
         self.rows_of(f"edge:{type_name}", rows, mode)
 
     def table(self, name: str, rows: DataFrame, mode: BulkMode = "append") -> None:
-        """Write rows of a plain table `<schema>.<name>`, which is made if it is missing."""
+        """Write rows of a plain table `<schema>.<name>`, which is created if it is missing."""
         self.rows_of(f"table:{name}", rows, mode)
 
     def rows_of(self, table_key: str, rows: DataFrame, mode: BulkMode = "append") -> None:
@@ -94,11 +94,11 @@ class GraphWrite:
     def _add(self, target: Target, rows: DataFrame) -> None:
         if target.mode not in MODES:
             raise InvalidInput(
-                f"{target.mode!r} is not a way to write", hint=f"Use {', '.join(MODES)}."
+                f"{target.mode!r} is not a write mode", hint=f"Use {', '.join(MODES)}."
             )
         if target.table_key in self._writes:
             raise InvalidInput(
-                f"{target.table_key} is written twice", hint="Put the rows together with union."
+                f"{target.table_key} is written twice", hint="Combine the rows with union."
             )
         self._writes[target.table_key] = FrameWrite(target, rows)
 
@@ -116,30 +116,31 @@ class GraphWrite:
 
     def _run(self) -> None:
         targets = [write.target for write in self._writes.values()]
-        job = begin(self._place, self._branch, targets, self._ending)
+        job = begin(self._location, self._branch, targets, self._commit_options)
         try:
             parts: list[Part] = []
             for key, write in self._writes.items():
                 self._on_progress(f"writing {key}")
                 task = Task(job, key, write.rows.schema)
-                done = [
-                    pickle.loads(row.part) for row in write.rows.mapInArrow(task, PART).collect()
-                ]
-                self.rows[key] = sum(part.rows for part in done)
-                parts += done
-            ending = self._surveyed()
-            self._on_progress(f"validating {'with Spark' if ending.survey else 'in the engine'}")
-            self.commit = job.finish(parts, ending)
+                rows = write.rows.mapInArrow(task, PART).collect()
+                written = [pickle.loads(row.part) for row in rows]
+                self.rows[key] = sum(part.rows for part in written)
+                parts += written
+            commit_options = self._with_checker()
+            by_spark = commit_options.constraint_checker is not None
+            self._on_progress(f"validating {'with Spark' if by_spark else 'in the engine'}")
+            self.commit = job.finish(parts, commit_options)
         except BaseException:
             job.abandon()
             raise
 
-    def _surveyed(self) -> CommitOptions:
-        """How the job ends; many rows are validated by Spark."""
-        many = sum(self.rows.values()) > ENGINE_ROWS and not self._place.served
+    def _with_checker(self) -> CommitOptions:
+        """The options of the commit; the constraints of many rows are checked by Spark."""
+        many = sum(self.rows.values()) > ENGINE_ROWS and not self._location.is_server
         if self._validation == "engine" or (self._validation == "auto" and not many):
-            return self._ending
-        return replace(self._ending, survey=SparkConstraintChecker(self._spark, self._place))
+            return self._commit_options
+        checker = SparkConstraintChecker(self._spark, self._location)
+        return replace(self._commit_options, constraint_checker=checker)
 
 
 def graph_write(
@@ -156,24 +157,24 @@ def graph_write(
 ) -> GraphWrite:
     """Write several DataFrames in one commit; use it as a context manager.
 
-    `once` names a stream and the number of its batch, which then lands at most once. Keys,
+    `once` names a stream and the number of its batch, which is applied at most once. Keys,
     uniqueness, endpoints and cardinality are checked by the engine on the driver (`engine`) or as
     joins in Spark (`spark`); `auto` takes Spark where rows are many. `options` are those of the
     data source (storage, token, TLS).
     """
-    place = place_of({"uri": uri, **(options or {})})
-    require_validation(validation, place)
-    ending = CommitOptions(message, actor, once)
-    return GraphWrite(spark, place, branch, ending, validation, on_progress)
+    location = location_of({"uri": uri, **(options or {})})
+    require_validation(validation, location)
+    commit_options = CommitOptions(message, actor, once)
+    return GraphWrite(spark, location, branch, commit_options, validation, on_progress)
 
 
-def require_validation(validation: str, place: GraphLocation) -> None:
-    """Refuse a way to validate that there is not."""
+def require_validation(validation: str, location: GraphLocation) -> None:
+    """Refuse an unknown or impossible kind of validation."""
     if validation not in VALIDATIONS:
         raise InvalidInput(
-            f"{validation!r} is not a way to validate", hint=f"Use {', '.join(VALIDATIONS)}."
+            f"{validation!r} is not a kind of validation", hint=f"Use {', '.join(VALIDATIONS)}."
         )
-    if validation == "spark" and place.served:
+    if validation == "spark" and location.is_server:
         raise InvalidInput(
             "a server validates what is written through it",
             hint="Use the storage uri of the graph to validate with Spark.",

@@ -1,4 +1,4 @@
-"""A write in progress, whichever way it goes: what tasks do, and the one commit at its end."""
+"""A write in progress, to storage or through a server: what tasks do, and its one commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnigraph_spark.graph_location import GraphLocation
 
 if TYPE_CHECKING:
     from omnigraph import Commit
-    from omnigraph.bulk import Survey, Target
+    from omnigraph.bulk import ConstraintChecker, Target
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,33 +39,33 @@ class CommitOptions:
     message: str | None = None
     actor: str | None = None
     once: tuple[str, int] | None = None
-    """A stream and the number of its batch, which lands at most once."""
-    survey: Survey | None = None
-    """Who looks for what breaks a constraint; the engine does, on the driver, if nobody."""
+    """A stream and the number of its batch, which is applied at most once."""
+    constraint_checker: ConstraintChecker | None = None
+    """Checks the constraints; by default the engine does, on the driver."""
 
 
 class Job(Protocol):
     """Pickles, and travels to the executors."""
 
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
-        """On an executor: put rows where nobody sees them."""
+        """On an executor: write rows that are not visible yet."""
 
-    def finish(self, parts: Iterable[Part], ending: CommitOptions) -> Commit | None:
-        """On the driver: make exactly these parts visible, at once. The job is over then, or if it
-        is refused."""
+    def finish(self, parts: Iterable[Part], commit_options: CommitOptions) -> Commit | None:
+        """On the driver: make exactly these parts visible, at once. It ends the job, also if it is
+        refused."""
 
     def abandon(self) -> None:
-        """Give everything up. Never fails: collections take what could not be removed."""
+        """Delete what was written. Never fails: collection deletes the rest later."""
 
 
 @contextmanager
 def cleaning(what: str) -> Iterator[None]:
-    """A block whose failure is logged only: it must not hide how the write itself has ended."""
+    """A block whose failure is only logged: it must not hide the outcome of the write itself."""
     try:
         yield
-    except Exception:  # noqa: BLE001 - whatever it is, a collection does the same later
+    except Exception:  # noqa: BLE001 - whatever it is, collection does the same later
         _LOG.warning(
-            "%s could not be removed now; a collection takes it later", what, exc_info=True
+            "%s could not be deleted now; collection deletes it later", what, exc_info=True
         )
 
 
@@ -73,37 +73,39 @@ def cleaning(what: str) -> Iterator[None]:
 class StorageJob:
     """Executors write data files into the graph's storage."""
 
-    place: GraphLocation
+    location: GraphLocation
     job: Any
 
     def write(self, table_key: str, batches: Iterable[pa.RecordBatch], schema: StructType) -> Part:
         from omnigraph_spark.writing.write_partition import write_files
 
-        files = write_files(self.job, table_key, batches, schema, dict(self.place.storage))
+        files = write_files(self.job, table_key, batches, schema, dict(self.location.storage))
         return Part(table_key, files.rows, files)
 
-    def finish(self, parts: Iterable[Part], ending: CommitOptions) -> Commit | None:
-        return self.place.graph().finish_bulk(
+    def finish(self, parts: Iterable[Part], commit_options: CommitOptions) -> Commit | None:
+        return self.location.graph().finish_bulk(
             self.job,
             [part.written for part in parts],
-            actor=ending.actor,
-            message=ending.message,
-            once=ending.once,
-            survey=ending.survey,
+            actor=commit_options.actor,
+            message=commit_options.message,
+            once=commit_options.once,
+            survey=commit_options.constraint_checker,
         )
 
     def abandon(self) -> None:
         # A commit that was refused has ended the job itself.
-        with cleaning("what a write has left"), suppress(TransactionExpired):
-            self.place.graph().abandon_bulk(self.job)
+        with cleaning("the files of a write"), suppress(TransactionExpired):
+            self.location.graph().abandon_bulk(self.job)
 
 
 def begin(
-    place: GraphLocation, branch: str, targets: Sequence[Target], ending: CommitOptions
+    location: GraphLocation, branch: str, targets: Sequence[Target], commit_options: CommitOptions
 ) -> Job:
-    """Begin a write to some tables of a branch; what it cannot end with is refused now."""
-    if place.served:
-        from omnigraph_spark.writing.server_write_job import begin_served
+    """Begin a write to some tables of a branch; options it cannot commit with are refused now."""
+    if location.is_server:
+        from omnigraph_spark.writing.server_write_job import begin_server_job
 
-        return begin_served(place, branch, targets, ending.actor)
-    return StorageJob(place, place.graph().begin_bulk(targets, branch=branch, actor=ending.actor))
+        return begin_server_job(location, branch, targets, commit_options.actor)
+    return StorageJob(
+        location, location.graph().begin_bulk(targets, branch=branch, actor=commit_options.actor)
+    )

@@ -1,4 +1,4 @@
-"""What a task does where it reaches the storage: its rows as data files."""
+"""What a task does that reaches the storage: its rows as data files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _reader(
     batches: Iterable[pa.RecordBatch], given: pa.Schema, stored: pa.Schema
 ) -> pa.RecordBatchReader:
     """Batches as a stream under the schema they have after the conversion."""
-    none = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in given], names=given.names)
-    (example,) = from_spark([none], stored)
+    empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in given], names=given.names)
+    (converted,) = from_spark([empty], stored)
 
-    def under_its_schema() -> Iterator[pa.RecordBatch]:
+    def under_converted_schema() -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=example.schema)
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=converted.schema)
 
-    return pa.RecordBatchReader.from_batches(example.schema, under_its_schema())
+    return pa.RecordBatchReader.from_batches(converted.schema, under_converted_schema())

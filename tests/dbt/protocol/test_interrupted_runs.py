@@ -52,7 +52,7 @@ def test_an_interrupt_stops_the_statements_and_keeps_the_branch(
     assert retried.code != 0, retried.output
     assert rows(TABLES) == []
     assert "model.project.z" in retried.output
-    assert "start the command again" in retried.output
+    assert "run the command again" in retried.output
 
     assert built.dbt("run").code == 0
     assert rows("select n from analytics.z") == [(3,)]

@@ -119,7 +119,7 @@ def test_the_log_says_who_changed_what_and_at_what_cost(graph: Graph, tmp_path: 
         (("nowhere.omni",), "nowhere.omni"),
         (("--graph", "nonsense"), "does not name a graph"),
         (("--config", "missing.toml"), "there is no configuration"),
-        (("g", "--host", "0.0.0.0"), "can be reached by others"),
+        (("g", "--host", "0.0.0.0"), "reachable from other machines"),
         (("g", "--tls-cert", "c"), "certificate and a key"),
     ],
 )

@@ -21,7 +21,7 @@ def test_this_machine_alone_needs_nothing(host: str) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "graphs.example.org", ""])
 @pytest.mark.parametrize("given", [{}, {"users": (ADA,)}, TLS], ids=["nothing", "users", "TLS"])
 def test_a_public_address_needs_both(host: str, given: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput, match="can be reached by others") as refused:
+    with pytest.raises(InvalidInput, match="reachable from other machines") as refused:
         Config({"g": "g"}, host=host, **given).checked()  # type: ignore[arg-type]
     assert "--insecure" in str(refused.value)
 

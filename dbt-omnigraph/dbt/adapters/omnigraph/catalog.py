@@ -1,4 +1,4 @@
-"""One relation of the catalog, from the rows that the catalog query gives: one per column."""
+"""One relation of the catalog, from the rows of the catalog query: one per column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns and types: what Arrow has, in the words that SQL and contracts use."""
+"""Columns and types: the SQL names of Arrow types, as contracts use them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sql_type(arrow: pa.DataType) -> str:
 
 @dataclass
 class OmniGraphColumn(Column):
-    """A column; text has no length, so nothing ever needs widening."""
+    """A column; text has no length, so no column ever needs to be widened."""
 
     TYPE_LABELS: ClassVar[dict[str, str]] = {
         "STRING": "TEXT",

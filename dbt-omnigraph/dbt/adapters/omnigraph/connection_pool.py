@@ -1,7 +1,7 @@
-"""ADBC connections, kept open between the nodes of a run.
+"""ADBC connections, pooled between the nodes of a run.
 
 dbt opens and closes a connection for every node and thread; an ADBC connection costs several round
-trips, so closing one only puts it back. The lock protects the idle lists.
+trips, so closing one only returns it to the pool. The lock protects the idle lists.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ GRAPH_HEADER = "x-omnigraph-graph"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the graph answers, and what one has to say there."""
+    """The address of the graph's server, and the credentials for it."""
 
     uri: str
     credentials: OmniGraphCredentials
 
 
 class Handle:
-    """One ADBC connection on one branch, as dbt has it in its hands."""
+    """One ADBC connection on one branch, as dbt uses it."""
 
     def __init__(self, pool: Pool, branch: str, connection: Any) -> None:  # noqa: ANN401
         self.branch = branch
@@ -39,17 +39,17 @@ class Handle:
         self._connection = connection
         self._cursor: Any = None
         self.on_cancel: Callable[[], object] | None = None
-        """Stops work that is not a statement of this connection."""
+        """Cancels work that is not a statement of this connection."""
         self.closed = False
 
     def cursor(self) -> Any:  # noqa: ANN401
-        """A cursor; the one before is done with."""
+        """A new cursor; closes the one before."""
         self._close_cursor()
         self._cursor = self._connection.cursor()
         return self._cursor
 
     def cancel(self) -> None:
-        """Stop what runs; from any thread."""
+        """Cancel what runs; from any thread."""
         if self.on_cancel is not None:
             self.on_cancel()
         if self._cursor is not None:
@@ -59,15 +59,15 @@ class Handle:
         """Every statement is a commit of the branch already."""
 
     def rollback(self) -> None:
-        """A statement that failed has left nothing."""
+        """A statement that failed has changed nothing."""
 
     def close(self) -> None:
-        """Put the connection back for the next node."""
+        """Return the connection to the pool, for the next node."""
         if not self.closed:
             self.closed = True
             self._close_cursor()
-            self._pool.put_back(self.branch, self._connection)
-            hear_interrupts()
+            self._pool.give_back(self.branch, self._connection)
+            restore_interrupts()
 
     def _close_cursor(self) -> None:
         if self._cursor is not None:
@@ -91,16 +91,16 @@ class Pool:
             connection = idle.pop() if idle else None
         return Handle(self, branch, connection or self._connect(branch))
 
-    def place(self) -> Endpoint:
-        """Where others find the graph that these connections are of."""
+    def endpoint(self) -> Endpoint:
+        """Where others, such as Spark, connect to the same graph."""
         return Endpoint(self._environment.address(), self._credentials)
 
-    def put_back(self, branch: str, connection: Any) -> None:  # noqa: ANN401
+    def give_back(self, branch: str, connection: Any) -> None:  # noqa: ANN401
         with self._lock:
             self._idle.setdefault(branch, []).append(connection)
 
     def close(self) -> None:
-        """Close what is idle, and the server if it is ours."""
+        """Close idle connections, and the server if this process started it."""
         with self._lock:
             idle, self._idle = self._idle, {}
         for connections in idle.values():
@@ -116,11 +116,11 @@ class Pool:
         )
 
 
-def hear_interrupts() -> None:
+def restore_interrupts() -> None:
     """Let Ctrl-C interrupt a wait of the main thread again.
 
     Importing ADBC, and calling it in the main thread, leaves Python's handler such that system
-    calls are restarted after a signal: an interrupt would be heard only when everything has run.
+    calls are restarted after a signal: an interrupt would take effect only after the run.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is threading.main_thread() and handler is not None:
@@ -128,7 +128,7 @@ def hear_interrupts() -> None:
 
 
 def connection_options(credentials: OmniGraphCredentials, branch: str) -> dict[str, str]:
-    """What the driver is told: who we are, which graph and which branch."""
+    """The options of the driver: credentials, graph and branch."""
     header = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
     options = {
         header + BRANCH_HEADER: branch,
@@ -141,17 +141,17 @@ def connection_options(credentials: OmniGraphCredentials, branch: str) -> dict[s
     if credentials.username:
         options["username"] = credentials.username
         options["password"] = credentials.password or ""
-    trusted = credentials.root_certificates()
-    if trusted is not None:
-        options[DatabaseOptions.TLS_ROOT_CERTS.value] = trusted
+    certificates = credentials.root_certificates()
+    if certificates is not None:
+        options[DatabaseOptions.TLS_ROOT_CERTS.value] = certificates
     if credentials.tls_skip_verify:
         options[DatabaseOptions.TLS_SKIP_VERIFY.value] = "true"
     return options
 
 
 def server_message(error: Exception) -> str:
-    """The server's own words, without the driver's frame around them."""
+    """The server's message, without what the driver puts around it."""
     text = str(error)
-    _, framed, rest = text.partition("[FlightSQL] ")
-    words, detailed, _ = rest.rpartition(". Detail: ")
-    return words if detailed else rest if framed else text
+    _, prefix, rest = text.partition("[FlightSQL] ")
+    message, suffix, _ = rest.rpartition(". Detail: ")
+    return message if suffix else rest if prefix else text

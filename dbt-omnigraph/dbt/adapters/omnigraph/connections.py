@@ -20,7 +20,7 @@ from dbt.adapters.sql import SQLConnectionManager
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.omnigraph.column import sql_type
-from dbt.adapters.omnigraph.connection_pool import Handle, Pool, hear_interrupts, server_message
+from dbt.adapters.omnigraph.connection_pool import Handle, Pool, restore_interrupts, server_message
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 from dbt.adapters.omnigraph.run_branch import RunBranch
 
@@ -39,7 +39,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
         assert isinstance(credentials, OmniGraphCredentials)
         self.pool = Pool(credentials)
         self.run = RunBranch(config, credentials, self.pool)
-        hear_interrupts()
+        restore_interrupts()
 
     # dbt calls it through the instance (`LazyHandle(self.open)`), and the branch is the instance's.
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
@@ -70,13 +70,13 @@ class OmniGraphConnectionManager(SQLConnectionManager):
             raise DbtDatabaseError(server_message(error)) from error
         except DbtRuntimeError:
             raise
-        except Exception as error:  # noqa: BLE001 - dbt reports every failure of a node in its words
+        except Exception as error:  # noqa: BLE001 - dbt reports every failure of a node as its own error
             raise DbtRuntimeError(str(error)) from error
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[AdapterResponse, agate.Table]:
-        """Run a statement to its end: rows that nobody wants may still end in an error."""
+        """Run a statement to its end: also rows that are not fetched may end in an error."""
         from dbt_common.clients.agate_helper import empty_table
 
         sql = self._add_query_comment(sql)
@@ -88,7 +88,7 @@ class OmniGraphConnectionManager(SQLConnectionManager):
             if cursor.description is not None:
                 for _ in cursor.fetch_record_batch():
                     pass
-        hear_interrupts()
+        restore_interrupts()
         return response, empty_table()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a profile says: where the graph is, which branch to publish to, and how."""
+"""A profile: where the graph is, which branch to publish to, and how."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OmniGraphCredentials(Credentials):
     run_branch: str | None = None
     """The branch that `publish: manual` writes to; by default `dbt/<target>`."""
     branch_ttl: str = "7d"
-    """How long the branch of a failed run is kept before a collection may drop it."""
+    """The time to live of the branch of a failed run; collection deletes it then."""
     spark_remote: str | None = None
     """The Spark Connect server that runs Python models; by default Spark runs in this process."""
     spark_config: dict[str, Any] | None = None
@@ -45,7 +45,7 @@ class OmniGraphCredentials(Credentials):
     def __post_init__(self) -> None:
         if (self.path is None) == (self.uri is None):
             raise DbtRuntimeError(
-                "an omnigraph profile needs either `path` (a graph of this machine) or `uri` "
+                "an omnigraph profile needs either `path` (a graph that dbt opens itself) or `uri` "
                 "(a server); give exactly one of them"
             )
         if self.publish not in ("on_success", "manual", "direct"):
@@ -75,7 +75,7 @@ class OmniGraphCredentials(Credentials):
         )
 
     def root_certificates(self) -> str | None:
-        """The certificates (PEM) that the server's one is checked against."""
+        """The certificates (PEM) that the server's certificate is checked against."""
         if self.tls_root_certs is None:
             return None
         return Path(self.tls_root_certs).read_text(encoding="ascii")
@@ -83,5 +83,5 @@ class OmniGraphCredentials(Credentials):
     @classmethod
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
         # Templates leave optional answers empty.
-        answered = {name: value for name, value in data.items() if value != ""}
-        return dict(super().__pre_deserialize__(answered))
+        given = {name: value for name, value in data.items() if value != ""}
+        return dict(super().__pre_deserialize__(given))

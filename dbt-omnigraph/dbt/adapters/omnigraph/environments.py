@@ -1,4 +1,4 @@
-"""Where statements run: on a server, or on one that this process starts for itself."""
+"""Where statements run: on a remote server, or on one that this process starts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
 
 
 class Environment(ABC):
-    """Something that answers Flight SQL at an address."""
+    """A Flight SQL server at an address."""
 
     @abstractmethod
     def address(self) -> str:
-        """The address to connect to; starts what has to be started."""
+        """The address to connect to; starts the server if needed."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop what was started."""
+        """Stop the server, if it was started here."""
 
 
-class Served(Environment):
-    """A server that somebody else runs."""
+class Remote(Environment):
+    """A server that runs elsewhere."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -37,7 +37,7 @@ class Served(Environment):
 
 
 class Embedded(Environment):
-    """A server in this process, on a private address; makes the graph if it is not there."""
+    """A server in this process, on a loopback address; creates the graph if it is missing."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -76,6 +76,6 @@ class Embedded(Environment):
 def environment_for(credentials: OmniGraphCredentials) -> Environment:
     """The environment that a profile asks for."""
     if credentials.uri is not None:
-        return Served(credentials.uri)
+        return Remote(credentials.uri)
     assert credentials.path is not None
     return Embedded(credentials.path)

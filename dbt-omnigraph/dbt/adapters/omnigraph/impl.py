@@ -1,4 +1,4 @@
-"""The adapter: what dbt asks of a database, in OmniGraph's terms."""
+"""The adapter: what dbt needs of a database, in terms of OmniGraph."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class OmniGraphAdapter(SQLAdapter):
         return ["append", "delete+insert", "merge", "insert_overwrite", "microbatch"]
 
     def cleanup_connections(self) -> None:
-        """Called by dbt when everything has run, hooks included: the place to publish."""
+        """Called by dbt when everything has run, hooks included: time to publish."""
         try:
             self.connections.run.settle()
         finally:
@@ -86,12 +86,12 @@ class OmniGraphAdapter(SQLAdapter):
             self.connections.pool.close()
 
     def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
-        """The server keeps the case of a name, quoted or not; so does the search for it."""
+        """Names are case-sensitive, quoted or not; so is the search for them."""
         named = {"database": database, "schema": schema, "identifier": identifier}
         return {part: name for part, name in named.items() if name is not None}
 
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
-        """What the catalog says of one relation; none if it is not there."""
+        """One relation of the catalog; none if it does not exist."""
         rows = self.execute_macro(
             "omnigraph__get_catalog_for_single_relation", kwargs={"relation": relation}
         )
@@ -111,7 +111,7 @@ class OmniGraphAdapter(SQLAdapter):
         self, parsed_model: Mapping[str, Any], credentials: OmniGraphCredentials
     ) -> PythonJobHelper:
         handle = self.connections.get_thread_connection().handle
-        return SparkModel(parsed_model, credentials, self.connections.pool.place(), handle)
+        return SparkModel(parsed_model, credentials, self.connections.pool.endpoint(), handle)
 
     def generate_python_submission_response(self, submission_result: int) -> AdapterResponse:
         return AdapterResponse(_message=f"OK {submission_result}", rows_affected=submission_result)
@@ -120,7 +120,7 @@ class OmniGraphAdapter(SQLAdapter):
 
     @available.parse(lambda *a, **k: 0)
     def ingest_seed(self, relation: OmniGraphRelation, table: agate.Table) -> int:
-        """Stream the rows of a seed into its table, which is there already."""
+        """Stream the rows of a seed into its table, which exists."""
         columns = {column.name: column.dtype for column in self.get_columns_in_relation(relation)}
         rows = arrow_table(table, columns)
         return self.connections.ingest(str(relation.schema), str(relation.identifier), rows)

@@ -1,6 +1,6 @@
-"""What dbt is doing right now: the command, the task, how it ended.
+"""The command and task that dbt runs, and the outcome of the task.
 
-dbt tells an adapter none of this, so it is read from the click context and from the frame that
+dbt passes none of this to an adapter, so it is read from the click context and from the frame that
 calls `cleanup_connections`. A test per minor version of dbt pins both.
 """
 
@@ -39,7 +39,7 @@ def is_retry() -> bool:
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """How a task ended, as its own judgement and its list of selected nodes say."""
+    """How a task ended, by its own interpretation and its list of selected nodes."""
 
     task: Any
     passed: bool
@@ -48,7 +48,7 @@ class TaskOutcome:
     """The nodes with a result: not all that were selected, after an interruption."""
 
     def fail(self, message: str) -> None:
-        """Turn results into errors, so that dbt's exit code and artifacts say what happened.
+        """Turn results into errors, so that dbt's exit code and artifacts report the failure.
 
         Those of the models that the message names, so that `dbt retry` runs them again; the last
         one, if it names none.
@@ -60,19 +60,19 @@ class TaskOutcome:
             results[at] = replace(results[at], status=status, message=message)
 
 
-def ended_task() -> TaskOutcome | None:
-    """The task in whose `finally` we are, if any."""
+def task_outcome() -> TaskOutcome | None:
+    """The task whose `finally` block calls, if any."""
     interrupted = sys.exc_info()[0] is not None
     frame = inspect.currentframe()
     while frame is not None:
         task = frame.f_locals.get("self")
         if frame.f_code.co_name == "execute_with_hooks" and hasattr(task, "node_results"):
-            return _judged(task, interrupted)
+            return _outcome(task, interrupted)
         frame = frame.f_back
     return None
 
 
-def _judged(task: Any, interrupted: bool) -> TaskOutcome:  # noqa: ANN401
+def _outcome(task: Any, interrupted: bool) -> TaskOutcome:  # noqa: ANN401
     results = task.node_results
     return TaskOutcome(
         task,

@@ -31,7 +31,7 @@ _DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-Dlog4j2.level=ERROR",
 }
-"""For a Spark of this process; `spark_config` of the profile goes on top."""
+"""For Spark in this process; `spark_config` of the profile overrides them."""
 
 _starting = threading.Lock()
 """Held while a session is started: models of several threads share one."""
@@ -39,27 +39,31 @@ _starting = threading.Lock()
 
 @dataclass(frozen=True)
 class ModelRun:
-    """What the compiled code of a model is given: a session, and a way to read and to write."""
+    """What the compiled code of a model gets: a session, and functions to read and to write."""
 
     session: Any
-    place: Endpoint
+    endpoint: Endpoint
     handle: Handle
     rows: list[int]
     """How many rows each write had."""
 
     def read(self, relation: str) -> Any:  # noqa: ANN401 - a DataFrame of Spark
         """A relation of the branch, as SQL names it."""
-        # A plain name may be split by the server; anything else is a query to it.
-        named = {"table": relation} if relation.count(".") == 1 else {"query": _all_of(relation)}
-        options = {**_options(self.place), **named, "at": self.handle.branch}
+        # A plain name can be read in slices; anything else is a query to the server.
+        named = (
+            {"table": relation}
+            if relation.count(".") == 1
+            else {"query": f"select * from {relation}"}
+        )
+        options = {**_options(self.endpoint), **named, "at": self.handle.branch}
         return self.session.read.format("omnigraph").options(**options).load()
 
-    def write(self, schema: str, table: str, made: object) -> None:
+    def write(self, schema: str, table: str, result: object) -> None:
         """Replace a plain table with what a model has returned."""
         import omnigraph_spark
 
-        frame = spark_frame(self.session, made)
-        options = _options(self.place)
+        frame = spark_frame(self.session, result)
+        options = _options(self.endpoint)
         with omnigraph_spark.graph_write(
             self.session, options.pop("uri"), self.handle.branch, options=options
         ) as writing:
@@ -68,25 +72,25 @@ class ModelRun:
 
 
 class SparkModel(PythonJobHelper):
-    """One Python model, on its way through Spark."""
+    """One Python model, run on Spark."""
 
     def __init__(
         self,
         parsed_model: Mapping[str, Any],
         credentials: OmniGraphCredentials,
-        place: Endpoint,
+        endpoint: Endpoint,
         handle: Handle,
     ) -> None:
         self._file = str(parsed_model["original_file_path"])
         self._name = str(parsed_model["name"])
         self._credentials = credentials
-        self._place = place
+        self._endpoint = endpoint
         self._handle = handle
 
     def submit(self, compiled_code: str) -> int:
-        """Run the model and give back how many rows it has written."""
+        """Run the model; how many rows it has written."""
         session = spark_session(self._credentials)
-        run = ModelRun(session, self._place, self._handle, [])
+        run = ModelRun(session, self._endpoint, self._handle, [])
         scope: dict[str, Any] = {"__name__": f"dbt_model_{self._name}", "spark": session}
         tag = f"dbt-{uuid.uuid4()}"
         session.addTag(tag)
@@ -96,7 +100,7 @@ class SparkModel(PythonJobHelper):
             exec(compile(compiled_code.lstrip(), self._file, "exec"), scope)
             scope["materialize"](run)
         except Exception as error:  # noqa: BLE001 - whatever the code of a user raises
-            raise DbtRuntimeError(_told(error, self._file)) from error
+            raise DbtRuntimeError(_with_model_lines(error, self._file)) from error
         finally:
             self._handle.on_cancel = None
             session.removeTag(tag)
@@ -104,14 +108,14 @@ class SparkModel(PythonJobHelper):
 
 
 def spark_session(credentials: OmniGraphCredentials) -> Any:  # noqa: ANN401
-    """The session of this process; starts one where there is none."""
+    """The active session of this process, or a new one."""
     try:
         from pyspark.sql import SparkSession
 
         import omnigraph_spark  # noqa: F401
     except ImportError as error:
         raise DbtRuntimeError(
-            f"a Python model runs on Spark, which is not installed here ({error}): "
+            f"a Python model runs on Spark, which is not installed ({error}): "
             "pip install 'dbt-omnigraph[spark]'"
         ) from error
     with _starting, warnings.catch_warnings():
@@ -132,31 +136,31 @@ def spark_session(credentials: OmniGraphCredentials) -> Any:  # noqa: ANN401
         return session
 
 
-def spark_frame(session: Any, made: object) -> Any:  # noqa: ANN401
-    """What a model returned as a DataFrame of Spark: also from pandas, polars and Arrow."""
+def spark_frame(session: Any, result: object) -> Any:  # noqa: ANN401
+    """What a model returned, as a DataFrame of Spark: also from pandas, polars and Arrow."""
     import pyarrow as pa
 
     # By module, not by attribute: a DataFrame of Spark Connect has every attribute, as a column.
-    maker = type(made).__module__
-    if maker.startswith("pyspark.pandas"):
-        return made.to_spark()  # type: ignore[attr-defined]
-    if maker.startswith("pyspark.sql"):
-        return made
-    if maker.startswith("polars"):
-        made = made.to_arrow()  # type: ignore[attr-defined]
-    if isinstance(made, pa.Table) or maker.startswith("pandas"):
-        return session.createDataFrame(made)
+    module = type(result).__module__
+    if module.startswith("pyspark.pandas"):
+        return result.to_spark()  # type: ignore[attr-defined]
+    if module.startswith("pyspark.sql"):
+        return result
+    if module.startswith("polars"):
+        result = result.to_arrow()  # type: ignore[attr-defined]
+    if isinstance(result, pa.Table) or module.startswith("pandas"):
+        return session.createDataFrame(result)
     raise DbtRuntimeError(
-        f"the model returned {type(made).__name__}; return a DataFrame of Spark, pandas or polars, "
-        "or an Arrow table"
+        f"the model returned {type(result).__name__}; return a DataFrame of Spark, pandas or "
+        "polars, or an Arrow table"
     )
 
 
-def _options(place: Endpoint) -> dict[str, str]:
-    """What the Spark source is told of the server."""
-    credentials = place.credentials
-    said = {
-        "uri": place.uri,
+def _options(endpoint: Endpoint) -> dict[str, str]:
+    """The options of the Spark data source for a server."""
+    credentials = endpoint.credentials
+    options = {
+        "uri": endpoint.uri,
         "graph": credentials.graph,
         "token": credentials.token,
         "user": credentials.username,
@@ -164,17 +168,13 @@ def _options(place: Endpoint) -> dict[str, str]:
         "tls.roots": credentials.root_certificates(),
         "tls.skip_verify": "true" if credentials.tls_skip_verify else None,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def _all_of(relation: str) -> str:
-    return f"select * from {relation}"
-
-
-def _told(error: Exception, file: str) -> str:
+def _with_model_lines(error: Exception, file: str) -> str:
     """The error with the lines of the model's own file that led to it."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
     ]
-    places = "".join(f"\n  {file}:{frame.lineno} in {frame.name}" for frame in frames)
-    return f"{type(error).__name__}: {error}{places}"
+    lines = "".join(f"\n  {file}:{frame.lineno} in {frame.name}" for frame in frames)
+    return f"{type(error).__name__}: {error}{lines}"

@@ -1,6 +1,6 @@
-"""The branch of a run that was not published, remembered in the target folder for `dbt retry`.
+"""The branch of a run that was not published, stored in the target folder for `dbt retry`.
 
-Written when a run ends, never before: what a killed process leaves is nobody's to go on with.
+Written when a run ends, never before: the branch of a killed process is not resumed.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ FILE = "omnigraph_run.json"
 
 @dataclass(frozen=True)
 class UnpublishedRun:
-    """A branch that waits, and what it lacks."""
+    """A branch that was not published, and why."""
 
     branch: str
     target: str
     passed: bool
     """Whether only its publish failed."""
     never_ran: tuple[str, ...]
-    """Nodes that were selected and got no result, which dbt itself forgets."""
+    """Selected nodes without a result, which dbt itself does not retry."""
 
 
-def recall(folder: Path, target: str) -> UnpublishedRun | None:
-    """The branch that waits for being published to the target, if there is one."""
+def load(folder: Path, target: str) -> UnpublishedRun | None:
+    """The unpublished branch of a target, if there is one."""
     try:
-        said = json.loads((folder / FILE).read_text())
-        kept = UnpublishedRun(
-            said["branch"], said["target"], said["passed"], tuple(said["never_ran"])
+        state = json.loads((folder / FILE).read_text())
+        run = UnpublishedRun(
+            state["branch"], state["target"], state["passed"], tuple(state["never_ran"])
         )
     except (FileNotFoundError, ValueError, KeyError):
         return None
-    return kept if kept.target == target else None
+    return run if run.target == target else None
 
 
-def remember(folder: Path, kept: UnpublishedRun) -> None:
+def save(folder: Path, run: UnpublishedRun) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(asdict(kept), indent=2))
+    (folder / FILE).write_text(json.dumps(asdict(run), indent=2))
 
 
-def forget(folder: Path) -> None:
+def delete(folder: Path) -> None:
     (folder / FILE).unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 The first connection of a writing command creates the branch; every model, seed, snapshot and test
 runs on it; when the command has passed, it is merged into the target in one atomic publish. After
-anything else the target is as it was, and the branch is kept and named.
+any failure the target is unchanged, and the branch is retained and named.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from dbt_common.invocation import get_invocation_id
 from dbt.adapters.omnigraph import retry_state
 from dbt.adapters.omnigraph.connection_pool import Pool, server_message
 from dbt.adapters.omnigraph.credentials import OmniGraphCredentials
-from dbt.adapters.omnigraph.invocation import WRITING, TaskOutcome, command_of, ended_task, is_retry
+from dbt.adapters.omnigraph.invocation import (
+    WRITING,
+    TaskOutcome,
+    command_of,
+    is_retry,
+    task_outcome,
+)
 from dbt.adapters.omnigraph.retry_state import UnpublishedRun
 
 logger = AdapterLogger("OmniGraph")
@@ -32,19 +38,19 @@ class RunBranch:
         self._credentials = credentials
         self._pool = pool
         self._name: str | None = None
-        # Asked here, in dbt's main thread: the context that knows it is the thread's.
+        # Read here, in dbt's main thread: the click context is the thread's.
         self._retrying = is_retry()
         self._resumed: UnpublishedRun | None = None
         self._settled = False
         self._last_line: str | None = None
         if self._retrying and credentials.publish == "on_success":
-            self._refuse_what_a_retry_cannot_complete()
+            self._require_complete_results()
 
-    def _refuse_what_a_retry_cannot_complete(self) -> None:
-        """After an interruption dbt's results lack the nodes that it never came to."""
-        waiting = retry_state.recall(self._folder, self.target)
-        if waiting is not None and waiting.never_ran:
-            raise DbtRuntimeError(f"{waiting.branch}: {_incomplete(waiting.never_ran)}")
+    def _require_complete_results(self) -> None:
+        """After an interruption dbt's results lack the nodes that never ran."""
+        unpublished = retry_state.load(self._folder, self.target)
+        if unpublished is not None and unpublished.never_ran:
+            raise DbtRuntimeError(f"{unpublished.branch}: {_incomplete(unpublished.never_ran)}")
 
     @property
     def target(self) -> str:
@@ -64,10 +70,10 @@ class RunBranch:
             name = self._credentials.run_branch or f"dbt/{self._config.target_name}"
             self._create(name, "IF NOT EXISTS ")
             return name
-        self._resumed = retry_state.recall(self._folder, self.target) if self._retrying else None
+        self._resumed = retry_state.load(self._folder, self.target) if self._retrying else None
         if self._resumed is not None:
             name = self._resumed.branch
-            # What others published meanwhile comes in first; what this run made stays its own.
+            # What others published meanwhile is merged first; in conflicts this run prevails.
             self._run(f"MERGE BRANCH {_quoted(self.target)} INTO {_quoted(name)} ON CONFLICT ours")
             return name
         name = f"dbt/{get_invocation_id()}"
@@ -88,71 +94,73 @@ class RunBranch:
     # ------------------------------------------------------------------ the end of a run
 
     def settle(self) -> None:
-        """Publish what has passed; keep what has not.
+        """Publish a run that has passed; retain the branch of one that has not.
 
-        dbt calls this when a task has run, and again when the command is over: then it is time for
-        the last line.
+        dbt calls this when a task has run, and again at the end of the command: then the last line
+        is logged.
         """
         if self._credentials.publish != "on_success" or not self._writes:
             return
-        ended = ended_task()
-        if ended is not None and self._name is not None and not self._settled:
+        outcome = task_outcome()
+        if outcome is not None and self._name is not None and not self._settled:
             self._settled = True
-            self._settle_run(self._name, ended)
-        elif ended is None and self._name is None and self._retrying:
+            self._settle_run(self._name, outcome)
+        elif outcome is None and self._name is None and self._retrying:
             self._publish_again()
-        if ended is None and self._last_line is not None:
+        if outcome is None and self._last_line is not None:
             logger.info(self._last_line)
             self._last_line = None
 
-    def _settle_run(self, name: str, ended: TaskOutcome) -> None:
-        owed = set(self._resumed.never_ran) if self._resumed else set()
-        never_ran = tuple(sorted((ended.selected | owed) - ended.done))
-        if not ended.passed:
-            self._keep(
+    def _settle_run(self, name: str, outcome: TaskOutcome) -> None:
+        missed = set(self._resumed.never_ran) if self._resumed else set()
+        never_ran = tuple(sorted((outcome.selected | missed) - outcome.done))
+        if not outcome.passed:
+            self._retain(
                 UnpublishedRun(name, self.target, False, never_ran), "The run did not succeed"
             )
         elif never_ran:
-            self._keep(UnpublishedRun(name, self.target, False, never_ran), _incomplete(never_ran))
-            ended.fail(_incomplete(never_ran))
+            self._retain(
+                UnpublishedRun(name, self.target, False, never_ran), _incomplete(never_ran)
+            )
+            outcome.fail(_incomplete(never_ran))
         else:
             try:
                 self._publish(name)
             except adbc_driver_manager.Error as error:
-                what = f"publishing {name} to {self.target} failed: {server_message(error)}"
-                self._keep(UnpublishedRun(name, self.target, True, ()), what)
-                ended.fail(what)
+                reason = f"publishing {name} to {self.target} failed: {server_message(error)}"
+                self._retain(UnpublishedRun(name, self.target, True, ()), reason)
+                outcome.fail(reason)
 
     def _publish_again(self) -> None:
-        """A retry with nothing left to run: what failed the last time was the publish."""
-        waiting = retry_state.recall(self._folder, self.target)
-        if waiting is None or not waiting.passed or self._settled:
+        """A retry with nothing left to run: only the publish failed the last time."""
+        unpublished = retry_state.load(self._folder, self.target)
+        if unpublished is None or not unpublished.passed or self._settled:
             return
         self._settled = True
         try:
-            self._publish(waiting.branch)
+            self._publish(unpublished.branch)
         except adbc_driver_manager.Error as error:
             raise DbtRuntimeError(
-                f"publishing {waiting.branch} to {self.target} failed: {server_message(error)}"
+                f"publishing {unpublished.branch} to {self.target} failed: {server_message(error)}"
             ) from error
 
     def _publish(self, name: str) -> None:
         self._run(f"MERGE BRANCH {_quoted(name)} INTO {_quoted(self.target)} DROP SOURCE")
-        retry_state.forget(self._folder)
-        self._name = self.target  # for whoever asks after the run
+        retry_state.delete(self._folder)
+        self._name = self.target  # for statements after the run
         self._last_line = f"Published {name} to {self.target} in one commit."
 
-    def _keep(self, branch: UnpublishedRun, what: str) -> None:
-        retry_state.remember(self._folder, branch)
+    def _retain(self, run: UnpublishedRun, reason: str) -> None:
+        retry_state.save(self._folder, run)
         operation = "dbt run-operation omnigraph_"
-        named = f"--args '{{branch: {branch.branch}}}'"
+        arguments = f"--args '{{branch: {run.branch}}}'"
         self._last_line = (
-            f"{' '.join(what.split())}; {self.target} is unchanged. "
-            f"The branch {branch.branch} is kept for {self._credentials.branch_ttl}: "
-            f"{'' if branch.never_ran else '`dbt retry` goes on with it, '}"
-            f"`{operation}publish {named}` publishes it as it is, "
-            f"`{operation}drop_branch {named}` drops it; to inspect it, "
-            f'query "{branch.branch}".<schema>.<table>.'
+            f"{' '.join(reason.split())}; {self.target} is unchanged. "
+            f"The branch {run.branch} is retained for {self._credentials.branch_ttl}: "
+            f"{'' if run.never_ran else '`dbt retry` resumes it, '}"
+            f"`{operation}publish {arguments}` publishes it as it is, "
+            f"`{operation}drop_branch {arguments}` drops it; to inspect it, "
+            f'query "{run.branch}".<schema>.<table>.'
         )
 
     @property
@@ -168,11 +176,11 @@ class RunBranch:
 
 
 def _incomplete(never_ran: tuple[str, ...]) -> str:
-    """Why a branch is not published: dbt itself forgets what it never came to."""
+    """Why a branch is not published: dbt itself does not retry nodes that never ran."""
     named = ", ".join(never_ran[:3]) + (", …" if len(never_ran) > 3 else "")
     return (
-        f"{len(never_ran)} selected nodes never ran ({named}), and a retry does not know them: "
-        "start the command again"
+        f"{len(never_ran)} selected nodes never ran ({named}), and a retry would leave them out: "
+        "run the command again"
     )
 
 

@@ -1,4 +1,4 @@
-{# What is in the graph. The branch is the connection's; dbt is told the target's name for it. #}
+{# The catalog of the graph. The branch is the connection's; dbt sees the name of the target branch. #}
 
 {% macro omnigraph__list_schemas(database) -%}
   {% set sql %}

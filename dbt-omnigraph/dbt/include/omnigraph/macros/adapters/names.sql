@@ -1,4 +1,4 @@
-{# A node or edge model is a type of the graph: its schema and its name follow from that. #}
+{# A node or edge model is a type of the graph, which determines its schema and name. #}
 
 {% macro omnigraph__generate_schema_name(custom_schema_name, node) -%}
   {%- set kind = node.config.materialized if node is not none and node.config is defined else none -%}

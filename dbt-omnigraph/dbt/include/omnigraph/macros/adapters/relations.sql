@@ -1,4 +1,4 @@
-{# Making, renaming and dropping relations. Every statement is one commit of the run's branch. #}
+{# Creating, renaming and dropping relations. Every statement is one commit of the run's branch. #}
 
 {% macro omnigraph__create_table_as(temporary, relation, compiled_code, language='sql') -%}
   {%- if language == 'python' -%}
@@ -94,7 +94,7 @@
   {{ return("cast('" ~ timestamp ~ "' as timestamp)") }}
 {%- endmacro %}
 
-{# A staging table goes before the publish; sessions end after it. #}
+{# A staging table is dropped before the publish; sessions end after it. #}
 {% macro omnigraph__post_snapshot(staging_relation) -%}
   {% do adapter.drop_relation(staging_relation) %}
 {%- endmacro %}

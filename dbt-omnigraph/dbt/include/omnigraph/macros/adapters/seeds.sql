@@ -1,4 +1,4 @@
-{# Seeds go in as one stream, however many rows they have. #}
+{# Seeds are loaded as one stream, however many rows they have. #}
 
 {% macro omnigraph__load_csv_rows(model, agate_table) -%}
   {% set relation = this.incorporate(type='table') %}

@@ -1,17 +1,14 @@
 {# Node and edge models: a query whose rows become the entities of a type.
 
    materialized: node   type_name, key, load: replace | merge | append
-   materialized: edge   type_name, from, to (the columns that hold the ends' keys), load
+   materialized: edge   type_name, from, to (the columns with the keys of the ends), load
 
-   With an enforced contract the columns, their constraints and descriptions make the type; without
+   With an enforced contract the columns, their constraints and descriptions define the type; without
    one they follow from the query. #}
 
 {% materialization node, adapter='omnigraph', supported_languages=['sql', 'python'] %}
-  {%- set staged = none -%}
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
-  {% if model['language'] == 'python' %}
-    {% set staged = omnigraph__staged_relation(this) %}
+  {%- set staged = omnigraph__begin_graph_model() -%}
+  {% if staged is not none %}
     {% call statement('staged', language='python') -%}
       {{ create_table_as(True, staged, compiled_code, 'python') }}
     {%- endcall %}
@@ -20,11 +17,8 @@
 {% endmaterialization %}
 
 {% materialization edge, adapter='omnigraph', supported_languages=['sql', 'python'] %}
-  {%- set staged = none -%}
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
-  {% if model['language'] == 'python' %}
-    {% set staged = omnigraph__staged_relation(this) %}
+  {%- set staged = omnigraph__begin_graph_model() -%}
+  {% if staged is not none %}
     {% call statement('staged', language='python') -%}
       {{ create_table_as(True, staged, compiled_code, 'python') }}
     {%- endcall %}
@@ -32,7 +26,12 @@
   {{ return(omnigraph__graph_model('edge', staged)) }}
 {% endmaterialization %}
 
-{# The second half of both: the rows are there, as a query. #}
+{% macro omnigraph__begin_graph_model() %}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {{ return(omnigraph__staged_relation(this)) }}
+{% endmacro %}
+
 {% macro omnigraph__graph_model(kind, staged) %}
   {%- set sql = omnigraph__rows_of(staged) -%}
   {%- set existing = load_cached_relation(this) -%}
@@ -58,7 +57,7 @@
   {{ return({'relations': [target]}) }}
 {% endmacro %}
 
-{# The statement that makes the type and fills it. #}
+{# The statement that creates the type and its entities. #}
 {% macro omnigraph__create_graph_type(kind, target, sql) -%}
   {%- set contract = config.get('contract') -%}
   {%- set key = config.get('key') -%}
@@ -77,7 +76,7 @@
   as {{ omnigraph__graph_rows(kind, sql) }}
 {%- endmacro %}
 
-{# Rows for a type that is there: appended, or replacing those with the same key. #}
+{# Rows for a type that exists: appended, or merged into those with the same key. #}
 {% macro omnigraph__load_graph_type(kind, target, sql, load) -%}
   {%- set rows = omnigraph__graph_rows(kind, sql) -%}
   {%- set columns = get_columns_in_query(rows) -%}
@@ -125,13 +124,13 @@
   {{ return(config.get(end) or config.get(end ~ '_node') or ('src' if end == 'from' else 'dst')) }}
 {%- endmacro %}
 
-{# The node types of the two ends: said outright, or by the foreign keys of the two columns. #}
+{# The node types of the two ends: configured, or named by the foreign keys of the two columns. #}
 {% macro omnigraph__edge_ends() -%}
   {%- set ends = {} -%}
   {%- for end in ('from', 'to') -%}
     {%- set column = omnigraph__end_column(end) -%}
-    {%- set said = config.get(end ~ '_type') -%}
-    {%- if said -%}{%- do ends.update({end: said}) -%}{%- endif -%}
+    {%- set configured = config.get(end ~ '_type') -%}
+    {%- if configured -%}{%- do ends.update({end: configured}) -%}{%- endif -%}
     {%- for constraint in model.constraints if end not in ends -%}
       {%- if constraint.type == 'foreign_key' and constraint.columns == [column] and constraint.to -%}
         {%- do ends.update({end: constraint.to.split('.')[-1].strip('"')}) -%}
@@ -139,8 +138,8 @@
     {%- endfor -%}
     {%- if end not in ends -%}
       {%- do exceptions.raise_compiler_error(
-        "edge " ~ model.name ~ ": which nodes does '" ~ column ~ "' name? Give it a foreign_key constraint"
-        ~ " to the node model, or set " ~ end ~ "_type in its config"
+        "edge " ~ model.name ~ ": the node type of '" ~ column ~ "' is unknown; give the column a foreign_key"
+        ~ " constraint to the node model, or set " ~ end ~ "_type in the config of the edge"
       ) -%}
     {%- endif -%}
   {%- endfor -%}

@@ -5,15 +5,14 @@
   {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}
   {%- set strategy_sql = adapter.get_incremental_strategy_macro(context, strategy) -%}
-  {%- set staged = none -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
   {% if existing is not none and existing.is_view %}
     {{ adapter.drop_relation(existing) }}
   {% endif %}
-  {% if model['language'] == 'python' %}
-    {% set staged = omnigraph__staged_relation(target) %}
+  {% set staged = omnigraph__staged_relation(target) %}
+  {% if staged is not none %}
     {% call statement('staged', language='python') -%}
       {{ create_table_as(True, staged, compiled_code, 'python') }}
     {%- endcall %}
@@ -49,7 +48,7 @@
   {{ return({'relations': [target]}) }}
 {% endmaterialization %}
 
-{# Strategies beyond those that dbt writes itself. #}
+{# Strategies beyond those that dbt implements itself. #}
 
 {% macro omnigraph__get_incremental_default_sql(arg_dict) -%}
   {% if arg_dict['unique_key'] %}

@@ -1,22 +1,26 @@
-{# Python models. Their code is run by the adapter, which gives `materialize` a session, a way to read
-   and a way to write. What is not a plain table is staged as one, and is SQL from there on. #}
+{# Python models. The adapter runs their code and passes `materialize` a session and functions to read
+   and write relations. Rows of what is not a plain table are staged in one; SQL continues from there. #}
 
 {% macro omnigraph__python_table(relation, compiled_code) %}
 {{ compiled_code }}
 
 
 def materialize(run):
-    made = model(dbtObj(run.read), run.session)
-    run.write({{ relation.schema | tojson }}, {{ relation.identifier | tojson }}, made)
+    result = model(dbtObj(run.read), run.session)
+    run.write({{ relation.schema | tojson }}, {{ relation.identifier | tojson }}, result)
 {% endmacro %}
 
-{# Names go into JSON, which has its own way with quotes. #}
+{# Names go into JSON, which escapes quotes itself. #}
 {% macro omnigraph__resolve_model_name(input_model_name) -%}
   {{ return(input_model_name | string) }}
 {%- endmacro %}
 
-{# Where the rows of a Python model wait for the statement that takes them over. #}
+{# The table in which the rows of a Python model are staged; none for a model in SQL. The statement that
+   fills it stands in each materialization: dbt submits Python from there alone. #}
 {% macro omnigraph__staged_relation(relation) -%}
+  {% if model['language'] != 'python' %}
+    {{ return(none) }}
+  {% endif %}
   {{ return(api.Relation.create(
     database=relation.database,
     schema=(target.schema if relation.is_graph_type else relation.schema),
@@ -25,7 +29,7 @@ def materialize(run):
   )) }}
 {%- endmacro %}
 
-{# The query of a model: its own, or that for its staged rows. #}
+{# The query of a model: its own, or one of its staged rows. #}
 {% macro omnigraph__rows_of(staged) -%}
   {{ return(sql if staged is none else 'select * from ' ~ staged.render()) }}
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{# Arithmetic with dates. A difference counts the boundaries that lie between, as elsewhere in dbt. #}
+{# Date arithmetic. A difference counts the boundaries in between, as elsewhere in dbt. #}
 
 {% macro omnigraph__dateadd(datepart, interval, from_date_or_timestamp) %}
   {%- set part = datepart | lower -%}
@@ -11,7 +11,7 @@
   ({{ omnigraph__boundary(second_date, part) }} - {{ omnigraph__boundary(first_date, part) }})
 {%- endmacro %}
 
-{# How many boundaries of a kind lie before a moment; weeks begin on Sundays. #}
+{# How many boundaries of a date part lie before a timestamp; weeks begin on Sundays. #}
 {% macro omnigraph__boundary(moment, part) -%}
   {%- set at = 'cast(' ~ moment ~ ' as timestamp)' -%}
   {%- set seconds = {'second': 1, 'minute': 60, 'hour': 3600, 'day': 86400} -%}
@@ -29,7 +29,7 @@
   {%- elif part in fractions -%}
     cast(floor(date_part('epoch', {{ at }}) * {{ fractions[part] }}) as bigint)
   {%- else -%}
-    {% do exceptions.raise_compiler_error("there is no datediff in '" ~ part ~ "'") %}
+    {% do exceptions.raise_compiler_error("datediff does not support the date part '" ~ part ~ "'") %}
   {%- endif -%}
 {%- endmacro %}
 
