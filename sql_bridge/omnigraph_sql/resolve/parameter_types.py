@@ -160,7 +160,7 @@ def _no_value(name: str, names: Sequence[str]) -> InvalidInput:
 def _require_count(names: Sequence[str], given: int) -> None:
     if len(names) != given:
         raise InvalidInput(
-            f"the statement has {len(names)} parameters, but {given} values are given",
+            f"the statement has {len(names)} parameters, {given} values are given",
             hint="Give one value for each.",
         )
 

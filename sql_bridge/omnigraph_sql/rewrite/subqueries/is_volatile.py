@@ -1,4 +1,4 @@
-"""What may be different when it is read a second time."""
+"""What is volatile: it may be different when it is evaluated a second time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from sqlglot import exp
 
 from omnigraph_sql.resolve.column_sources import cte_of
 
-_DRAWN = (exp.Rand, exp.Randn, exp.Uuid, exp.TableSample)
-_PLACES = (exp.RowNumber, exp.Ntile)
+_RANDOM = (exp.Rand, exp.Randn, exp.Uuid, exp.TableSample)
+_NUMBERINGS = (exp.RowNumber, exp.Ntile)
 
 
 def is_volatile(node: exp.Expr) -> bool:
-    """Whether two readings of an expression or a source may differ while its tables stay.
+    """Whether two evaluations of an expression or a source may differ while its tables stay.
 
     A WITH that it reads is looked into, so it has to stand in its statement.
     """
@@ -19,7 +19,11 @@ def is_volatile(node: exp.Expr) -> bool:
     pending = [node]
     while pending:
         for part in pending.pop().walk():
-            if isinstance(part, _DRAWN) or _takes_any(part) or _counts_any(part):
+            if (
+                isinstance(part, _RANDOM)
+                or _is_unordered_limit(part)
+                or _is_unordered_numbering(part)
+            ):
                 return True
             cte = cte_of(part) if isinstance(part, exp.Table) else None
             if cte is not None and id(cte) not in seen:
@@ -28,7 +32,7 @@ def is_volatile(node: exp.Expr) -> bool:
     return False
 
 
-def _takes_any(node: exp.Expr) -> bool:
+def _is_unordered_limit(node: exp.Expr) -> bool:
     """Whether a query gives some of its rows, and nothing says which."""
     if not isinstance(node, exp.Query) or node.args.get("order"):
         return False
@@ -38,10 +42,10 @@ def _takes_any(node: exp.Expr) -> bool:
     return limit is not None or node.args.get("offset") is not None
 
 
-def _counts_any(node: exp.Expr) -> bool:
+def _is_unordered_numbering(node: exp.Expr) -> bool:
     """Whether rows are numbered in no order."""
     return (
         isinstance(node, exp.Window)
-        and isinstance(node.this, _PLACES)
+        and isinstance(node.this, _NUMBERINGS)
         and node.args.get("order") is None
     )
