@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.conjuncts import conjuncts
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
-from omnigraph_sql.rewrite.conjuncts import conjuncts
 
 
 def rewrite_null_safe_joins(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # noqa: ARG001

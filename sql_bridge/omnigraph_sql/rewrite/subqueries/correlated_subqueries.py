@@ -8,9 +8,9 @@ from typing import Literal
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.conjuncts import conjuncts
 from omnigraph_sql.resolve.column_sources import is_outer, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
-from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
 
 SubqueryKind = Literal["scalar", "quantified", "exists", "source"]

@@ -10,11 +10,11 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.conjuncts import conjuncts
 from omnigraph_sql.frontend.identifiers import column_of, quoted
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select, qualified
 from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name, named
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
-from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.correlated_subqueries import (
     CorrelatedSubquery,
     correlated_sources,

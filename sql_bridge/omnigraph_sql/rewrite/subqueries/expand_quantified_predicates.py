@@ -20,6 +20,7 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.conjuncts import conjuncts
 from omnigraph_sql.frontend.identifiers import column_of, quoted
 from omnigraph_sql.resolve.column_sources import (
     belongs_to,
@@ -32,7 +33,6 @@ from omnigraph_sql.resolve.column_sources import (
 )
 from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name
 from omnigraph_sql.resolve.rewrite_context import THREE_VALUED, RewriteContext
-from omnigraph_sql.rewrite.conjuncts import conjuncts
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     is_below,
