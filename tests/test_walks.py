@@ -129,6 +129,7 @@ def merge(people: str, tmp_path: Path) -> Calls:  # noqa: ARG001
     graph.load(PEOPLE / "newcomers.jsonl", branch="hiring")
     with graph.transaction() as transaction:
         transaction.upsert("Person", [{"name": "Zoe", "age": 30}])
+    graph = omnigraph.open(people)  # its worker threads begin while they are watched
     with watched() as calls:
         graph.merge("hiring", "main")
     return calls

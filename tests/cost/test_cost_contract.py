@@ -1,7 +1,8 @@
 """A small write costs the same at any depth of history and with any number of tables.
 
 Everything here is counted, not timed. The graphs are on a real S3 server behind a proxy that sees
-every request; a graph is *warm* once the process has written a few times. (architecture §2.4)
+every request; a graph is *warm* once the process has written a few times.
+(docs/design/architecture.md#cost-contract)
 """
 
 from __future__ import annotations

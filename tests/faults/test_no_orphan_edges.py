@@ -1,4 +1,6 @@
-"""Two writers of disjoint tables never leave an edge whose end is gone (RFC-013 §5.5, §7.1).
+"""Two writers of disjoint tables never leave an edge whose end is gone.
+
+What a plan relies on is in docs/design/architecture.md#validation.
 
 One writer is held between its checks and its publish while the other one commits.
 """

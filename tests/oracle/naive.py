@@ -1,7 +1,8 @@
 """Reads by the definitions of the language reference: slowly, obviously, on plain dictionaries.
 
 Nothing here is shared with the engine's execution. Every node variable is tried with every node of
-its type; every condition says true, false or unknown; hops follow the pseudo-code of section 3
+its type; every condition says true, false or unknown; hops follow the pseudo-code of
+docs/design/query-language.md#3-matching
 line by line.
 """
 
@@ -129,7 +130,7 @@ def neighbours(graph: PlainGraph, expand: Expand, node: str) -> set[str]:
 
 
 def destinations(graph: PlainGraph, expand: Expand, start: str) -> set[str]:
-    """Section 3: breadth-first from one source."""
+    """Breadth-first from one source (docs/design/query-language.md#3-matching)."""
     if expand.is_single_hop:
         return neighbours(graph, expand, start)
     visited, frontier, emitted = {start}, [start], set()

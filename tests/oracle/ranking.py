@@ -1,4 +1,4 @@
-"""Scores of section 6, computed one entity at a time."""
+"""Scores of docs/design/query-language.md#6-search, computed one entity at a time."""
 
 from __future__ import annotations
 

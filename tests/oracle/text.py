@@ -1,4 +1,4 @@
-"""Text analysis of section 6, one text at a time."""
+"""Text analysis of docs/design/query-language.md#6-search, one text at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits to the boats of branching.md section 8, and what a merge of them comes to."""
+"""Edits to the boats of docs/design/branching.md#8-worked-examples, and what a merge comes to."""
 
 from __future__ import annotations
 

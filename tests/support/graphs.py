@@ -54,14 +54,15 @@ def ndjson(*records: Row) -> bytes:
 
 
 def garden(root: str) -> omnigraph.Graph:
-    """A graph in state A of loading.md section 9."""
+    """A graph in state A of docs/design/loading.md#9-worked-examples."""
     graph = omnigraph.init(root, GARDEN)
     graph.load(STATE_A.encode(), mode="overwrite")
     return graph
 
 
 def boats(root: str) -> omnigraph.Graph:
-    """The base of branching.md section 8: Ada, Bly and Cap, and Bly meets Cap."""
+    """Ada, Bly and Cap, and Bly meets Cap: the base of
+    docs/design/branching.md#8-worked-examples."""
     graph = omnigraph.init(root, BOATS)
     graph.load(
         ndjson(

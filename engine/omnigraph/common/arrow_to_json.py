@@ -1,6 +1,7 @@
 """Arrow columns as JSON text, one text per row, without going through Python values.
 
-Dates and instants are integers, Blobs base64, as loading reads them back (loading.md §8).
+Dates and instants are integers, Blobs base64, as loading reads them back
+(docs/design/loading.md#8-export).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Values as JSON keeps them without loss (section 10 of the query language)."""
+"""Values as JSON keeps them without loss.
+
+The rules are docs/design/query-language.md#10-execution-and-json-rows.
+"""
 
 from __future__ import annotations
 

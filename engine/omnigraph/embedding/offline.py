@@ -1,4 +1,6 @@
-"""The offline embedder: vectors out of arithmetic, for tests and demonstrations (§10).
+"""The offline embedder: vectors out of arithmetic, for tests and demonstrations.
+
+It is defined in docs/design/query-language.md#10-execution-and-json-rows.
 
 Equal texts get equal vectors, on every machine; similar texts do not get similar ones.
 """

@@ -1,4 +1,7 @@
-"""Export of a whole snapshot, or of some of its types, to a file (loading.md §8)."""
+"""Export of a whole snapshot, or of some of its types, to a file.
+
+The shape is docs/design/loading.md#8-export.
+"""
 
 from __future__ import annotations
 

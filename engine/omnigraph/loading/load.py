@@ -1,4 +1,4 @@
-"""One load: one input, one branch, one mode, one atomic commit (loading.md)."""
+"""One load: one input, one branch, one mode, one atomic commit (docs/design/loading.md)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _pattern(match: CheckedMatch, outer: Mapping[str, VariableInfo]) -> Pattern:
     negations = []
     for inner in match.negations:
         # A variable is the outer one wherever in the enclosing blocks it is bound: the order of
-        # clauses never changes a result (section 3).
+        # clauses never changes a result (docs/design/query-language.md#3-matching).
         correlated = tuple(sorted(name for name in _used(inner) if name in visible))
         negations.append(AntiJoin(_pattern(inner, visible), correlated))
     used = {name: outer[name] for name in _used(match) if name in outer}
@@ -131,7 +131,7 @@ def _column(item: CheckedItem) -> OutputColumn:
 
 
 def column_name(expr: Expr) -> str:
-    """The name of a result column without an alias (section 4)."""
+    """The name of a result column without an alias (docs/design/query-language.md#4-returning)."""
     match expr:
         case PropertyRef():
             return f"{expr.variable}.{expr.property}"
@@ -142,7 +142,10 @@ def column_name(expr: Expr) -> str:
 
 
 def _field_name(expr: Expr) -> str:
-    """The name of a result field in a descriptor without an alias (section 8)."""
+    """The name of a result field in a descriptor without an alias.
+
+    The rules are docs/design/query-language.md#8-descriptors-stored-queries-lint.
+    """
     match expr:
         case PropertyRef():
             return expr.property

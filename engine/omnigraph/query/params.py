@@ -1,4 +1,4 @@
-"""JSON to parameter values (section 2)."""
+"""JSON to parameter values (docs/design/query-language.md#2-parameters)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A diff says what became of every entity between two moments (branching.md §4)."""
+"""A diff says what became of every entity between two moments.
+
+The rules are docs/design/branching.md#4-diff.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The change feed delivers the commits of a branch, page by page (branching.md §5)."""
+"""The change feed delivers the commits of a branch, page by page.
+
+The rules are docs/design/branching.md#5-commit-changes-and-feed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Image equality is typed and exact (branching.md §4)."""
+"""Row equality is typed and exact (docs/design/branching.md#4-diff)."""
 
 from __future__ import annotations
 

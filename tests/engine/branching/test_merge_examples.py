@@ -1,4 +1,4 @@
-"""The worked examples of merging in branching.md section 8, by number."""
+"""The merges of docs/design/branching.md#8-worked-examples, by number."""
 
 from __future__ import annotations
 

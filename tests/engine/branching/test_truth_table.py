@@ -1,4 +1,4 @@
-"""Every row of the truth table of branching.md section 7, for nodes and for edges."""
+"""Every row of docs/design/branching.md#entity-truth-table, for nodes and for edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Comparison by value, three-valued logic, membership and text conditions (section 3)."""
+"""Comparison by value, three-valued logic, membership and text conditions.
+
+The rules are docs/design/query-language.md#3-matching.
+"""
 
 from __future__ import annotations
 

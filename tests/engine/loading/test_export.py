@@ -1,4 +1,4 @@
-"""Section 8: the shape of exported lines, and that they read back to the same rows."""
+"""The shape of exported lines (docs/design/loading.md#8-export), and that they read back."""
 
 from __future__ import annotations
 

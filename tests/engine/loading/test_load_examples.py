@@ -1,4 +1,4 @@
-"""The worked examples of loading.md, L1 to L21, on a real graph."""
+"""The examples L1 to L21 of docs/design/loading.md#9-worked-examples, on a real graph."""
 
 from __future__ import annotations
 

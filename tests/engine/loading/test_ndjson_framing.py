@@ -1,4 +1,4 @@
-"""Section 1: one object per line, errors that name the line, ceilings."""
+"""One object per line, errors that name the line, ceilings (docs/design/loading.md#1-framing)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sections 2 and 3: envelope, ids and values; the L examples that need no graph."""
+"""Envelope, ids and values; the L examples that need no graph.
+
+The rules are docs/design/loading.md#2-envelope and docs/design/loading.md#3-values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which of several faults a load is refused for (loading.md §5), whatever types they are in."""
+"""Which of several faults a load is refused for, whatever types they are in.
+
+The order is docs/design/loading.md#5-validation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Descriptors and lint: section 8, examples 31 and 32."""
+"""Descriptors and lint: examples 31 and 32.
+
+The rules are docs/design/query-language.md#8-descriptors-stored-queries-lint.
+"""
 
 from __future__ import annotations
 

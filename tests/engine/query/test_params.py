@@ -1,4 +1,4 @@
-"""Parameters from JSON: section 2 and example 30."""
+"""Parameters from JSON: docs/design/query-language.md#2-parameters and example 30."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every rule of section 9: what it refuses, and the nearest thing that it does not."""
+"""Every type code: what it refuses, and the nearest thing that it does not.
+
+The codes are docs/design/query-language.md#9-type-codes.
+"""
 
 from __future__ import annotations
 

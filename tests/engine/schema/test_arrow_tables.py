@@ -1,4 +1,8 @@
-"""Sections 3 and 4: types and tables in Arrow terms."""
+"""Types and tables in Arrow terms.
+
+See docs/design/schema-language.md#3-types-and-arrow-storage and
+docs/design/schema-language.md#4-physical-tables.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Section 9: from the accepted schema to the desired one, step by step."""
+"""From the accepted schema to the desired one, step by step.
+
+The rules are docs/design/schema-language.md#9-evolution.
+"""
 
 from __future__ import annotations
 

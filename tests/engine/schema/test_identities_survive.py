@@ -1,4 +1,7 @@
-"""Section 9: which declaration continues which, and the hints that cannot be matched."""
+"""Which declaration continues which, and the hints that cannot be matched.
+
+The rules are docs/design/schema-language.md#9-evolution.
+"""
 
 from __future__ import annotations
 

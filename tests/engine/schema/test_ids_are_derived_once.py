@@ -1,4 +1,4 @@
-"""Section 5: key text, composite ids and fresh ULIDs."""
+"""Key text, composite ids and fresh ULIDs (docs/design/schema-language.md#5-keys-and-ids)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_text_of_single_values(value: object, scalar: Scalar, text: str) -> None
 
 
 def reference(value: object, type_: PropertyType) -> str | None:
-    """The table of section 5, one value at a time."""
+    """The table of docs/design/schema-language.md#5-keys-and-ids, one value at a time."""
     if value is None:
         return None
     match type_.scalar:

@@ -1,4 +1,7 @@
-"""Sections 4 to 8: what the compiler accepts, and what it rejects with which class of error."""
+"""What the compiler accepts, and what it rejects with which class of error.
+
+The rules are docs/design/schema-language.md#4-physical-tables to #8-interfaces.
+"""
 
 from __future__ import annotations
 

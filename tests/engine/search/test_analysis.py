@@ -1,4 +1,4 @@
-"""Text becomes terms as section 6 of the language reference says."""
+"""Text becomes terms as docs/design/query-language.md#6-search says."""
 
 from __future__ import annotations
 

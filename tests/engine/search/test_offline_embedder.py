@@ -1,4 +1,7 @@
-"""The offline embedder is the one that the language reference defines (§10)."""
+"""The offline embedder is the one that the language reference defines.
+
+See docs/design/query-language.md#10-execution-and-json-rows.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A swap built on an old view is refused, however much of the history since then was trimmed.
 
 Lance looks for conflicts in the version files it can list. Trimmed ones are not listed, so a swap
-must meet a conflict in the newest version, whatever that version changed (RFC-013 §12 Q8).
+must meet a conflict in the newest version, whatever that version changed
+(docs/design/decisions/0003-publish-is-a-compare-and-swap.md).
 """
 
 from __future__ import annotations

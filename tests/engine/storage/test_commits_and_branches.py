@@ -1,4 +1,8 @@
-"""Sections 1, 2 and 6 of the branching rules: one commit per change, branches as pointers."""
+"""One commit per change, branches as pointers, conditional writes.
+
+The rules are docs/design/branching.md#1-commits, #2-branches and
+#6-conditional-and-concurrent-writes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Section 3 of the branching rules: history under today's names, by identity, never invented."""
+"""History under today's names, by identity, never invented.
+
+The rules are docs/design/branching.md#3-reading-the-past.
+"""
 
 from __future__ import annotations
 

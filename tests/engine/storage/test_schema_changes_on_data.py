@@ -1,4 +1,6 @@
-"""Section 9 of the schema language on tables with rows: what stays, what goes, what is refused.
+"""Schema changes on tables with rows: what stays, what goes, what is refused.
+
+The rules are docs/design/schema-language.md#9-evolution.
 
 Every graph here carries a Blob, a Vector and lists along, so that no step may lose them.
 """

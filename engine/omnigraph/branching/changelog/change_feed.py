@@ -1,4 +1,6 @@
-"""The change feed: the commits of one branch as blocks of changes, page by page (branching.md §5).
+"""The change feed: the commits of one branch as blocks of changes, page by page.
+
+The rules are docs/design/branching.md#5-commit-changes-and-feed.
 
 A cursor holds the whole position, so that any process can serve the next page; delivery is at
 least once. A block that a page ended inside stays open here for a while, so that the next page

@@ -1,4 +1,7 @@
-"""What one commit changed, against its first parent (branching.md §5)."""
+"""What one commit changed, against its first parent.
+
+The rules are docs/design/branching.md#5-commit-changes-and-feed.
+"""
 
 from __future__ import annotations
 

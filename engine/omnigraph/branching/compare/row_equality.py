@@ -1,4 +1,6 @@
-"""Row equality: when two states of an entity are the same (branching.md §4).
+"""Row equality: when two states of an entity are the same.
+
+The rules are docs/design/branching.md#4-diff.
 
 Typed and exact: null is not `""` and not `[]`, lists count by element and order, floats by their
 bits (so that -0.0 is not 0.0, and a NaN equals itself), Blobs by content.

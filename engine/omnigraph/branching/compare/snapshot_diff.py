@@ -1,4 +1,7 @@
-"""The net difference between two moments, entity by entity (branching.md §4)."""
+"""The net difference between two moments, entity by entity.
+
+The rules are docs/design/branching.md#4-diff.
+"""
 
 from __future__ import annotations
 

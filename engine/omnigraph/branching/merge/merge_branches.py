@@ -1,4 +1,6 @@
-"""Merge one branch into another: one commit, or nothing (branching.md §7).
+"""Merge one branch into another: one commit, or nothing.
+
+The rules are docs/design/branching.md#7-merge.
 
 `decide_merge` plans on the heads it is given and writes nothing. The plan is then staged and
 published on exactly those heads; when the target moved meanwhile, the merge is planned again.

@@ -1,4 +1,6 @@
-"""The truth table of a merge: what becomes of entities that the source changed (branching.md §7).
+"""The truth table of a merge: what becomes of entities that the source changed.
+
+It is docs/design/branching.md#entity-truth-table.
 
 An entity that only the source changed gets the source's values; one that both changed equally
 stays; else it is a conflict, which the caller may have decided beforehand. All on whole columns.

@@ -1,4 +1,7 @@
-"""Comparison by value (section 3): numbers across widths exactly, texts by bytes, null never."""
+"""Comparison by value: numbers across widths exactly, texts by bytes, null never.
+
+The rules are docs/design/query-language.md#3-matching.
+"""
 
 from __future__ import annotations
 

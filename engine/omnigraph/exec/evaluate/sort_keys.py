@@ -1,4 +1,7 @@
-"""The total order of section 5: null below every value, ties broken by ids; top rows cheaply."""
+"""The total order of reads: null below every value, ties broken by ids; top rows cheaply.
+
+The rules are docs/design/query-language.md#5-ordering.
+"""
 
 from __future__ import annotations
 

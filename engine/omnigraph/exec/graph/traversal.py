@@ -45,7 +45,8 @@ def reachable(
 ) -> Iterator[Reached]:
     """Pairs (index of the source, node) whose distance lies in [low, high], some sources at a time.
 
-    A node with a loop is also produced one hop after it was reached (section 3): the node at the
+    A node with a loop is also produced one hop after it was reached
+    (docs/design/query-language.md#3-matching): the node at the
     end of the path, which is the source when edges are followed backwards (`from_target`).
     """
     if low > high:

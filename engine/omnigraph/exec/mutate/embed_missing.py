@@ -1,4 +1,7 @@
-"""Vectors that an insert leaves to an embedder (section 7, `@embed`)."""
+"""Vectors that an insert leaves to an embedder.
+
+`@embed` in docs/design/query-language.md#7-mutations.
+"""
 
 from __future__ import annotations
 

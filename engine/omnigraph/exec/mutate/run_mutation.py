@@ -1,4 +1,6 @@
-"""Run a mutation: one transaction, one commit, or none when nothing matched (section 7).
+"""Run a mutation: one transaction, one commit, or none when nothing matched.
+
+The rules are docs/design/query-language.md#7-mutations.
 
 Inserts only add operations, so a branch that moved is no obstacle to them. Updates and deletes
 first read, through the transaction, what they decide on; the transaction refuses to publish them

@@ -1,6 +1,7 @@
 """Rows of a match in order: few, or the best few, in numpy; many in DataFusion, which spills.
 
-The order is that of `order`. DataFusion gets the codes of section 5's values, null apart, and the
+The order is that of `order`. DataFusion gets the codes of the values in the order of
+docs/design/query-language.md#5-ordering, null apart, and the
 ids that break ties, so that nothing is left to how it compares.
 """
 
@@ -171,7 +172,10 @@ def _batch(rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.R
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """Values that DataFusion orders as section 5 does: text by its bytes, others as integers."""
+    """Values that DataFusion orders as docs/design/query-language.md#5-ordering does.
+
+    Text by its bytes, others as integers.
+    """
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):

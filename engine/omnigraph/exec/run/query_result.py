@@ -1,4 +1,7 @@
-"""Results: Arrow that streams, and the JSON rows of section 10."""
+"""Results: Arrow that streams, and JSON rows.
+
+Their shapes are docs/design/query-language.md#10-execution-and-json-rows.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class QueryResult:
             yield [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
-        """The response envelope of section 10."""
+        """The envelope of docs/design/query-language.md#10-execution-and-json-rows."""
         rows = self.rows()
         return {
             "query_name": self.query_name,

@@ -1,4 +1,7 @@
-"""Ranking (section 6): the complete match first, then entities in order of distance or score."""
+"""Ranking: the complete match first, then entities in order of distance or score.
+
+The rules are docs/design/query-language.md#6-search.
+"""
 
 from __future__ import annotations
 

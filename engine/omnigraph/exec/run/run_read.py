@@ -42,7 +42,8 @@ def run_read(
 ) -> QueryResult:
     """The rows of a read at a snapshot. Parameters are checked at once, rows are made when read.
 
-    `params` are JSON values by name, as section 2 takes them.
+    `params` are JSON values by name, as
+    docs/design/query-language.md#2-parameters takes them.
     """
     plan = query.ir
     if not isinstance(plan, ReadPlan):

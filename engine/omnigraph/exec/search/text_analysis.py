@@ -1,6 +1,7 @@
 """From text to terms: split into words, lower-case, fold to ASCII, drop stop words, stem.
 
-These are the steps of query-language §6 in its order. (Lance's own full-text index stems before it
+These are the steps of docs/design/query-language.md#6-search in its order. (Lance's own full-text
+index stems before it
 drops stop words and folds last, so that it keeps "because" and finds no "resumes" for "résumés".)
 Columns are split in numpy; Python sees each distinct word once.
 """

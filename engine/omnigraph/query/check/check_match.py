@@ -1,4 +1,7 @@
-"""The clauses of a match, read from left to right: types, directions, scopes (section 3)."""
+"""The clauses of a match, read from left to right: types, directions, scopes.
+
+The rules are docs/design/query-language.md#3-matching.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Insert, update and delete against the schema (section 7).
+"""Insert, update and delete against the schema.
+
+The rules are docs/design/query-language.md#7-mutations.
 
 A mutation has no scopes and no inference, so its checked form is its plan.
 """

@@ -1,4 +1,7 @@
-"""The keys of an order and what they demand of the rest (sections 5 and 6)."""
+"""The keys of an order and what they demand of the rest.
+
+The rules are docs/design/query-language.md#5-ordering and docs/design/query-language.md#6-search.
+"""
 
 from __future__ import annotations
 

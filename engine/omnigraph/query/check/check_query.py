@@ -1,4 +1,7 @@
-"""Tree to checked query: every name resolved against the catalog, every rule of section 9 held."""
+"""Tree to checked query: every name resolved against the catalog, every rule held.
+
+The rules and their codes are docs/design/query-language.md#9-type-codes.
+"""
 
 from __future__ import annotations
 

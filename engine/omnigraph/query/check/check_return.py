@@ -1,4 +1,4 @@
-"""The items of a return (section 4)."""
+"""The items of a return (docs/design/query-language.md#4-returning)."""
 
 from __future__ import annotations
 

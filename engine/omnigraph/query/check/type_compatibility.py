@@ -1,4 +1,4 @@
-"""Which types go together (the last paragraph of section 9)."""
+"""Which types go together: the last paragraph of docs/design/query-language.md#9-type-codes."""
 
 from __future__ import annotations
 

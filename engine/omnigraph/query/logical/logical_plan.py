@@ -46,7 +46,8 @@ class Expand:
 
     `forward` means that `left` is the edge's source. Without `edge` the result is a set of pairs;
     with it, one row per edge. More than one hop is always forward or undirected, and goes
-    breadth-first from `left` as section 3 says; `min_hops > max_hops` yields nothing.
+    breadth-first from `left` as docs/design/query-language.md#3-matching says;
+    `min_hops > max_hops` yields nothing.
     """
 
     left: str

@@ -9,7 +9,7 @@ from omnigraph.schema.model.arrow_schema import arrow_type
 
 
 def result_schema(plan: ReadPlan) -> pa.Schema:
-    """One field per column, with the names of section 4, which may repeat."""
+    """One field per column; names may repeat (docs/design/query-language.md#4-returning)."""
     return pa.schema(
         [pa.field(c.name, arrow_type(c.type), nullable=c.type.nullable) for c in plan.columns]
     )

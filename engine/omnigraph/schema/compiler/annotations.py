@@ -1,4 +1,6 @@
-"""Annotations to what they mean: section 7, and the sugar of section 6.
+"""Annotations to what they mean (docs/design/schema-language.md#7-annotations).
+
+The short forms of constraints too (docs/design/schema-language.md#6-constraints).
 
 Reading is checking: what comes out follows every rule that one annotation list alone can break.
 """

@@ -1,4 +1,6 @@
-"""Which declaration is which: section 9's matching of a desired schema against the accepted one.
+"""Which declaration is which: a desired schema matched against the accepted one.
+
+The rules are docs/design/schema-language.md#9-evolution.
 
 A draft catalog has no identities yet. Each declaration gets the one of its accepted counterpart,
 found by name or by `@rename_from`, or a fresh one from the graph's allocator.

@@ -1,4 +1,6 @@
-"""The static rules of sections 4 to 7: names, eligibility of constraints, annotation targets.
+"""The static rules of declarations: names, eligibility of constraints, annotation targets.
+
+They are docs/design/schema-language.md#4-physical-tables to #7-annotations.
 
 `check_names` looks at the declarations as written; `check_type` at one type with its effective
 properties.

@@ -1,4 +1,4 @@
-"""Interfaces to effective properties: section 8."""
+"""Interfaces to effective properties (docs/design/schema-language.md#8-interfaces)."""
 
 from __future__ import annotations
 

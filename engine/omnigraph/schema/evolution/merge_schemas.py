@@ -1,4 +1,6 @@
-"""Three-way merge of schemas by stable identity (branching.md §7).
+"""Three-way merge of schemas by stable identity.
+
+The rules are docs/design/branching.md#schemas.
 
 A catalog becomes a tree in which declarations are found by identity and everything that can be
 added alone is a subtree of its own: properties, constraints, enum values, annotations. Two trees

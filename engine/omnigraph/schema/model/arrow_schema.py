@@ -1,4 +1,8 @@
-"""How types are stored: sections 3 and 4 in Arrow terms."""
+"""How types are stored, in Arrow terms.
+
+See docs/design/schema-language.md#3-types-and-arrow-storage and
+docs/design/schema-language.md#4-physical-tables.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Ids: the one routine that turns stored key values into id text, and fresh ULIDs.
 
-Loading, mutation and uniqueness checks all come here, so they cannot disagree (section 5).
+Loading, mutation and uniqueness checks all come here, so they cannot disagree
+(docs/design/schema-language.md#5-keys-and-ids).
 Everything works on whole Arrow columns; only floats that Arrow prints with an exponent are
 formatted one by one.
 """

@@ -128,7 +128,10 @@ class PropertyType:
 
     @property
     def has_key_text(self) -> bool:
-        """Whether section 5 gives its values a text, so that they can be keys or unique."""
+        """Whether its values have a text (docs/design/schema-language.md#5-keys-and-ids).
+
+        Only then they can be keys or unique.
+        """
         return self.is_enum or (self.is_scalar and not self.is_blob)
 
     @property

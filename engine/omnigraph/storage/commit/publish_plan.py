@@ -1,4 +1,7 @@
-"""What a transaction wants to become true, and the head it was prepared on (architecture §2.3)."""
+"""What a transaction wants to become true, and the head it was prepared on.
+
+See docs/design/architecture.md#publish.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A `PublishPlan` says which pointers a transaction wants to move and what it reli
 publisher turns any number of plans that wait at the same time into one change of the manifest
 (group commit), each with its own commit and its own outcome. Losing the compare-and-swap changes
 nothing; the plan is validated again on the new head, and either still holds, or goes back to its
-transaction as `HeadMoved` (architecture §2.3).
+transaction as `HeadMoved` (docs/design/architecture.md#publish).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The order in which the rules of a schema are checked, whoever looks for what breaks them.
 
-All uniqueness, then all endpoints, then all references, then all cardinality (loading.md §5).
+All uniqueness, then all endpoints, then all references, then all cardinality: the order of
+docs/design/loading.md#5-validation.
 Checks find candidates in what a write changed and confirm them on the final state, so that rows a
 later operation replaced cannot raise a false alarm. Violations come one by one: a write needs the
 first, a merge reports all.

@@ -1,6 +1,7 @@
 """The collector: deletes files that no retained commit needs.
 
-Safe without clocks (architecture §2.5): (1) list candidates; (2) one change raises the epoch in
+Safe without clocks (docs/design/decisions/0008-epochs-and-not-clocks.md):
+(1) list candidates; (2) one change raises the epoch in
 every head, so that every transaction pinned before it must start again; (3) find what the manifest
 still reaches after it; (4) delete the candidates that are not reached. A file written after (1) is
 no candidate; a file written before (2) by a transaction still open can no longer be

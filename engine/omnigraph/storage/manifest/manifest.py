@@ -9,7 +9,8 @@ included.
 
 A change reads nothing: the addresses of named rows and the rows of small fragments are known from
 the view it is built on. A merge-insert on `object_id` would give the same guarantee through the key
-annotation, but reads every fragment that its index does not cover yet (docs/invariants.md).
+annotation, but reads every fragment that its index does not cover yet
+(docs/design/decisions/0003-publish-is-a-compare-and-swap.md).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ MEETING_POINT = (1 << 32) - 1
 
 Lance finds conflicts only in version files that it can still list. A writer that stalled until the
 version that moved its row was trimmed would otherwise land next to it. With a claim that all
-share, any change since then is a conflict, and the newest one is always listed (RFC-013 §12 Q8).
+share, any change since then is a conflict, and the newest one is always listed
+(docs/design/decisions/0003-publish-is-a-compare-and-swap.md).
 """
 
 FEW_FRAGMENTS = 2
@@ -348,7 +350,8 @@ class Manifest:
         """Make sure that a commit that the store acknowledged is part of the newest version.
 
         A writer that stalls until its version file was trimmed can create it again and be told
-        that it succeeded, on a dead end (RFC-013 §12 Q8). That takes at least as many newer
+        that it succeeded, on a dead end (docs/design/format/publish.md#trimming). That takes at
+        least as many newer
         versions as are never trimmed; so look at the newest version once more.
         """
         try:

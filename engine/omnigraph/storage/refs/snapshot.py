@@ -1,7 +1,8 @@
 """A snapshot: the whole graph at one moment, read under the names of today's schema.
 
 Types and properties are matched to the past by identity, so a renamed type shows its old rows under
-its new name; what did not exist then is an error, never an invented null (branching.md §3).
+its new name; what did not exist then is an error, never an invented null
+(docs/design/branching.md#3-reading-the-past).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The only door to data tables: open a version, read it, build the next one.
 
 A table version is a detached Lance version: durable and addressable by number, but nobody's HEAD
-(architecture §2). Building one changes nothing that a reader can see: nothing needs undoing.
+(docs/design/decisions/0001-detached-versions.md). Building one changes nothing that a
+reader can see: nothing needs undoing.
 """
 
 from __future__ import annotations

@@ -96,7 +96,8 @@ class StagedWork:
     def stage_all(self, workers: Executor) -> None:
         """Apply what is left, tables side by side, and take out the edges of deleted nodes.
 
-        Values of all tables are checked before what has to be looked up in any (loading.md §5).
+        Values of all tables are checked before what has to be looked up in any
+        (docs/design/loading.md#5-validation).
         """
         for _, operations in sorted(self._operations.items()):
             for operation in operations:

@@ -1,4 +1,6 @@
-"""`WriteTxn`: everything that writes, from pin to publish (architecture §2.3).
+"""`WriteTxn`: everything that writes, from pin to publish.
+
+See docs/design/architecture.md#the-life-of-a-write.
 
 A transaction pins a head, collects operations, stages one new version per touched table, validates
 the final state, and publishes. When the branch moved under it, inserts and upserts are staged
