@@ -13,11 +13,13 @@ from omnigraph.api.bulk_jobs import (
     refuse_merge,
     write_rows,
 )
+from omnigraph.api.bulk_jobs import BulkMethods as Bulk
 from omnigraph.storage.constraints.distributed_protocol import read_keys
 from omnigraph.storage.core.row_addresses import Addresses
 from omnigraph.storage.tables.table_slices import TableSlice, read_slice
 
 __all__ = [
+    "Bulk",
     "Addresses",
     "BulkJob",
     "BulkMode",

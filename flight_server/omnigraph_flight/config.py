@@ -12,6 +12,7 @@ from typing import Any
 
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph_flight.access.admission import ServerLimits
+from omnigraph_flight.access.admission import ServerLimits as Limits  # noqa: F401 - a former name
 from omnigraph_flight.access.authentication import User
 from omnigraph_flight.access.policies import ROLES
 

@@ -287,7 +287,7 @@ def test_a_batch_of_a_stream_lands_once(way: str, graph: Graph, server: Server) 
     job.finish(parts, ending)
     landed = omnigraph.open(graph.uri)
     assert landed.last_batch("a@b's stream") == 7
-    with pytest.raises(AlreadyApplied, match="batch 7 of the stream"):
+    with pytest.raises(AlreadyApplied, match="batch 7 of stream"):
         again.finish(same, ending)
     assert landed.snapshot().version == graph.snapshot().version
     assert landed.snapshot().count("Person") == 3

@@ -111,12 +111,12 @@ REFUSED: dict[str, tuple[Writes, type[OmniGraphError], str]] = {
     "a tuple that is held": (
         [("node:Person", "append", [("carol", "a@x", 3)])],
         ConstraintViolation,
-        "'ada' and by 'carol'",
+        "'ada' and 'carol'",
     ),
     "a tuple twice": (
         [("node:Person", "merge", [CAROL, ("dave", "c@x", 4)])],
         ConstraintViolation,
-        "'carol' and by 'dave'",
+        "'carol' and 'dave'",
     ),
     "an end that is nowhere": (
         [

@@ -12,7 +12,7 @@ from omnigraph.api.bulk_jobs import BulkMethods
 from omnigraph.api.history import HistoryMethods
 from omnigraph.api.queries import QueryMethods
 from omnigraph.api.references import Branch, Tags, branch_of
-from omnigraph.api.transaction import ATTEMPTS, RowInput, Transaction, run_transaction
+from omnigraph.api.transaction import RowInput, Transaction, run_transaction
 from omnigraph.branching.merge.conflicts import OnConflict
 from omnigraph.branching.merge.merge_branches import MergeResult, merge, merge_request, plan_merge
 from omnigraph.branching.merge.merge_rows import Granularity
@@ -267,14 +267,14 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         branch: str,
         work: Callable[[Transaction], T],
         *,
-        attempts: int = ATTEMPTS,
+        attempts: int | None = None,
         message: str | None = None,
         actor: str | None = None,
     ) -> T:
         """Commit what a function does in a transaction; what the function returns.
 
         It is called again, with a new transaction, when rows that it read were changed by others
-        before it was published, or a collection ran meanwhile.
+        before it was published, or a collection ran meanwhile: up to `attempts` times, or 8.
         """
         return run_transaction(self._store, branch_name(branch), work, attempts, actor, message)
 

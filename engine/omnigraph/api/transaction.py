@@ -12,7 +12,7 @@ from omnigraph.errors import InvalidInput, LoadError, ReadSetConflict, Transacti
 from omnigraph.loading.columnar_reader import read_columnar
 from omnigraph.loading.typed_batch import ids_for
 from omnigraph.schema import Catalog, SchemaPlan
-from omnigraph.storage.commit.retry import Attempt, RetryPolicy, publish_with_retry
+from omnigraph.storage.commit.retry import pause
 from omnigraph.storage.core.model import Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.conform_rows import conformed
@@ -23,7 +23,7 @@ from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
-ATTEMPTS = 8
+TRANSACTION_ATTEMPTS = 8
 """How often a transaction that is refused for what it read is run from its start."""
 
 T = TypeVar("T")
@@ -161,21 +161,23 @@ def run_transaction(
     store: GraphStore,
     branch: str,
     work: Callable[[Transaction], T],
-    attempts: int,
+    attempts: int | None,
     actor: str | None,
     message: str | None,
 ) -> T:
     """Do some work in a transaction, again from its start when what it had read moved."""
 
-    def run(_: Attempt) -> T:
-        with Transaction(WriteTxn(store, branch, actor=actor, message=message)) as transaction:
-            return work(transaction)
-
-    # It does not queue: work of any length would keep the others waiting.
-    policy = RetryPolicy(
-        attempts, queues=lambda _: False, retried=(ReadSetConflict, TransactionExpired)
-    )
-    return publish_with_retry(store.publisher, branch, run, policy=policy)
+    attempts = TRANSACTION_ATTEMPTS if attempts is None else attempts
+    for number in range(attempts):
+        if number:
+            pause(number)
+        try:
+            with Transaction(WriteTxn(store, branch, actor=actor, message=message)) as transaction:
+                return work(transaction)
+        except (ReadSetConflict, TransactionExpired):
+            if number + 1 == attempts:
+                raise
+    raise InvalidInput(f"a transaction takes at least one attempt, not {attempts}")
 
 
 def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:

@@ -24,6 +24,7 @@ from omnigraph.schema.model.catalog import (
     Range,
     Unique,
 )
+from omnigraph.schema.model.constraints import PatternCheck as Check
 from omnigraph.schema.model.entity_ids import derive_ids, key_text
 from omnigraph.schema.model.fingerprint import compiled_hash, fingerprint
 from omnigraph.schema.model.property_types import PropertyType, Scalar, scalar_type
@@ -34,6 +35,7 @@ __all__ = [
     "Annotation",
     "Cardinality",
     "Catalog",
+    "Check",
     "PatternCheck",
     "EdgeType",
     "Embed",

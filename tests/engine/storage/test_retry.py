@@ -154,15 +154,6 @@ def test_a_policy_has_its_own_budget_and_says_who_queues(scripted: Scripted) -> 
     assert [queued for _, _, queued in publisher.published] == [n == 2 for n in range(6)]
 
 
-def test_errors_that_a_policy_retries_are_raised_when_the_budget_ends(scripted: Scripted) -> None:
-    refusals = [ReadSetConflict(PERSON, number, number + 1) for number in range(3)]
-    policy = RetryPolicy(3, retried=(ReadSetConflict,))
-    with pytest.raises(ReadSetConflict) as refused:
-        publish_with_retry(scripted(*refusals), "main", stage, policy=policy)
-    assert refused.value is refusals[-1]
-    assert publish_with_retry(scripted(*refusals[:2]), "main", stage, policy=policy)
-
-
 @pytest.mark.parametrize(
     "error", [CommitUnknown("c2", "no answer"), StorageError("down"), NotFound("no branch")]
 )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.common.array_types import Mask
+from omnigraph.common.arrow_arrays import one_array
 
 _BITS = {pa.float16(): pa.uint16(), pa.float32(): pa.uint32(), pa.float64(): pa.uint64()}
 
@@ -23,12 +24,9 @@ def differing(left: pa.Table, right: pa.Table) -> Mask:
     """Which rows differ in any column; the tables have the same columns and as many rows."""
     mask: Mask = np.zeros(left.num_rows, np.bool_)
     for name in left.column_names:
-        mask |= ~_equal(_one_array(left.column(name)), _one_array(right.column(name)))
+        columns = (table.column(name) for table in (left, right))
+        mask |= ~_equal(*(one_array(column.chunks, column.type) for column in columns))
     return mask
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _equal(left: pa.Array, right: pa.Array) -> Mask:

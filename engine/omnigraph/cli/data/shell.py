@@ -237,7 +237,7 @@ class ShellSession:
                 self._call(rest)
             case "explain":
                 if self._last is None:
-                    raise InvalidInput("no read was run yet", hint="Run a query first.")
+                    raise InvalidInput("there is no read to explain yet", hint="Run a query first.")
                 output.write_line(self.graph.explain(*self._last, self.at))
             case "help":
                 output.write_line(HELP)

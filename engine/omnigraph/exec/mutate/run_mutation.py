@@ -9,7 +9,6 @@ when that has moved.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,10 +43,8 @@ from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.core.lance_filter import NO_ROW
 from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.refs.moments import branch_name
+from omnigraph.storage.refs.moments import COMMIT_ID, branch_name, commit_token
 from omnigraph.storage.transaction.write_transaction import WriteTxn
-
-_COMMIT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,8 @@ def run_mutation(
     if not isinstance(plan, MutationPlan):
         raise InvalidInput(f"{query.name} is a read and changes nothing", hint="Run it as a read.")
     target = require_branch(branch)
-    _check_token(if_commit)
+    if if_commit is not None:
+        commit_token(if_commit)
     values = StatementValues.at_once(coerce_params(query, params))
     txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
     try:
@@ -137,20 +135,12 @@ def _apply(
 
 def require_branch(branch: str) -> str:
     """The name of a branch that a mutation may write to; a snapshot is none."""
-    if "@" in branch or _COMMIT_ID.fullmatch(branch.strip()):
+    if "@" in branch or COMMIT_ID.fullmatch(branch.strip()):
         raise InvalidInput(
             f"{branch!r} is a snapshot, and a mutation writes to the head of a branch",
             hint="Create a branch there and write to that.",
         )
     return branch_name(branch)
-
-
-def _check_token(if_commit: str | None) -> None:
-    if if_commit is not None and not _COMMIT_ID.fullmatch(if_commit):
-        raise InvalidInput(
-            f"{if_commit!r} is not a commit id",
-            hint="Give if_commit the graph_commit_id of a read, without quotes or wildcards.",
-        )
 
 
 def _require_same_schema(txn: WriteTxn, plan: MutationPlan) -> None:

@@ -42,8 +42,6 @@ class RetryPolicy:
     """None for the budget that the graph was opened with."""
     queues: Callable[[int], bool] = lambda number: True
     """Whether a later attempt keeps the other writers of this machine waiting while it stages."""
-    retried: tuple[type[Exception], ...] = (HeadMoved,)
-    """What another attempt may mend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +138,9 @@ def publish_with_retry(
                 decided_on = reads() if reads else None
                 try:
                     return attempt(Attempt(publisher, branch, commit_id, number, decided_on))
-                except policy.retried as error:
-                    if isinstance(error, HeadMoved):
-                        if reads is not None:
-                            reads().require_repeatable(error)
-                    elif number + 1 == attempts:
-                        raise
+                except HeadMoved as moved:
+                    if reads is not None:
+                        reads().require_repeatable(moved)
     raise contention(branch, attempts)
 
 

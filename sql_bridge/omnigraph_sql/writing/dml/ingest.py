@@ -47,7 +47,9 @@ def ingest(
         return insert_all(sink, reader, names)
 
     # A stream can be read once: a statement whose branch moved under it is not run again.
-    return run_write(session, named.catalog, f"ingest {table} ({mode})", None, load, attempts=1)
+    return run_write(
+        session, named.catalog, f"ingest {table} ({mode})", None, load, repeatable=False
+    )
 
 
 def _prepared_target(

@@ -19,7 +19,6 @@ from omnigraph_sql.planning.plan_query import plan_query, read
 from omnigraph_sql.resolve.parameter_types import Params
 from omnigraph_sql.writing.statement.write_parameters import values_for
 
-ATTEMPTS = 8
 MESSAGE_LENGTH = 200
 
 
@@ -75,22 +74,22 @@ def run_write(
     params: Params,
     work: WriteAction,
     *,
-    attempts: int = ATTEMPTS,
+    repeatable: bool = True,
 ) -> int:
-    """Do a piece of work on a branch as one publish; how many rows it changed."""
+    """Do a piece of work on a branch as one publish; how many rows it changed.
+
+    It is done again when rows it had read moved, unless its input can be read only once.
+    """
     branch = connection.writable(catalog, leading_text(text))
 
     def run(txn: Transaction) -> int:
         with connection.pinned(catalog, txn.snapshot):
             return work(WriteStatement(connection, catalog, txn, params))
 
+    # Nobody else writes to the branch of a transaction.
+    attempts = None if repeatable and not connection.in_transaction else 1
     return connection.graph.run_transaction(
-        branch,
-        run,
-        # Nobody else writes to the branch of a transaction.
-        attempts=1 if connection.in_transaction else attempts,
-        actor=connection.user,
-        message=leading_text(text),
+        branch, run, attempts=attempts, actor=connection.user, message=leading_text(text)
     )
 
 
