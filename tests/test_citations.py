@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,11 @@ _CITED = re.compile(r"(?<![\w/.-])(docs/[\w./-]+\.md)(?:#([\w-]+))?")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s#]*)(?:#([\w-]+))?\)")
 _BARE = re.compile(r"§|\bRFC-\d|\b[Ss]ections? \d")
 """Citations that do not say of which page."""
+
+GUIDE = ROOT / "docs/design/where-to-change.md"
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|lark|sql|md))")
+_IDENTIFIER = re.compile(r"_\w+|[A-Z][A-Z0-9_]+")
 
 
 def sources(*folders: str) -> list[Path]:
@@ -126,4 +132,48 @@ def test_no_citation_leaves_its_page_unsaid() -> None:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         if _BARE.search(line)
     ]
+    assert wrong == []
+
+
+@cache
+def places() -> frozenset[str]:
+    """Every file and folder of the packages and the tests; folders end in a slash."""
+    found = [path for folder in (*PACKAGES, "tests") for path in (ROOT / folder).rglob("*")]
+    return frozenset(f"/{path.relative_to(ROOT)}{'/' * path.is_dir()}" for path in found)
+
+
+def named_places(path: str) -> list[str]:
+    """The files and folders that a path below some package may mean."""
+    return [place for place in places() if place.endswith(f"/{path}")]
+
+
+def quoted(text: str, pattern: re.Pattern[str]) -> list[str]:
+    """What stands in back-ticks and is all of a kind."""
+    return [name for name in _QUOTED.findall(text) if pattern.fullmatch(name)]
+
+
+def assigned_names(module: Path) -> set[str]:
+    """What a module defines, at any depth."""
+    nodes = list(ast.walk(ast.parse(module.read_text("utf-8"))))
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    stored = (node for node in nodes if isinstance(node, ast.Name))
+    return defined | {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+def test_the_guide_to_changes_names_files_and_folders_that_are_there() -> None:
+    paths = quoted(GUIDE.read_text("utf-8"), _PATH)
+    assert len(paths) > 100
+    assert [path for path in paths if not named_places(path)] == []
+
+
+def test_the_guide_to_changes_names_identifiers_of_the_modules_beside_them() -> None:
+    """`_NAMES` and CONSTANTS are defined in a module that the same step names."""
+    found, wrong = 0, []
+    for step in re.split(r"\n(?=\d+\. |\| |#|\n)", GUIDE.read_text("utf-8")):
+        modules = {m for path in quoted(step, _PATH) for m in named_places(path) if m[-3:] == ".py"}
+        defined = {name for module in modules for name in assigned_names(ROOT / module[1:])}
+        identifiers = quoted(step, _IDENTIFIER)
+        found += len(identifiers)
+        wrong += [(name, step.strip()[:40]) for name in identifiers if name not in defined]
+    assert found > 15
     assert wrong == []
