@@ -66,7 +66,7 @@ def _check_limit(scope: VariableScope, tree: ReadTree, exprs: list[Expr]) -> Non
         for key, expr in zip(tree.keys, exprs, strict=True):
             if isinstance(expr, Nearest) and not isinstance(key.expr, IdentTree):
                 raise scope.error(
-                    "T18", "an alias cannot be a key together with nearest", key.expr.span
+                    "T18", "`order by nearest` cannot be combined with an alias", key.expr.span
                 )
 
 

@@ -131,5 +131,7 @@ def read_allocator(view: ManifestView) -> int:
     """The next free identity in a view."""
     row = view.row(ALLOCATOR_ID)
     if row is None:
-        raise Conflict("the graph has no identity allocator", hint="Run `omnigraph verify`.")
+        raise Conflict(
+            f"the manifest row {ALLOCATOR_ID} is missing", hint="Run `omnigraph verify`."
+        )
     return parse_allocator(row)

@@ -129,7 +129,9 @@ def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterat
             yield VerifyFinding(object_id, f"there are {count} rows with this id")
     metadata = view.dataset.schema.field("object_id").metadata or {}
     if metadata.get(KEY_ANNOTATION.encode()) != b"true":
-        yield VerifyFinding("__manifest.object_id", "the key annotation is missing")
+        yield VerifyFinding(
+            "__manifest.object_id", "column object_id lacks its primary-key metadata"
+        )
 
 
 def _head_findings(

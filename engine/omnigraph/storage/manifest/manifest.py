@@ -362,9 +362,7 @@ class Manifest:
         except StorageError as error:
             raise ManifestOutcomeUnknown(str(error)) from error
         if dead_end:
-            raise ManifestConflict(
-                "the change was written to a version that is not part of history"
-            )
+            raise ManifestConflict("the commit was overtaken by newer manifest versions and lost")
         return newest
 
     def _holds(self, view: ManifestView, change: ManifestChange) -> bool:

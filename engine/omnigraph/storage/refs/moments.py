@@ -262,6 +262,6 @@ def _parse_time(text: str) -> datetime:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{text!r} is no commit id, version (v42) or ISO 8601 time",
+            f"{text!r} is not a commit id, version (v42) or ISO 8601 time",
             hint="Write main@<commit>, main@v42 or main@2026-11-01T00:00:00Z.",
         ) from error
