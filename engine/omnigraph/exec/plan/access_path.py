@@ -60,7 +60,7 @@ def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> Acc
     for table in tables:
         patience = PATIENCE if all(map(table.has_index, table.keys)) else UNINDEXED_PATIENCE
         if context.indexed_reads(table.version) >= patience:
-            reason = f"{patience} earlier reads used the index; loading now pays off"
+            reason = f"{patience} earlier reads used look-ups; loading now pays off"
             return AccessPath("csr", reason)
     return AccessPath(
         "indexed",

@@ -257,7 +257,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
             yield VerifyFinding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
             )
-    require_valid(whole_tables(_image(store, head, catalog)))
+    require_valid(whole_tables(_state(store, head, catalog)))
     for name in plain_names(head.tables):
         _check_plain(store, head, name)
 
@@ -280,7 +280,7 @@ def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
     return chunks(store.tables.scan(version, columns=["id"]))
 
 
-def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
+def _state(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
     def table(key: str) -> StoredTable:
         pointer = head.tables[key]
         version = TableVersion(pointer.location, pointer.lance)
