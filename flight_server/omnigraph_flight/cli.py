@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 
 
-def _setting(flag: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """An option that an environment variable of its name gives, too."""
-    variable = "OMNIGRAPH_" + flag.removeprefix("--").replace("-", "_").upper()
-    return click.option(flag, envvar=variable, **attributes)
-
-
 @command(
     "serve",
     example="""
@@ -49,30 +43,56 @@ def _setting(flag: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN
     multiple=True,
     help="A graph and the name clients call it by; may be repeated.",
 )
-@_setting("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
-@_setting("--port", type=int, help="0 takes any free one.  [default: 32010]")
-@_setting("--tls-cert", metavar="FILE", help="Certificate, PEM.")
-@_setting("--tls-key", metavar="FILE", help="Its key, PEM.")
-@_setting(
-    "--tls-client-ca", metavar="FILE", help="Clients must show a certificate signed by this one."
+@click.option(
+    "--host",
+    envvar="OMNIGRAPH_HOST",
+    metavar="ADDRESS",
+    help="Where to listen.  [default: 127.0.0.1]",
 )
-@_setting("--config", metavar="FILE", help="A TOML file; flags and environment prevail over it.")
-@_setting(
-    "--ticket-key", metavar="SECRET", help="Replicas that share it serve each other's tickets."
+@click.option(
+    "--port", envvar="OMNIGRAPH_PORT", type=int, help="0 takes any free one.  [default: 32010]"
 )
-@_setting("--metrics-port", type=int, help="Serve /metrics and /health over HTTP there.")
-@_setting(
+@click.option("--tls-cert", envvar="OMNIGRAPH_TLS_CERT", metavar="FILE", help="Certificate, PEM.")
+@click.option("--tls-key", envvar="OMNIGRAPH_TLS_KEY", metavar="FILE", help="Its key, PEM.")
+@click.option(
+    "--tls-client-ca",
+    envvar="OMNIGRAPH_TLS_CLIENT_CA",
+    metavar="FILE",
+    help="Clients must show a certificate signed by this one.",
+)
+@click.option(
+    "--config",
+    envvar="OMNIGRAPH_CONFIG",
+    metavar="FILE",
+    help="A TOML file; flags and environment prevail over it.",
+)
+@click.option(
+    "--ticket-key",
+    envvar="OMNIGRAPH_TICKET_KEY",
+    metavar="SECRET",
+    help="Replicas that share it serve each other's tickets.",
+)
+@click.option(
+    "--metrics-port",
+    envvar="OMNIGRAPH_METRICS_PORT",
+    type=int,
+    help="Serve /metrics and /health over HTTP there.",
+)
+@click.option(
     "--statement-seconds",
+    envvar="OMNIGRAPH_STATEMENT_SECONDS",
     type=click.FloatRange(min=0),
     help="Stop statements that run longer; 0 is never.  [default: 600]",
 )
-@_setting(
+@click.option(
     "--memory-bytes",
+    envvar="OMNIGRAPH_MEMORY_BYTES",
     type=click.IntRange(min=0),
     help="What queries of a graph hold before they go to disk.  [default: half of the machine's]",
 )
-@_setting(
+@click.option(
     "--log",
+    envvar="OMNIGRAPH_LOG",
     type=click.Choice(["text", "json"]),
     help="How to write the log to stderr.  [default: text]",
 )

@@ -58,7 +58,7 @@ class OmniGraphSource(DataSource):
         reading = self._pinned()
         if not isinstance(reading, ChangeReading):
             raise InvalidInput(
-                "a stream reads the changes of a branch",
+                "streaming reads need the option changes=true",
                 hint='Add .option("changes", "true").',
             )
         return ChangeStream(reading, schema)

@@ -102,7 +102,7 @@ def test_ordinary_upserts_take_the_same_requests(measured: Measure, where: tuple
 def test_no_warm_upsert_takes_more_than_fourteen_requests(
     measured: Measure, where: tuple[int, int]
 ) -> None:
-    """Also those that fold small fragments or trim old versions of the manifest."""
+    """Also those that compact small fragments or trim old versions of the manifest."""
     worst = max(measured(where).warm, key=lambda cost: cost.requests)
     assert worst.requests <= MOST_REQUESTS, str(worst)
 

@@ -34,8 +34,8 @@ INSERT = {
 }
 """Lance reads the list of indexes of the version that it builds the next one from."""
 UPDATE = INSERT | {("PUT", "_deletions"): 2}
-FOLDS = {("POST", "other"): 1, ("PUT", "_deletions"): -1}
-"""A write that folds the manifest deletes old versions of it instead of marking a row."""
+COMPACTIONS = {("POST", "other"): 1, ("PUT", "_deletions"): -1}
+"""A write that compacts the manifest deletes old versions of it instead of marking a row."""
 LEAF = 2
 
 
@@ -121,6 +121,6 @@ def _beside_leaves(cost: Cost) -> dict[tuple[str, str], int]:
 
 
 def _folding(shape: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """The shape of a write that folds the manifest."""
-    changed = {what: shape.get(what, 0) + n for what, n in FOLDS.items()}
+    """The shape of a write that compacts the manifest."""
+    changed = {what: shape.get(what, 0) + n for what, n in COMPACTIONS.items()}
     return {what: n for what, n in (shape | changed).items() if n}

@@ -72,7 +72,7 @@ def test_a_fast_forward_of_one_of_fifty_tables_takes_as_many_requests_as_of_thre
     fast_forward: Measure,
 ) -> None:
     few, many = fast_forward(3, 5)[0], fast_forward(50, 5)[0]
-    # The manifest's small fragments are folded at other commits, which is a request or two.
+    # The manifest's small fragments are compacted at other commits, which is a request or two.
     assert many.requests <= few.requests + 2, f"{few}\n{many}"
     assert many.requests <= MOST_REQUESTS, str(many)
 

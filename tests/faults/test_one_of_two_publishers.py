@@ -95,7 +95,7 @@ def test_without_a_meeting_point_both_would_land(
     first, second, view = doors(graph)
     view = _apart(first, view)
     first.compare_and_swap(view, creating(view, ALLOCATOR_ID))
-    monkeypatch.setattr(manifest_module, "MEETING_POINT", manifest_module.MEETING_POINT - 1)
+    monkeypatch.setattr(manifest_module, "SHARED_CLAIM", manifest_module.SHARED_CLAIM - 1)
     second.compare_and_swap(view, creating(view, "head:main"))
     assert copies(graph, "head:work") == 2
 

@@ -80,7 +80,7 @@ def _loaded(plugin: EntryPoint) -> click.Command:
         found = plugin.load()
         if isinstance(found, click.Command):
             return found
-        problem: Exception = TypeError(f"{plugin.value} is no click command")
+        problem: Exception = TypeError(f"{plugin.value} is not a click command")
     except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs: ours must still run
         problem = error
     return _Broken(plugin, problem)

@@ -234,7 +234,8 @@ def _scaled(numbers: pa.Array, factor: int) -> pa.Array:
         raw = _raw(numbers, pa.int64())
         most = (2**63 - 1) // factor
         row = _first((raw > most) | (raw < -most))
-        raise ColumnProblem("value_range", "a moment too far away for microseconds", row) from None
+        problem = "the timestamp is outside the range of 64-bit microseconds"
+        raise ColumnProblem("value_range", problem, row) from None
 
 
 # --------------------------------------------------------------------------- nested

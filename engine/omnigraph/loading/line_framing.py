@@ -62,24 +62,24 @@ def read_chunks(
         yield b"".join(rest)
 
 
-def cut(chunk: bytes, first: int, piece_bytes: int, most_lines: int) -> Iterator[LineChunk]:
-    """The chunk as pieces of about `piece_bytes` and at most `most_lines`."""
+def cut(block: bytes, first: int, chunk_bytes: int, most_lines: int) -> Iterator[LineChunk]:
+    """A block of lines as chunks of about `chunk_bytes` and at most `most_lines`."""
     start = 0
-    while start < len(chunk):
-        end = chunk.rfind(b"\n", start, start + piece_bytes)
+    while start < len(block):
+        end = block.rfind(b"\n", start, start + chunk_bytes)
         if end < 0:
-            end = chunk.find(b"\n", start)
+            end = block.find(b"\n", start)
         if end < 0:
-            end = len(chunk)
-        lines = chunk[start:end].split(b"\n")
+            end = len(block)
+        lines = block[start:end].split(b"\n")
         for low in range(0, len(lines), most_lines):
             yield LineChunk(first + low, lines[low : low + most_lines])
         first += len(lines)
         start = end + 1
 
 
-def check_lines(piece: LineChunk, limits: Limits) -> None:
-    longest = max(map(len, piece.lines))
+def check_lines(chunk: LineChunk, limits: Limits) -> None:
+    longest = max(map(len, chunk.lines))
     if longest > limits.line_bytes:
         raise ResourceLimit("line_bytes", limits.line_bytes, longest)
 

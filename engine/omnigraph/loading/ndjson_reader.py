@@ -36,9 +36,9 @@ from omnigraph.schema import Catalog, EdgeType
 from omnigraph.schema.model.arrow_schema import arrow_type, table_schema
 
 CHUNK_BYTES = 8 * MIB
-# Small pieces keep the decoded objects in the processor's cache: 256 KiB reads 1.4 times as many
+# Small chunks keep the decoded objects in the processor's cache: 256 KiB reads 1.4 times as many
 # records a second as 4 MiB.
-PIECE_BYTES = 256 * 1024
+LINE_CHUNK_BYTES = 256 * 1024
 BATCH_BYTES = 64 * MIB
 _PARTS = 16
 _SMALL = 64
@@ -63,14 +63,14 @@ def read_ndjson(
     reader = _Reader(catalog, limits)
     first = 1
     unflushed = 0
-    for chunk in read_chunks(source, limits, CHUNK_BYTES, on_progress):
-        for piece in cut(chunk, first, PIECE_BYTES, most_lines):
-            if sum(map(len, piece.lines)) > limits.line_bytes:
-                check_lines(piece, limits)
-            for rows in reader.read(piece):
+    for block in read_chunks(source, limits, CHUNK_BYTES, on_progress):
+        for chunk in cut(block, first, LINE_CHUNK_BYTES, most_lines):
+            if sum(map(len, chunk.lines)) > limits.line_bytes:
+                check_lines(chunk, limits)
+            for rows in reader.read(chunk):
                 yield from reader.add(rows)
-        first += chunk.count(b"\n")
-        unflushed += len(chunk)
+        first += block.count(b"\n")
+        unflushed += len(block)
         if unflushed >= CHUNK_BYTES // 2:  # a source may give less at a time than was asked for
             yield from reader.flush()
             unflushed = 0
@@ -79,7 +79,7 @@ def read_ndjson(
 
 @dataclass
 class _Reader:
-    """Reads pieces and gathers the rows of each type until a batch is due."""
+    """Reads chunks and gathers the rows of each type until a batch is due."""
 
     catalog: Catalog
     limits: Limits
@@ -87,17 +87,17 @@ class _Reader:
     pending: dict[str, list[TypedBatch]] = field(default_factory=lambda: defaultdict(list))
     pending_bytes: int = 0
 
-    def read(self, piece: LineChunk) -> list[TypedBatch]:
+    def read(self, chunk: LineChunk) -> list[TypedBatch]:
         with _garbage_collection_paused():
-            return self._read(piece)
+            return self._read(chunk)
 
-    def _read(self, piece: LineChunk) -> list[TypedBatch]:
+    def _read(self, chunk: LineChunk) -> list[TypedBatch]:
         try:
-            batches, records = _read_fast(piece.lines, self.catalog, self.limits)
+            batches, records = _read_fast(chunk.lines, self.catalog, self.limits)
         except NeedsExactReading:
-            if len(piece.lines) > _SMALL:
-                return [batch for part in _parts(piece) for batch in self._read(part)]
-            batches, records = _read_exact(piece, self.catalog, self.limits)
+            if len(chunk.lines) > _SMALL:
+                return [batch for part in _parts(chunk) for batch in self._read(part)]
+            batches, records = _read_exact(chunk, self.catalog, self.limits)
         self.records += records
         if self.limits.records is not None and self.records > self.limits.records:
             raise ResourceLimit("records", self.limits.records, self.records)
@@ -117,10 +117,10 @@ class _Reader:
         self.pending_bytes = 0
 
 
-def _parts(piece: LineChunk) -> Iterator[LineChunk]:
-    size = max(_SMALL, -(-len(piece.lines) // _PARTS))
-    for low in range(0, len(piece.lines), size):
-        yield LineChunk(piece.first + low, piece.lines[low : low + size])
+def _parts(chunk: LineChunk) -> Iterator[LineChunk]:
+    size = max(_SMALL, -(-len(chunk.lines) // _PARTS))
+    for low in range(0, len(chunk.lines), size):
+        yield LineChunk(chunk.first + low, chunk.lines[low : low + size])
 
 
 @contextmanager
@@ -249,11 +249,11 @@ def _most_members(text: bytes) -> int:
 # --------------------------------------------------------------------------- the exact reading
 
 
-def _read_exact(piece: LineChunk, catalog: Catalog, limits: Limits) -> tuple[list[TypedBatch], int]:
+def _read_exact(chunk: LineChunk, catalog: Catalog, limits: Limits) -> tuple[list[TypedBatch], int]:
     records: list[Record] = []
     problem: OmniGraphError | None = None
     try:
-        for number, line in enumerate(piece.lines, piece.first):
+        for number, line in enumerate(chunk.lines, chunk.first):
             if _not_blank(line):
                 records.append(read_record(line, number, catalog, limits))  # noqa: PERF401
     except (LoadError, ResourceLimit) as error:

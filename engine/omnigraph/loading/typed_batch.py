@@ -38,33 +38,35 @@ class IdMismatch(ValueError):
 
 
 def ids_for(
-    type_: EntityType, given: pa.Array | None, columns: Mapping[str, Any], rows: int
+    type_: EntityType, given_ids: pa.Array | None, columns: Mapping[str, Any], rows: int
 ) -> tuple[pa.Array, bool]:
-    """The ids of a batch and whether all are fresh. Null or no `given` means: not given."""
+    """The ids of a batch and whether all are fresh. Null or no `given_ids` means: not given."""
     if isinstance(type_, NodeType) and type_.key is not None:
         derived = derive_ids(type_, columns)
-        if given is not None:
-            different = pc.index(pc.not_equal(given, derived), True).as_py()
+        if given_ids is not None:
+            different = pc.index(pc.not_equal(given_ids, derived), True).as_py()
             if different >= 0:
-                raise IdMismatch(different, given[different].as_py(), derived[different].as_py())
+                raise IdMismatch(
+                    different, given_ids[different].as_py(), derived[different].as_py()
+                )
         return derived, False
-    if given is None or given.null_count == rows:
+    if given_ids is None or given_ids.null_count == rows:
         return new_ulids(rows), True
-    if given.null_count == 0:
-        return given, False
-    fresh = new_ulids(given.null_count)
-    return pc.replace_with_mask(given, given.is_null(), fresh), False
+    if given_ids.null_count == 0:
+        return given_ids, False
+    fresh = new_ulids(given_ids.null_count)
+    return pc.replace_with_mask(given_ids, given_ids.is_null(), fresh), False
 
 
 def typed_batch(
     type_: EntityType,
-    given: pa.Array | None,
+    given_ids: pa.Array | None,
     ends: Iterable[pa.Array],
     columns: Mapping[str, pa.Array],
     rows: int,
 ) -> TypedBatch:
     """The batch of given ids, the ends of edges and the columns of properties; `IdMismatch`."""
-    ids, generated = ids_for(type_, given, columns, rows)
+    ids, generated = ids_for(type_, given_ids, columns, rows)
     arrays = [ids, *ends, *columns.values()]
     batch = pa.RecordBatch.from_arrays(arrays, schema=table_schema(type_))
     return TypedBatch(type_, batch, generated)

@@ -192,7 +192,7 @@ class GraphStore:
         row = self._named_row(definition_id(key, content_hash))
         if row is None:
             raise Corruption(
-                f"the manifest has no content {content_hash} of {key}",
+                f"the definition {key} (hash {content_hash}) is missing from the manifest",
                 hint="Run `omnigraph verify` to see what else is affected.",
             )
         return parse_definition(row)

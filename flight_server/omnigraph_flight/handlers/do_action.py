@@ -93,7 +93,7 @@ def _end_transaction(request: Request, body: bytes) -> list[bytes]:
     message_body, service = decode_command(body).body, request.service
     transaction = service.sessions.transaction(message_body.transaction_id, request.caller)
     if message_body.action not in (_COMMIT, _ROLL_BACK):
-        raise InvalidInput("a transaction ends with a commit or a rollback", hint="Say which.")
+        raise InvalidInput("the action must be COMMIT or ROLLBACK", hint="Say which.")
     with transaction.locked() as lease:
         try:
             if message_body.action == _COMMIT:
@@ -126,7 +126,7 @@ def _end_savepoint(request: Request, body: bytes) -> list[bytes]:
     transaction, id_ = sessions.savepoint(message_body.savepoint_id, request.caller)
     name = transaction.savepoints[id_]
     if message_body.action not in (_RELEASE, _ROLL_BACK_TO):
-        raise InvalidInput("a savepoint is released or rolled back to", hint="Say which.")
+        raise InvalidInput("the action must be RELEASE or ROLLBACK", hint="Say which.")
     with transaction.locked() as lease:
         if message_body.action == _RELEASE:
             lease.connection.release(name)

@@ -29,7 +29,8 @@ def do_get(request: Request, flight_ticket: fl.Ticket) -> fl.FlightDataStream:
         return fl.RecordBatchStream(answer(request, command))
     if command.name != "TicketStatementQuery":
         raise Unsupported(
-            f"{command.name} is no ticket", hint="Ask for one with GetFlightInfo first."
+            f"{command.name} is a command, not a ticket",
+            hint="Ask for one with GetFlightInfo first.",
         )
     ticket = request.service.key.open(command.body.statement_handle, request.caller.name)
     if ticket.language == "count":

@@ -56,7 +56,9 @@ def do_put(
         case "CommandStatementIngest":
             count = _ingest(request, body, reader)
         case other:
-            raise Unsupported(f"{other} cannot be put", hint="Put updates, parameters or rows.")
+            raise Unsupported(
+                f"DoPut does not support {other}", hint="Put updates, parameters or rows."
+            )
     writer.write(encoded("DoPutUpdateResult", record_count=count))
 
 

@@ -32,38 +32,48 @@ class Metrics:
         registry = self.registry = CollectorRegistry()
 
         def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"omnigraph_{name}", text, labels, registry=registry)
+            return Counter(name, text, labels, registry=registry)
 
         def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"omnigraph_{name}", text, registry=registry)
+            return Gauge(name, text, registry=registry)
 
         def histogram(name: str, text: str, label: str, buckets: Sequence[float]) -> Histogram:
-            return Histogram(f"omnigraph_{name}", text, [label], buckets=buckets, registry=registry)
+            return Histogram(name, text, [label], buckets=buckets, registry=registry)
 
         # Looking labels up costs more than counting does.
-        self._calls = cache(counter("calls", "Flight calls.", "method", "code").labels)
+        self._calls = cache(
+            counter("omnigraph_calls_total", "Flight calls.", "method", "code").labels
+        )
         time_to_first = "How long calls take; those that stream, to their first batch."
-        self._seconds = cache(histogram("call_seconds", time_to_first, "method", _SECONDS).labels)
+        self._seconds = cache(
+            histogram("omnigraph_call_seconds", time_to_first, "method", _SECONDS).labels
+        )
         self._statements = cache(
-            counter("statements", "Statements that were run.", "kind", "outcome").labels
+            counter(
+                "omnigraph_statements_total", "Statements that were run.", "kind", "outcome"
+            ).labels
         )
         time_to_last = "How long statements take, to their last batch."
         self._statement_seconds = cache(
-            histogram("statement_seconds", time_to_last, "kind", _SECONDS).labels
+            histogram("omnigraph_statement_seconds", time_to_last, "kind", _SECONDS).labels
         )
         requests = "Requests to the store while a statement ran, those of others included."
         self._statement_operations = cache(
-            histogram("statement_storage_operations", requests, "kind", _OPERATIONS).labels
+            histogram(
+                "omnigraph_statement_storage_operations", requests, "kind", _OPERATIONS
+            ).labels
         )
-        self.rows_sent = counter("rows_sent", "Rows sent.")
-        self.bytes_sent = counter("bytes_sent", "Bytes sent.")
-        self.rows_received = counter("rows_received", "Rows uploaded.")
-        self.bytes_received = counter("bytes_received", "Bytes uploaded.")
-        self.rows_changed = counter("rows_changed", "Rows that statements changed.")
-        self.refused = counter("refused", "Calls refused because the server is at its limits.")
-        self.running = gauge("running", "Statements that are running.")
-        self.sessions = gauge("sessions", "Open sessions.")
-        self.prepared = gauge("prepared_statements", "Prepared statements.")
+        self.rows_sent = counter("omnigraph_rows_sent_total", "Rows sent.")
+        self.bytes_sent = counter("omnigraph_bytes_sent_total", "Bytes sent.")
+        self.rows_received = counter("omnigraph_rows_received_total", "Rows uploaded.")
+        self.bytes_received = counter("omnigraph_bytes_received_total", "Bytes uploaded.")
+        self.rows_changed = counter("omnigraph_rows_changed_total", "Rows that statements changed.")
+        self.refused = counter(
+            "omnigraph_refused_total", "Calls refused because the server is at its limits."
+        )
+        self.running = gauge("omnigraph_running", "Statements that are running.")
+        self.sessions = gauge("omnigraph_sessions", "Open sessions.")
+        self.prepared = gauge("omnigraph_prepared_statements", "Prepared statements.")
         registry.register(_GraphCounters(graphs))
 
     def answered(self, method: str, code: str, seconds: float) -> None:
@@ -139,12 +149,20 @@ class _GraphCounters(Collector):
         self._graphs = graphs
 
     def collect(self) -> Iterator[Metric]:
-        operations = _family("storage_operations", "Requests to the store.", "graph", "kind")
-        moved = _family("storage_bytes", "Bytes from and to the store.", "graph", "kind")
+        operations = CounterMetricFamily(
+            "omnigraph_storage_operations_total", "Requests to the store.", labels=["graph", "kind"]
+        )
+        moved = CounterMetricFamily(
+            "omnigraph_storage_bytes_total",
+            "Bytes from and to the store.",
+            labels=["graph", "kind"],
+        )
         lost = "Publishes that lost to another writer and were tried again."
-        retries = _family("publish_retries", lost, "graph")
+        retries = CounterMetricFamily("omnigraph_publish_retries_total", lost, labels=["graph"])
         cached = "Lookups of plans of statements and of handles of tables."
-        lookups = _family("cache_lookups", cached, "graph", "cache", "outcome")
+        lookups = CounterMetricFamily(
+            "omnigraph_cache_lookups_total", cached, labels=["graph", "cache", "outcome"]
+        )
         for name, graph in self._graphs.opened().items():
             counts, plans = graph.counts(), plan_counts(graph)
             operations.add_metric([name, "read"], counts.reads)
@@ -157,7 +175,3 @@ class _GraphCounters(Collector):
             lookups.add_metric([name, "handle", "hit"], counts.handle_hits)
             lookups.add_metric([name, "handle", "miss"], counts.handle_misses)
         yield from (operations, moved, retries, lookups)
-
-
-def _family(name: str, text: str, *labels: str) -> CounterMetricFamily:
-    return CounterMetricFamily(f"omnigraph_{name}", text, labels=labels)

@@ -90,7 +90,7 @@ class ClientSession:
             return None
         if not count.isdecimal() or not int(count):
             raise InvalidInput(
-                f"{count!r} is no number of slices", hint=f"Ask for 1 to {most} slices."
+                f"{count!r} is not a number of slices", hint=f"Ask for 1 to {most} slices."
             )
         return min(int(count), most)
 

@@ -170,6 +170,9 @@ def change_reading(location: GraphLocation, options: Any, table_key: str | None)
     else:
         since = log.commit(start if "@" in start else f"{branch}@{start}")
     if at is not None and "@" not in at and at != branch:
-        raise InvalidInput(f"{at!r} is not a moment of {branch}", hint="Leave `branch` out.")
+        raise InvalidInput(
+            f"`at` names another branch than `branch`: {at!r}, {branch!r}",
+            hint="Leave `branch` out.",
+        )
     until = log.commit(at) if at is not None and "@" in at else None
     return ChangeReading(location, branch, since, until, table_key)

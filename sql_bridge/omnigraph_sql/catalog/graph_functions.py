@@ -116,7 +116,9 @@ def _query(call: TableFunctionCall, text: str, name: str | None, params: Any) ->
     call.reads(*compiled.descriptor.reads)
     plan = compiled.ir
     if not isinstance(plan, ReadPlan):
-        raise InvalidInput("a mutation gives no rows", hint="Run it with mutate.")
+        raise InvalidInput(
+            "a mutation cannot be used as a table function", hint="Run it with mutate."
+        )
     schema = result_schema(plan)
     duplicates = sorted({n for n in schema.names if schema.names.count(n) > 1})
     if duplicates:

@@ -48,7 +48,7 @@ def plan_query(
     part: slice | None = None,
     prefix: str = "",
     values: BoundParameters | None = None,
-    given: Mapping[str, ComputedRows] | None = None,
+    computed_rows: Mapping[str, ComputedRows] | None = None,
     params: Params = None,
 ) -> PlannedQuery:
     """Plan a query at pinned snapshots; `prefix` is EXPLAIN. The tree is not changed.
@@ -77,7 +77,7 @@ def plan_query(
         addresses_of=addresses_of,
         part=part,
         values=values,
-        given=given or {},
+        computed_rows=computed_rows or {},
         first_column=first_column,
         column_names=column_names,
     )
@@ -140,7 +140,7 @@ def _register(tree: exp.Expr, scope: RewriteContext, *, cached: bool) -> tuple[R
     """Register the tables of a statement; for a scan by the store, no rows are cached."""
     reads = []
     for name, planned_read in scope.reads.items():
-        read = planned_read if cached else replace(planned_read, held=False)
+        read = planned_read if cached else replace(planned_read, cached=False)
         read.register(scope.datafusion)
         reads.append(read)
         if read.name != name:

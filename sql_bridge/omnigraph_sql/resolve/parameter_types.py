@@ -43,8 +43,8 @@ def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = No
         types.update({number: own[number - 1] for number in untyped})
     context.untyped = tuple(untyped)
     return pa.schema(
-        pa.field(name, types.get(place, pa.string()))
-        for place, name in enumerate(context.parameters, 1)
+        pa.field(name, types.get(number, pa.string()))
+        for number, name in enumerate(context.parameters, 1)
     )
 
 
@@ -93,12 +93,12 @@ def _inserted(node: exp.Expr, row: exp.Tuple, context: RewriteContext) -> pa.Dat
     insert = row.find_ancestor(exp.Insert)
     if insert is None or context.target is None:
         return None
-    place = next(i for i, value in enumerate(row.expressions) if value is node)
+    position = next(i for i, value in enumerate(row.expressions) if value is node)
     target = insert.this
     if isinstance(target, exp.Schema):
         names = [column.name for column in target.expressions]
-        return context.types.get(names[place].casefold()) if place < len(names) else None
-    return context.target.field(place).type if place < len(context.target) else None
+        return context.types.get(names[position].casefold()) if position < len(names) else None
+    return context.target.field(position).type if position < len(context.target) else None
 
 
 # --------------------------------------------------------------------------- values
@@ -122,7 +122,7 @@ _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
 
 
 def arranged(names: Sequence[str], params: _Rows) -> _Rows:
-    """Bound rows with a column for each name, in their order: found by name, else by place."""
+    """Bound rows with a column for each name, in their order: found by name, else by position."""
     given = list(params.schema.names)
     if given == list(names):
         return params
@@ -165,8 +165,8 @@ def _require_count(names: Sequence[str], given: int) -> None:
         )
 
 
-def _type(types: pa.Schema | None, place: int) -> pa.DataType | None:
-    return None if types is None else types.field(place).type
+def _type(types: pa.Schema | None, index: int) -> pa.DataType | None:
+    return None if types is None else types.field(index).type
 
 
 def _cast_value(value: Any, expected: pa.DataType | None) -> pa.Scalar:  # noqa: ANN401

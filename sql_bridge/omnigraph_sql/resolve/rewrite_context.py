@@ -32,17 +32,17 @@ class Read:
 
     table: ReadableTable = field(repr=False)
     addresses: bool
-    held: bool
-    """Whether its rows may be held in memory."""
+    cached: bool
+    """Whether its rows may be cached in memory."""
 
     @property
     def name(self) -> str:
         """What DataFusion calls it."""
-        return table_name(self.table, addresses=self.addresses, cached=self.held)
+        return table_name(self.table, addresses=self.addresses, cached=self.cached)
 
     def register(self, datafusion: DataFusionSession) -> None:
         """See to it that DataFusion knows it."""
-        datafusion.table(self.table, addresses=self.addresses, cached=self.held)
+        datafusion.table(self.table, addresses=self.addresses, cached=self.cached)
 
 
 @dataclass
@@ -83,7 +83,7 @@ class RewriteContext:
     that names one of them is correlated."""
     names: tuple[str, ...] | None = None
     """What the result's columns are called; none where DataFusion knows better."""
-    given: Mapping[str, ComputedRows] = field(default_factory=dict)
+    computed_rows: Mapping[str, ComputedRows] = field(default_factory=dict)
     """Rows under names that no table can have."""
     first_column: Callable[[exp.Expr], list[Any]] = _nothing
     """Runs a query at the same moments, for arguments of table functions."""
@@ -93,7 +93,7 @@ class RewriteContext:
     """The values of parameters, where there are any yet."""
     calls_with_parameters: bool = False
     """Whether a table function depends on them."""
-    may_hold: bool = True
+    may_cache: bool = True
     """Whether small tables may be read from memory."""
     expansions: int = 0
     cacheable: bool = True

@@ -165,8 +165,8 @@ class TypeInference:
             named = alias_columns(cte) if cte is not None else []
         if query is None or not named:
             return self._in_query(query, name)
-        places = [place for place, column in enumerate(named) if column.casefold() == name]
-        return self._at(query, places[0]) if len(places) == 1 else None
+        positions = [position for position, column in enumerate(named) if column.casefold() == name]
+        return self._at(query, positions[0]) if len(positions) == 1 else None
 
     def _in_query(self, query: exp.Expr | None, name: str) -> pa.DataType | None:
         while isinstance(query, exp.Subquery):
@@ -186,19 +186,19 @@ class TypeInference:
             return None
         return self._column(query, table, name)
 
-    def _at(self, query: exp.Expr, place: int, *, stars: bool = False) -> pa.DataType | None:
-        """The type of the column at a place; behind a star, only where it is counted as one."""
+    def _at(self, query: exp.Expr, position: int, *, stars: bool = False) -> pa.DataType | None:
+        """The type of the column at a position; behind a star, only where it is counted as one."""
         while isinstance(query, exp.Subquery):
             query = query.this
         if isinstance(query, exp.SetOperation):
-            return unified([self._at(side, place) for side in (query.this, query.expression)])
+            return unified([self._at(side, position) for side in (query.this, query.expression)])
         if isinstance(query, exp.Values):
-            return self._unified([row.expressions[place] for row in query.expressions])
-        if not isinstance(query, exp.Select) or place >= len(query.selects):
+            return self._unified([row.expressions[position] for row in query.expressions])
+        if not isinstance(query, exp.Select) or position >= len(query.selects):
             return None
         if not stars and any(one.is_star for one in query.selects):
             return None
-        return self.of(query.selects[place])
+        return self.of(query.selects[position])
 
 
 def unified(types: Sequence[pa.DataType | None]) -> pa.DataType | None:

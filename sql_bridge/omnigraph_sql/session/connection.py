@@ -187,7 +187,7 @@ class Connection:
         """The branch to which a statement for a catalog writes."""
         if "@" in catalog:
             raise InvalidInput(
-                f"{catalog!r} is a moment of the past, which cannot be written to",
+                f"{catalog!r} is a read-only moment",
                 hint="Create a branch there and write to it.",
             )
         if self._transaction is None:

@@ -84,7 +84,9 @@ def _use(connection: Connection, statement: exp.Use) -> None:
         case "CATALOG" | "", [catalog]:
             _use_catalog(connection, catalog)
         case _:
-            raise InvalidInput(f"{statement.sql()} is unknown", hint="Write USE branch.")
+            raise InvalidInput(
+                f"unsupported USE statement: {statement.sql()}", hint="Write USE branch."
+            )
 
 
 def _use_catalog(connection: Connection, name: str) -> None:

@@ -59,11 +59,11 @@ def test_collect_says_what_it_frees_and_gives_up(cli: Cli) -> None:
     assert would["expired_branches"] == ["over"]
     assert would["tables"]["node:Person"]["files"] > 0
     said = cli.ok("collect", "--keep", "1", "--dry-run").out
-    assert f"Would give up 2 commits: {first} (v2)" in said
-    assert "Would give up branches whose time to live is over: over.\n" in said
+    assert f"Would reclaim 2 commits: {first} (v2)" in said
+    assert "Would reclaim branches whose time to live is over: over.\n" in said
     assert re.search(r"^node:Person +\d+ ", said, re.M)
     cli.ok("tag", "create", "kept", "--at", "main@v2")
-    assert "Gave up 1 commit: " in cli.ok("collect", "--keep", "1").out
+    assert "Reclaimed 1 commit: " in cli.ok("collect", "--keep", "1").out
     assert cli.ok("snapshot", "--at", "kept", "--json").json["graph_commit_id"] == first
     assert cli("collect", "--keep-for", "soon").code == 2
 

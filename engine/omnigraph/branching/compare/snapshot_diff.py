@@ -99,21 +99,21 @@ class Diff:
         ]
 
 
-def diff(store: GraphStore, before: Moment, after: Moment, wanted: Filter) -> Diff:
+def diff(store: GraphStore, before: Moment, after: Moment, filter_: Filter) -> Diff:
     """The difference between two moments; a type name in the filter must mean something."""
     today = store.catalog(after.reading_schema)
     named: list[tuple[str, tuple[str, ...]]] = [
         (pair.type.kind, pair.names) for pair in pairs(store, before, after, today)
     ]
     named += [("table", (name,)) for name in sorted(plain_names(before) | plain_names(after))]
-    for name in sorted(wanted.types or ()):
+    for name in sorted(filter_.types or ()):
         if not any(names_type(name, kind, *names) for kind, names in named):
             known = sorted({each for _, names in named for each in names})
             raise NotFound(
                 f"no type {name!r}{did_you_mean(name, known)} at either moment",
                 hint=f"The types are {', '.join(known)}." if known else "Neither has any type.",
             )
-    return Diff(before, after, wanted, store)
+    return Diff(before, after, filter_, store)
 
 
 def _entries(batch: pa.RecordBatch) -> Iterator[DiffEntry]:

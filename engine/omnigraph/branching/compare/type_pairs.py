@@ -12,7 +12,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.read_errors import translating
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
+from omnigraph.storage.refs.moments import Moment, reclaimed, reclaimed_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ def pair_changes(store: GraphStore, pair: Pair) -> Iterator[Changes]:
 
     def explain(error: StorageError) -> OmniGraphError:
         moments = [side.moment for side in (pair.before, pair.after) if side is not None]
-        given_up = (moment for moment in moments if given_up_since(store, moment))
-        moment = next(given_up, None) if error.code == "corruption" else None
+        unreadable = (moment for moment in moments if reclaimed_since(store, moment))
+        moment = next(unreadable, None) if error.code == "corruption" else None
         return error if moment is None else reclaimed(moment.commit)
 
     with translating(explain):

@@ -23,34 +23,34 @@ def drop_conflicts(tables: TableStore, types: Collection[ThreeWayType]) -> Itera
 
 
 def _dropped_type(tables: TableStore, three_way: ThreeWayType) -> Iterator[SchemaConflict]:
-    base, kept = three_way.base, three_way.source or three_way.target
-    if three_way.merged is not None or base is None or kept is None or same_version(base, kept):
+    base, side = three_way.base, three_way.source or three_way.target
+    if three_way.merged is not None or base is None or side is None or same_version(base, side):
         return
-    if any(projected_changes(tables, base.state, kept.state, base.type)):
-        dropper, keeper = ("target", "source") if three_way.source else ("source", "target")
-        entity = kept.type.table_key
-        message = f"{entity} was dropped on the {dropper}; its entities changed on the {keeper}"
+    if any(projected_changes(tables, base.state, side.state, base.type)):
+        dropper, changer = ("target", "source") if three_way.source else ("source", "target")
+        entity = side.type.table_key
+        message = f"{entity} was dropped on the {dropper}; its entities changed on the {changer}"
         yield SchemaConflict(entity, message)
 
 
 def _dropped_properties(
-    tables: TableStore, three_way: ThreeWayType, kept: MergeSide, keeper: str, dropper: str
+    tables: TableStore, three_way: ThreeWayType, side: MergeSide, changer: str, dropper: str
 ) -> Iterator[SchemaConflict]:
     """New values of known entities; those of new entities are dropped with the property."""
     merged, base = three_way.merged, three_way.base
-    if merged is None or base is None or same_version(base, kept):
+    if merged is None or base is None or same_version(base, side):
         return
-    dropped = (base.type.by_identity.keys() & kept.type.by_identity) - merged.by_identity.keys()
-    names = {kept.type.by_identity[identity].name for identity in dropped}
+    dropped = (base.type.by_identity.keys() & side.type.by_identity) - merged.by_identity.keys()
+    names = {side.type.by_identity[identity].name for identity in dropped}
     if not names:
         return
     changed = set()
-    for changes in table_changes(tables, base.state, kept.state):
+    for changes in table_changes(tables, base.state, side.state):
         before, after = changes.updated_before, changes.updated_after
         changed |= {n for n in names if differing(before.select([n]), after.select([n])).any()}
         if changed == names:
             break
     for name in sorted(changed):
-        entity = f"{kept.type.table_key}.{name}"
-        message = f"{entity} was dropped on the {dropper}; its values changed on the {keeper}"
+        entity = f"{side.type.table_key}.{name}"
+        message = f"{entity} was dropped on the {dropper}; its values changed on the {changer}"
         yield SchemaConflict(entity, message)

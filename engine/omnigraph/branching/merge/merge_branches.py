@@ -225,7 +225,7 @@ def _heads(store: GraphStore, request: MergeRequest) -> tuple[Head, Head]:
 
 @contextmanager
 def _reading(store: GraphStore, base: str, target: Head | None = None) -> Iterator[None]:
-    """Tell damage from data that a collection gave up, before or while it was read."""
+    """Tell damage from data that a collection reclaimed, before or while it was read."""
     try:
         with collected_reads(store.publisher, target) if target else nullcontext():
             yield

@@ -80,16 +80,16 @@ def _with_schemas_in_use(
     source: OpaqueSide,
     target: OpaqueSide,
 ) -> dict[str, str | None]:
-    """The same changes, but SQL schemas that hold an object after the merge are kept or added."""
+    """The same changes, but SQL schemas that hold an object after it are retained or added."""
     used = {
         f"schema:{key.partition(':')[2].rpartition('.')[0]}"
         for merged in ({**target[0], **tables}, {**target[1], **definitions})
         for key, present in merged.items()
         if present and key.startswith((PREFIX, "view:"))
     }
-    kept = {key: text for key, text in definitions.items() if text or key not in used}
+    retained = {key: text for key, text in definitions.items() if text or key not in used}
     added = {key: source[1][key] for key in used if key in source[1] and key not in target[1]}
-    return kept | added
+    return retained | added
 
 
 def _by_name(

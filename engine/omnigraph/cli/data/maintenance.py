@@ -81,14 +81,14 @@ def optimize(invocation: Invocation, branch: str, dry_run: bool) -> None:
     metavar="TIME",
     help="Every state of the last TIME stays readable: 90s, 30m, 24h, 7d, 2w.  [default: all]",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be given up and deleted.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be reclaimed and deleted.")
 @pass_invocation
 def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_run: bool) -> None:
     """Delete files that no kept commit and no tag needs.
 
-    With both options a commit stays that either of them keeps. Commits that are given up can no
-    longer be read. Branches whose time to live is over are removed. Writers that are under way
-    are told to start again.
+    With both options a commit stays that either of them keeps. Reclaimed commits can no longer be
+    read. Branches whose time to live is over are removed. Writers that are under way are told to
+    start again.
     """
     graph = invocation.graph()
     with progress("collecting", unit="steps") as on_progress:
@@ -107,7 +107,7 @@ def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_
             [(key, f"{freed.files:,}", _size(freed.bytes)) for key, freed in report.tables.items()],
             numbers=["files", "size"],
         )
-    verb = "Would give up" if report.dry_run else "Gave up"
+    verb = "Would reclaim" if report.dry_run else "Reclaimed"
     if report.given_up:
         ids = ", ".join(f"{each.id} (v{each.version})" for each in report.given_up[:SHOWN_COMMITS])
         more = len(report.given_up) - SHOWN_COMMITS

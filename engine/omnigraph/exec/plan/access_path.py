@@ -60,7 +60,8 @@ def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> Acc
     for table in tables:
         patience = PATIENCE if all(map(table.has_index, table.keys)) else UNINDEXED_PATIENCE
         if context.indexed_reads(table.version) >= patience:
-            return AccessPath("csr", f"looked up {patience} times already")
+            reason = f"{patience} earlier reads used look-ups; loading now pays off"
+            return AccessPath("csr", reason)
     return AccessPath(
         "indexed",
         f"about {match.touched:,.0f} rows of a cold graph",

@@ -193,8 +193,8 @@ def _sums(values: pa.Array, groups: AnyArray | None, count: int) -> AnyArray:
 def _best(function: str, values: pa.Array, groups: AnyArray | None, counts: AnyArray) -> pa.Array:
     """The smallest or largest value of every group; null where there is none."""
     if groups is None:
-        found = pc.min_max(values)[function]
-        return pa.array([found.as_py()], values.type)
+        extreme = pc.min_max(values)[function]
+        return pa.array([extreme.as_py()], values.type)
     if not len(values):
         return pa.nulls(len(counts), values.type)
     sorted_values: pa.Array | None = None
@@ -208,8 +208,8 @@ def _best(function: str, values: pa.Array, groups: AnyArray | None, counts: AnyA
     reduce = np.minimum if function == "min" else np.maximum
     best = reduce.reduceat(numbers[by_group], starts)
     indices = np.cumsum(filled) - 1
-    found = pa.array(best) if sorted_values is None else sorted_values.take(pa.array(best))
-    return found.take(pa.array(indices, mask=~filled)).cast(values.type)
+    extremes = pa.array(best) if sorted_values is None else sorted_values.take(pa.array(best))
+    return extremes.take(pa.array(indices, mask=~filled)).cast(values.type)
 
 
 def _merged_state(

@@ -89,15 +89,15 @@ class Matcher:
         if step.equal is not None:
             yield from self._join_by_value(step, step.equal, rows)
             return
-        found = self.candidates[step.variable].handles()
+        handles = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
-            columns = {step.variable: found} if step.variable in step.keep else {}
-            yield from Bindings(columns, len(found)).chunks()
+            columns = {step.variable: handles} if step.variable in step.keep else {}
+            yield from Bindings(columns, len(handles)).chunks()
             return
-        block = max(1, CHUNK // max(len(found), 1))
+        block = max(1, CHUNK // max(len(handles), 1))
         for part in rows.keep(step.keep).chunks(block):
-            for start in range(0, len(found), CHUNK):
-                some = found[start : start + CHUNK]
+            for start in range(0, len(handles), CHUNK):
+                some = handles[start : start + CHUNK]
                 crossed = part.take(np.repeat(np.arange(part.count), len(some)))
                 if step.variable in step.keep:
                     crossed = crossed.add(**{step.variable: np.tile(some, part.count)})
@@ -110,21 +110,21 @@ class Matcher:
         first = own not in self._joined
         if first:
             self._joined[own] = self.candidates[step.variable].handles()
-        handles, given = self._joined[own], rows[other.variable]
+        handles, other_handles = self._joined[own], rows[other.variable]
         needed, index = rows.keep(step.keep), self._by_value.get(own)
-        if first and len(given) < len(handles):
+        if first and len(other_handles) < len(handles):
             # The first few rows are looked for by the many; if more come, it pays to turn round.
-            found = ValueIndex(self._entities(other), other.property, given)
-            starts, counts = found.find(self._entities(own), own.property, handles)
+            row_index = ValueIndex(self._entities(other), other.property, other_handles)
+            starts, counts = row_index.find(self._entities(own), own.property, handles)
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
-                part = needed.take(found.order[index_ranges(starts[start:stop], some)])
+                part = needed.take(row_index.order[index_ranges(starts[start:stop], some)])
                 yield self._bound(step, part, np.repeat(handles[start:stop], some))
             return
         if index is None:
             index = ValueIndex(self._entities(own), own.property, handles)
             self._by_value[own] = index
-        starts, counts = index.find(self._entities(other), other.property, given)
+        starts, counts = index.find(self._entities(other), other.property, other_handles)
         for start, stop in split_by_sum(counts, CHUNK):
             some = counts[start:stop]
             entries = index.order[index_ranges(starts[start:stop], some)]
@@ -161,8 +161,8 @@ class Matcher:
     ) -> Iterator[Bindings]:
         edge = step.expand.edge
         new: dict[str, Handles] = {}
-        found = self.candidates[step.variable]
-        if not found.tests and not {step.variable, edge} & step.keep:
+        candidates = self.candidates[step.variable]
+        if not candidates.tests and not {step.variable, edge} & step.keep:
             # Only the number of edges matters, not where they lead.
             counts = csr.degree(origins)
             columns = needed.take(repeated(counts)).columns if needed.columns else {}
@@ -176,8 +176,8 @@ class Matcher:
         else:
             targets, counts = csr.expand(origins)
         owners = repeated(counts) if needed.columns else None
-        if found.tests:
-            passed = found.test(targets)
+        if candidates.tests:
+            passed = candidates.test(targets)
             targets = targets[passed]
             new = {name: column[passed] for name, column in new.items()}
             owners = None if owners is None else owners[passed]
@@ -200,9 +200,9 @@ class Matcher:
         self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
     ) -> Iterator[Bindings]:
         owners, nodes = reached.owners - reached.start, reached.nodes
-        found = self.candidates[step.variable]
-        if found.tests:
-            passed = found.test(nodes)
+        candidates = self.candidates[step.variable]
+        if candidates.tests:
+            passed = candidates.test(nodes)
             owners, nodes = owners[passed], nodes[passed]
         nodes = nodes[np.argsort(owners, kind="stable")]
         counts = np.bincount(owners, minlength=reached.stop - reached.start)

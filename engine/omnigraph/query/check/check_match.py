@@ -167,7 +167,9 @@ def _edge_binding(scope: VariableScope, tree: TraversalTree) -> VariableTree | N
     taken = scope.find(binding.name) or scope.reserved.get(binding.name)
     if taken is not None or binding.name in (tree.left.name, tree.right.name):
         raise scope.error(
-            "T23", f"`${binding.name}` is taken; an edge needs a name of its own", binding.span
+            "T23",
+            f"`${binding.name}` is already bound; give the edge another variable",
+            binding.span,
         )
     return binding
 
@@ -202,8 +204,7 @@ def _endpoint(scope: VariableScope, variable: VariableTree, type_name: str, edge
     if known != type_name:
         raise scope.error(
             "T5",
-            f"`${variable.name}` is a {known}, and this end of "
-            f"{edge.name}: {edge.src} -> {edge.dst} is a {type_name}",
+            f"`${variable.name}` has type {known}, but {edge.name} needs {type_name} at this end",
             variable.span,
         )
     return variable.name

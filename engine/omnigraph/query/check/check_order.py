@@ -29,11 +29,11 @@ def check_order(
     _check_limit(scope, tree, [expr for expr, _ in found])
     rank: Ranking | None = None
     keys: list[OrderKey] = []
-    for place, (key, (expr, column)) in enumerate(zip(tree.keys, found, strict=True)):
+    for position, (key, (expr, column)) in enumerate(zip(tree.keys, found, strict=True)):
         if is_aggregated(items):
             keys.append(_output_key(scope, key, expr, column, items))
-        elif isinstance(expr, Nearest | Bm25 | Rrf) and (place == 0 or column is None):
-            _check_ranking_key(scope, key, place, expr)
+        elif isinstance(expr, Nearest | Bm25 | Rrf) and (position == 0 or column is None):
+            _check_ranking_key(scope, key, position, expr)
             rank = expr
         else:
             keys.append(_key(scope, key, expr, column))
@@ -46,7 +46,7 @@ def _expr(scope: VariableScope, key: KeyTree, items: _Items) -> tuple[Expr, int 
         expr = check_expr(scope, key.expr, "read")
         refuse_blob(scope, expr, key.expr)
         return expr, None
-    named = [place for place, item in enumerate(items) if item.alias == key.expr.name]
+    named = [position for position, item in enumerate(items) if item.alias == key.expr.name]
     if not named:
         aliases = tuple(item.alias for item in items if item.alias is not None)
         close = did_you_mean(key.expr.name, aliases)
@@ -66,12 +66,12 @@ def _check_limit(scope: VariableScope, tree: ReadTree, exprs: list[Expr]) -> Non
         for key, expr in zip(tree.keys, exprs, strict=True):
             if isinstance(expr, Nearest) and not isinstance(key.expr, IdentTree):
                 raise scope.error(
-                    "T18", "an alias cannot be a key together with nearest", key.expr.span
+                    "T18", "`order by nearest` cannot be combined with an alias", key.expr.span
                 )
 
 
-def _check_ranking_key(scope: VariableScope, key: KeyTree, place: int, expr: Ranking) -> None:
-    if place > 0:
+def _check_ranking_key(scope: VariableScope, key: KeyTree, position: int, expr: Ranking) -> None:
+    if position > 0:
         raise scope.error(None, "a ranking call can only be the first key", key.expr.span)
     if isinstance(expr, Nearest) and key.descending:
         raise scope.error(None, "nearest always puts the nearest first", key.expr.span)

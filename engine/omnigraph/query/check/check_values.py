@@ -154,7 +154,9 @@ def where_value(scope: VariableScope, tree: PredicateTree, expected: PropertyTyp
             "T11", f"Blob property `{name}` cannot stand in `where`", tree.property.span
         )
     if expected.is_list and isinstance(tree.value, ListTree):
-        raise scope.error("T3", f"`{name}` is a list and equals no other list", tree.value.span)
+        raise scope.error(
+            "T3", f"`{name}` is a list; lists cannot be compared in `where`", tree.value.span
+        )
     value = fitting(scope, tree.value, expected, name)
     _refuse_comparison(scope, tree.property, expected)
     return value

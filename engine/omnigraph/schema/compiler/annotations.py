@@ -54,7 +54,7 @@ class TypeNotes:
 
 
 def read_property(prop: PropertyDeclaration) -> PropertyNotes:
-    known = _once(prop.annotations, (*SUGAR, "description", "rename_from", "embed", "default"))
+    recognized = _once(prop.annotations, (*SUGAR, "description", "rename_from", "embed", "default"))
     for annotation in prop.annotations:
         name = annotation.name.text
         if name == "instruction":
@@ -65,20 +65,20 @@ def read_property(prop: PropertyDeclaration) -> PropertyNotes:
             raise SourceProblem(
                 f"@{name} needs arguments, as in {_EXAMPLES[name]}", annotation.span
             )
-    embed = known.get("embed")
+    embed = recognized.get("embed")
     return PropertyNotes(
-        {name: known[name].span for name in SUGAR if name in known},
-        _text(known.get("description")),
-        _rename_from(known.get("rename_from")),
+        {name: recognized[name].span for name in SUGAR if name in recognized},
+        _text(recognized.get("description")),
+        _rename_from(recognized.get("rename_from")),
         None if embed is None else _embed(embed),
         (0, 0) if embed is None else embed.span,
-        _default(known.get("default")),
-        tuple(_plain(a) for a in prop.annotations if a.name.text not in known),
+        _default(recognized.get("default")),
+        tuple(_plain(a) for a in prop.annotations if a.name.text not in recognized),
     )
 
 
 def read_type(kind: str, annotations: tuple[AnnotationTree, ...]) -> TypeNotes:
-    known = _once(annotations, ("description", "instruction", "rename_from"))
+    recognized = _once(annotations, ("description", "instruction", "rename_from"))
     for annotation in annotations:
         name = annotation.name.text
         if name in (*SUGAR, *_BODY_ONLY, "embed"):
@@ -88,10 +88,10 @@ def read_type(kind: str, annotations: tuple[AnnotationTree, ...]) -> TypeNotes:
                 "@card needs bounds, as in `@card(0..1)`, before annotations", annotation.span
             )
     return TypeNotes(
-        _text(known.get("description")),
-        _text(known.get("instruction")),
-        _rename_from(known.get("rename_from")),
-        tuple(_plain(a) for a in annotations if a.name.text not in known),
+        _text(recognized.get("description")),
+        _text(recognized.get("instruction")),
+        _rename_from(recognized.get("rename_from")),
+        tuple(_plain(a) for a in annotations if a.name.text not in recognized),
     )
 
 

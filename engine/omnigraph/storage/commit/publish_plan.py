@@ -70,7 +70,7 @@ class PublishPlan:
     if_commit: str | None = None
     expected_table_versions: Mapping[str, int] = field(default_factory=dict)
     purge: tuple[int, ...] = ()
-    """Identities of tables whose data before this commit is given up."""
+    """Identities of tables whose data before this commit is reclaimed."""
     once: tuple[str, int] | None = None
     """A stream's name and the number of its batch, which may land only once, and in order."""
     only_on_base: bool = False
@@ -131,5 +131,7 @@ def read_allocator(view: ManifestView) -> int:
     """The next free identity in a view."""
     row = view.row(ALLOCATOR_ID)
     if row is None:
-        raise Conflict("the graph has no identity allocator", hint="Run `omnigraph verify`.")
+        raise Conflict(
+            f"the manifest row {ALLOCATOR_ID} is missing", hint="Run `omnigraph verify`."
+        )
     return parse_allocator(row)

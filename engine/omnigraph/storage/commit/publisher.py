@@ -222,25 +222,25 @@ class Publisher:
                 ticket.outcome.set_result(landed)
                 continue
             branch = ticket.plan.base.branch
-            goes = ticket.plan.deletes.branch if ticket.plan.deletes else branch
-            for name in (branch, goes):
+            deleted_branch = ticket.plan.deletes.branch if ticket.plan.deletes else branch
+            for name in (branch, deleted_branch):
                 if name not in heads:
                     heads[name] = read_head(view, name)
             try:
                 validated = validate_plan(
-                    ticket.plan, heads[branch], view, next_identity, heads[goes]
+                    ticket.plan, heads[branch], view, next_identity, heads[deleted_branch]
                 )
             except (HeadMoved, OmniGraphError) as error:
                 given_out = next_identity != read_allocator(view)
-                if moving & {branch, goes} or (given_out and ticket.plan.identities):
+                if moving & {branch, deleted_branch} or (given_out and ticket.plan.identities):
                     refused.append((ticket, error))
                 else:
                     ticket.outcome.set_exception(error)
                 continue
             heads[branch] = validated.head
-            if goes != branch:
-                heads[goes] = None
-            moving |= {branch, goes}
+            if deleted_branch != branch:
+                heads[deleted_branch] = None
+            moving |= {branch, deleted_branch}
             if ticket.plan.identities:
                 next_identity = ticket.plan.identities.stop
             accepted.append((ticket, validated))

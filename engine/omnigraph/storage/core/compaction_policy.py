@@ -1,4 +1,4 @@
-"""When to fold small fragments into one: a pure decision, shared by tables and the manifest.
+"""When to compact small fragments into one: a pure decision, shared by tables and the manifest.
 
 Every small write adds a fragment. Fragments are sorted into tiers by size; when a tier is full, its
 fragments become one fragment of the next tier. A table of n small writes thus has O(log n) small
@@ -22,8 +22,8 @@ def tier(rows: int) -> int | None:
     return None
 
 
-def choose_fold(rows_by_fragment: Mapping[int, int]) -> list[int]:
-    """Fragments that the next write should fold into its own new one."""
+def choose_compaction(rows_by_fragment: Mapping[int, int]) -> list[int]:
+    """Fragments that the next write should compact into its own new one."""
     tiers: dict[int, list[int]] = {}
     for fragment_id, rows in rows_by_fragment.items():
         level = tier(rows)

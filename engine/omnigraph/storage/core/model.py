@@ -1,4 +1,4 @@
-"""The nouns of storage as values: pointers, heads, commits, and the manifest rows they become."""
+"""The nouns of storage as values: pointers, heads, commits. Their rows are in `row_codec`."""
 
 from __future__ import annotations
 

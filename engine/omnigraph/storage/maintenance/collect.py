@@ -146,7 +146,7 @@ def collect(
         _delete(store, garbage, on_progress)
     readable_ids = {commit.id for commit in readable}
     were_readable = readable_commits(state.before, read_tags(state.view), state.commits)
-    given_up = {c.id: c for c in were_readable if c.id not in readable_ids}
+    reclaimed = {c.id: c for c in were_readable if c.id not in readable_ids}
     return CollectReport(
         dry_run=dry_run,
         files=len(garbage),
@@ -154,13 +154,13 @@ def collect(
         kept_commits=len(readable_ids),
         spared_transactions=len(registered),
         tables=_by_table(garbage, _table_names(view, heads)),
-        given_up=tuple(sorted(given_up.values(), key=lambda c: (c.time, c.id), reverse=True)),
+        given_up=tuple(sorted(reclaimed.values(), key=lambda c: (c.time, c.id), reverse=True)),
         expired_branches=tuple(state.expired),
     )
 
 
 def _apply_retention(store: GraphStore, view: ManifestView, retention: Retention) -> _State:
-    """The heads of a view after it: some are deleted, others give up some of their past."""
+    """The heads of a view after it: some are deleted, others reclaim some of their past."""
     at = now()
     commits = store.all_commits(view)
     heads = store.heads(view)

@@ -97,8 +97,8 @@ class _Staged:
 
     def __init__(self) -> None:
         self.done: dict[str, _Done] = {}
-        self.needy: set[str] = set()
-        """Every table that was staged at some time."""
+        self.pending: set[str] = set()
+        """Every table that was staged at some time, until a commit has them."""
         self._epoch = 0
 
     def keep_valid(self, head: Head) -> None:
@@ -110,7 +110,7 @@ class _Staged:
     def rows_to_repeat(self, head: Head) -> int:
         """How many rows are in tables that have to be staged again."""
         done = {key: staged.base for key, staged in self.done.items()}
-        again = (p for k, p in head.tables.items() if k in self.needy and done.get(k) != p)
+        again = (p for k, p in head.tables.items() if k in self.pending and done.get(k) != p)
         return sum(pointer.rows for pointer in again)
 
 
@@ -136,8 +136,8 @@ def optimize(
         if attempt.number < budget:  # later ones publish what could be staged, and no more
             with collected_reads(store.publisher, head):
                 _improve(store, head, staged.done, on_progress)
-        staged.needy |= staged.done.keys()
-        gave_way = tuple(sorted(staged.needy - staged.done.keys()))
+        staged.pending |= staged.done.keys()
+        gave_way = tuple(sorted(staged.pending - staged.done.keys()))
         if not staged.done:
             return OptimizeReport(gave_way=gave_way)
         plan = PublishPlan(
@@ -158,7 +158,7 @@ def optimize(
         policy = RetryPolicy(2 * budget, queues=is_small)
         return publish_with_retry(store.publisher, branch, publish, policy=policy)
     except PublishContention:
-        return OptimizeReport(gave_way=tuple(sorted(staged.needy)))
+        return OptimizeReport(gave_way=tuple(sorted(staged.pending)))
 
 
 def _preview(store: GraphStore, head: Head) -> OptimizeReport:
@@ -176,9 +176,9 @@ def _foreseen(tables: TableStore, version: TableVersion, type_: GraphType | None
     """What would be done to a table, without writing anything."""
     fragments = tables.fragments(version)
     rows = {fragment.id: fragment.rows for fragment in fragments}
-    worn = _worn_fragments(fragments)
-    moved = sum(rows[i] for i in worn)
-    after = {i: count for i, count in rows.items() if i not in worn}
+    fragmented = _fragmented(fragments)
+    moved = sum(rows[i] for i in fragmented)
+    after = {i: count for i, count in rows.items() if i not in fragmented}
     written = range(0, moved, SCAN_ROWS)
     after |= {-1 - n: min(SCAN_ROWS, moved - start) for n, start in enumerate(written)}
     missing = missing_among(after, tables.index_segments(version), type_) if type_ else []
@@ -211,24 +211,24 @@ def _improved(
     """A table in better shape; a plain one, which has no type, gets no indexes."""
     version = TableVersion(base.location, base.lance)
     before = tables.fragments(version)
-    worn = _worn_fragments(before)
+    fragmented = _fragmented(before)
     unwanted = undeclared_indexes(tables, version, type_) if type_ else []
-    if worn:
-        version = tables.compact(version, worn)
+    if fragmented:
+        version = tables.compact(version, fragmented)
     version = without_indexes(tables, version, unwanted)
     missing = missing_indexes(tables, version, type_) if type_ else []
     version = with_indexes(tables, version, missing)
     upkeep = TableUpkeep(
         fragments_before=len(before),
         fragments_after=len(tables.fragments(version)),
-        rows_rewritten=sum(fragment.rows for fragment in before if fragment.id in worn),
+        rows_rewritten=sum(fragment.rows for fragment in before if fragment.id in fragmented),
         indexes_built=tuple(index.name for index in missing),
         indexes_dropped=tuple(unwanted),
     )
     return replace(base, lance=version.lance), upkeep
 
 
-def _worn_fragments(fragments: Sequence[FragmentStats]) -> list[int]:
+def _fragmented(fragments: Sequence[FragmentStats]) -> list[int]:
     small, holed = [], []
     for fragment in fragments:
         if fragment.physical - fragment.rows > DELETED_SHARE * fragment.physical:

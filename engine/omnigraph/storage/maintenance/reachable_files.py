@@ -41,7 +41,7 @@ def needed_files(
         except Corruption:
             if version in readable:
                 raise
-            return set()  # a base that was given up before bases were retained
+            return set()  # a base that was reclaimed before bases were retained
 
     needed: set[str] = set()
     in_order = sorted(readable | bases, key=lambda v: (v.location, v.lance))

@@ -30,17 +30,17 @@ class Retention:
             )
 
     def kept_from(self, head: Head, commits: Commits, at: datetime) -> int:
-        """The first version of a branch that stays; what was given up before does not return."""
-        given_up = int(head.properties.get(KEPT_FROM, 0))
+        """The first version of a branch that stays; what was reclaimed before does not return."""
+        reclaimed_before = int(head.properties.get(KEPT_FROM, 0))
         floors = []
         if self.keep is not None:
             floors.append(head.version - self.keep + 1)
         if self.keep_for is not None:
             floors.append(_version_at(head, commits, at - self.keep_for))
-        return max(given_up, min(floors)) if floors else given_up
+        return max(reclaimed_before, min(floors)) if floors else reclaimed_before
 
     def applied(self, head: Head, commits: Commits, at: datetime) -> Head:
-        """A head that says so; the same one when nothing is given up."""
+        """A head that says so; the same one when nothing is reclaimed."""
         floor = self.kept_from(head, commits, at)
         if floor <= head.properties.get(KEPT_FROM, 0):
             return head

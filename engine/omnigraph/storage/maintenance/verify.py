@@ -129,7 +129,9 @@ def _manifest_findings(view: ManifestView, rows: list[dict[str, Any]]) -> Iterat
             yield VerifyFinding(object_id, f"there are {count} rows with this id")
     metadata = view.dataset.schema.field("object_id").metadata or {}
     if metadata.get(KEY_ANNOTATION.encode()) != b"true":
-        yield VerifyFinding("__manifest.object_id", "the key annotation is missing")
+        yield VerifyFinding(
+            "__manifest.object_id", "column object_id lacks its primary-key metadata"
+        )
 
 
 def _head_findings(
@@ -255,7 +257,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
             yield VerifyFinding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
             )
-    require_valid(whole_tables(_image(store, head, catalog)))
+    require_valid(whole_tables(_state(store, head, catalog)))
     for name in plain_names(head.tables):
         _check_plain(store, head, name)
 
@@ -278,7 +280,7 @@ def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
     return chunks(store.tables.scan(version, columns=["id"]))
 
 
-def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
+def _state(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
     def table(key: str) -> StoredTable:
         pointer = head.tables[key]
         version = TableVersion(pointer.location, pointer.lance)

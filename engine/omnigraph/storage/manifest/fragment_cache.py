@@ -61,12 +61,12 @@ class SeenFragments:
             self._rows.put(key, _without(rows, lost), rows.nbytes)
         return {key: tuple(e for e in known[fragment_key(before)] if e[2] not in lost)}
 
-    def carried(
+    def live_rows(
         self, dataset: LanceDataset, fragments: Sequence[LanceFragment], deleted: Sequence[int]
     ) -> list[pa.Table]:
-        """Live rows of fragments about to be folded, without those that are deleted.
+        """Live rows of fragments about to be compacted, without those that are deleted.
 
-        If one of them was not seen yet, all that were not are read: later folds read nothing.
+        If one of them was not seen yet, all that were not are read: later compactions read nothing.
         """
         if any(self._rows.get(fragment_key(fragment)) is None for fragment in fragments):
             for fragment in dataset.get_fragments():

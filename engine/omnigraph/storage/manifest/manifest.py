@@ -3,7 +3,7 @@
 A *named* row (a head, the allocator, a table, a schema, a registration) exists at most once under
 its object id; commits, versions and tombstones are history and are only ever added. A change
 replaces named rows by marking their old row deleted and adding the new one in the same Lance
-transaction. All changes meet in one fragment that is not there (`MEETING_POINT`): of two built on
+transaction. All changes meet in one fragment that is not there (`SHARED_CLAIM`): of two built on
 one view Lance lets only one land, whichever rows they are about, names that do not exist yet
 included.
 
@@ -29,7 +29,7 @@ from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
-from omnigraph.storage.core.compaction_policy import FANOUT, choose_fold
+from omnigraph.storage.core.compaction_policy import FANOUT, choose_compaction
 from omnigraph.storage.core.lance_filter import text_literal
 from omnigraph.storage.core.layout import MANIFEST, is_local
 from omnigraph.storage.core.model import Head
@@ -55,7 +55,7 @@ KEPT_VERSIONS = 16
 TRIMMED_VERSIONS = 64
 """How far below those a trim reaches, so that one that failed is made up for."""
 VERSIONS = "_versions"
-MEETING_POINT = (1 << 32) - 1
+SHARED_CLAIM = (1 << 32) - 1
 """A fragment that never exists and that every change claims to remove.
 
 Lance finds conflicts only in version files that it can still list. A writer that stalled until the
@@ -133,10 +133,10 @@ class _Prepared:
     """A change whose files are written: the Lance transaction, and the view it will lead to."""
 
     transaction: Transaction
-    known: NamedRows
+    named_rows: NamedRows
     trims: bool
-    """Whether it should delete old versions: a few changes do, those that fold or leave no marks,
-    so that it does not take more requests than the others."""
+    """Whether it should delete old versions: a few changes do, those that compact or leave no
+    marks, so that it does not take more requests than the others."""
 
 
 class Manifest:
@@ -205,10 +205,10 @@ class Manifest:
             return self.open()
         return self._view(dataset, view.by_fragment)
 
-    def _view(self, dataset: LanceDataset, known: NamedRows) -> ManifestView:
+    def _view(self, dataset: LanceDataset, named_rows: NamedRows) -> ManifestView:
         require_readable(dataset)
         fragments = {fragment_key(fragment): fragment for fragment in dataset.get_fragments()}
-        unseen = {key: fragment for key, fragment in fragments.items() if key not in known}
+        unseen = {key: fragment for key, fragment in fragments.items() if key not in named_rows}
         fresh: dict[FragmentKey, list[tuple[str, ManifestRow, int]]] = {key: [] for key in unseen}
         if len(unseen) > FEW_FRAGMENTS:
             holders = named_files(dataset)
@@ -218,7 +218,9 @@ class Manifest:
             key_of = {fragment.fragment_id: key for key, fragment in unseen.items()}
             for row, address in self._scan(dataset, _NAMED, list(unseen.values())):
                 fresh[key_of[address >> 32]].append((row["object_id"], row, address & 0xFFFFFFFF))
-        by_fragment = {key: known[key] if key in known else tuple(fresh[key]) for key in fragments}
+        by_fragment = {
+            key: named_rows[key] if key in named_rows else tuple(fresh[key]) for key in fragments
+        }
         named = {
             object_id: Located(row, (fragments[key].fragment_id << 32) | offset)
             for key, rows in by_fragment.items()
@@ -298,7 +300,7 @@ class Manifest:
                 hint="Check that the store is writable and has room; nothing was changed.",
             ) from error
         committed = _commit(lambda: LanceDataset.commit(view.dataset, prepared.transaction))
-        landed = self._landed(self._view(committed, prepared.known), change)
+        landed = self._landed(self._view(committed, prepared.named_rows), change)
         if prepared.trims:
             self._trim(landed)
         return landed
@@ -312,40 +314,40 @@ class Manifest:
             deleted.append(view.named[object_id].address)
         dataset = view.dataset
         by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
-        folded = choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
-        removed, updated = list(folded), []
+        compacted = choose_compaction({i: fragment.physical_rows for i, fragment in by_id.items()})
+        removed, updated = list(compacted), []
         for fragment_id, addresses in split_by_fragment(np.array(deleted, np.uint64)):
-            if fragment_id in folded:
+            if fragment_id in compacted:
                 continue
             left = by_id[fragment_id].delete(address_condition(addresses))
             if left is None:
                 removed.append(fragment_id)
             else:
                 updated.append(left)
-        carried = self._seen.carried(dataset, [by_id[i] for i in folded], deleted)
-        rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *carried])
+        live_rows = self._seen.live_rows(dataset, [by_id[i] for i in compacted], deleted)
+        rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *live_rows])
         written = write_fragments(rows, dataset)
-        known = dict(view.by_fragment)
+        named_rows = dict(view.by_fragment)
         for metadata in updated:
-            known |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, deleted)
+            named_rows |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, deleted)
         if len(written) == 1:
-            known |= self._seen.written(written[0], rows)
+            named_rows |= self._seen.written(written[0], rows)
         operation = LanceOperation.Update(
-            removed_fragment_ids=[*removed, MEETING_POINT],
+            removed_fragment_ids=[*removed, SHARED_CLAIM],
             updated_fragments=updated,
             new_fragments=written,
             fields_modified=[],
         )
         stays = {i: f for i, f in by_id.items() if i not in {*removed, *(m.id for m in updated)}}
         keys = [*map(fragment_key, stays.values()), *map(rows_key, updated)]
-        holders = [key[0] for key in keys if known[key]] + [f.files[0].path for f in written]
+        holders = [key[0] for key in keys if named_rows[key]] + [f.files[0].path for f in written]
         transaction = Transaction(
             read_version=view.version,
             operation=operation,
             transaction_properties=named_files_property(holders),
         )
-        trims = bool(folded) or (not updated and view.version % FANOUT == 0)
-        return _Prepared(transaction, known, trims)
+        trims = bool(compacted) or (not updated and view.version % FANOUT == 0)
+        return _Prepared(transaction, named_rows, trims)
 
     def _landed(self, view: ManifestView, change: ManifestChange) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.
@@ -363,9 +365,7 @@ class Manifest:
         except StorageError as error:
             raise ManifestOutcomeUnknown(str(error)) from error
         if dead_end:
-            raise ManifestConflict(
-                "the change was written to a version that is not part of history"
-            )
+            raise ManifestConflict("the commit was overtaken by newer manifest versions and lost")
         return newest
 
     def _holds(self, view: ManifestView, change: ManifestChange) -> bool:

@@ -49,10 +49,10 @@ class Moment:
     purged: Mapping[str, int] = field(default_factory=dict)
     """Identities of tables whose data before a version was purged."""
     tag: str | None = None
-    """The tag it was looked up by, which retains it whatever its branch gives up."""
+    """The tag it was looked up by, which retains it whatever its branch reclaims."""
 
     def is_purged(self, pointer: TablePointer) -> bool:
-        """Whether the data that a table had at this moment was given up by a hard drop."""
+        """Whether the data that a table had at this moment was reclaimed after a hard drop."""
         return self.version < self.purged.get(str(pointer.identity), 0)
 
 
@@ -224,15 +224,15 @@ def _at(commit: Commit, branch: str, reading_schema: str) -> Moment:
 
 
 def reclaimed(commit: str) -> Reclaimed:
-    """The error of a moment that a collection gave up."""
+    """The error of a moment that a collection reclaimed."""
     return Reclaimed(
         f"the data of commit {commit} was reclaimed",
         hint="Collect with a longer retention to keep more of the past.",
     )
 
 
-def given_up_since(store: GraphStore, moment: Moment) -> bool:
-    """Whether a collection has given up a moment that was there when it was looked up."""
+def reclaimed_since(store: GraphStore, moment: Moment) -> bool:
+    """Whether a collection has reclaimed a moment that was there when it was looked up."""
     view = store.publisher.refresh()
     if moment.tag is not None:
         row = view.row(tag_id(moment.tag))
@@ -262,6 +262,6 @@ def _parse_time(text: str) -> datetime:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{text!r} is no commit id, version (v42) or ISO 8601 time",
+            f"{text!r} is not a commit id, version (v42) or ISO 8601 time",
             hint="Write main@<commit>, main@v42 or main@2026-11-01T00:00:00Z.",
         ) from error

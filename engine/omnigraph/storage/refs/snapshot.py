@@ -40,7 +40,7 @@ from omnigraph.storage.plain.plain_table import (
     no_table,
     plain_names,
 )
-from omnigraph.storage.refs.moments import Moment, given_up_since, reclaimed
+from omnigraph.storage.refs.moments import Moment, reclaimed, reclaimed_since
 from omnigraph.storage.tables.readable_table import ReadableTable
 from omnigraph.storage.tables.table_slices import TableSlice, split, whole_table
 from omnigraph.storage.tables.tables import TableStore
@@ -237,7 +237,7 @@ class Snapshot:
 
     def explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
         """A failed read in the caller's terms."""
-        if error.code == "corruption" and given_up_since(self._store, self.moment):
+        if error.code == "corruption" and reclaimed_since(self._store, self.moment):
             return reclaimed(self.commit)
         return blame_filter(error, condition)
 

@@ -32,14 +32,14 @@ class TableSource:
         """The parts of the table, in the order that gives rows their positions."""
         return self.tables.fragments(self.version)
 
-    def read_offsets(self, place: int) -> npt.NDArray[np.int64]:
-        """The offsets of the live rows of the fragment at a place."""
-        fragment_id = int(self.fragment_ids()[place])
+    def read_offsets(self, index: int) -> npt.NDArray[np.int64]:
+        """The offsets of the live rows of the fragment at an index."""
+        fragment_id = int(self.fragment_ids()[index])
         rows = self.tables.read(self.version, columns=[], addresses=True, fragments=[fragment_id])
         return np.sort((rows.column("_rowaddr").to_numpy() & OFFSETS).astype(np.int64))
 
     def fragment_ids(self) -> npt.NDArray[np.int64]:
-        """The upper half of the addresses of each fragment's rows, by the fragment's place."""
+        """The upper half of the addresses of each fragment's rows, by the fragment's index."""
         fragments = self.tables.handle(self.version).dataset.get_fragments()
         return np.array([fragment.fragment_id for fragment in fragments], np.int64)
 
@@ -60,14 +60,14 @@ class TableSource:
         return take(one_array(found.chunks, found.type), which)
 
     def read_fragments(
-        self, columns: Sequence[str], places: Sequence[int], rows: Sequence[int]
+        self, columns: Sequence[str], indices: Sequence[int], rows: Sequence[int]
     ) -> list[list[pa.Array]]:
-        """For each column, one array per fragment (given by its place), which has `rows` rows."""
-        fragments = self.fragment_ids()[list(places)].tolist()
+        """For each column, one array per fragment (given by its index), which has `rows` rows."""
+        fragments = self.fragment_ids()[list(indices)].tolist()
         table = self.tables.read(self.version, columns=columns, fragments=fragments)
         starts = [0, *accumulate(rows)]
-        wholes = (one_array(column.chunks, column.type) for column in table.columns)
-        return [[whole.slice(*at) for at in zip(starts, rows, strict=False)] for whole in wholes]
+        arrays = (one_array(column.chunks, column.type) for column in table.columns)
+        return [[array.slice(*at) for at in zip(starts, rows, strict=False)] for array in arrays]
 
     @property
     def schema(self) -> pa.Schema:

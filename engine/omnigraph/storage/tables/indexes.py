@@ -15,7 +15,7 @@ from omnigraph.storage.tables import key_lookup
 from omnigraph.storage.tables.tables import TableStore
 
 MAX_SEGMENTS = 4
-"""An index made of more segments than this is built anew instead of getting one more."""
+"""An index made of this many segments or more is built anew instead of getting one more."""
 VECTOR_MINIMUM = 5000
 """Below this many vectors an exact search is faster than any index."""
 

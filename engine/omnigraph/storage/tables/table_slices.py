@@ -65,7 +65,9 @@ def split(
     With `since`, only rows of fragments that this version does not have.
     """
     if at_most < 1:
-        raise InvalidInput(f"{at_most} slices are not possible", hint="Ask for one or more.")
+        raise InvalidInput(
+            f"the number of slices must be at least 1, not {at_most}", hint="Ask for one or more."
+        )
     sizes = {f.id: f.rows for f in tables.fragments(whole.version, since=since)}
     return [
         replace(whole, fragments=tuple(sorted(group)), rows=sum(sizes[f] for f in group))

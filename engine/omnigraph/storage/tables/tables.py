@@ -24,7 +24,7 @@ from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.schema.model.arrow_schema import BLOB_METADATA
-from omnigraph.storage.core.compaction_policy import choose_fold
+from omnigraph.storage.core.compaction_policy import choose_compaction
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.core.read_errors import (
     Explain,
@@ -273,14 +273,14 @@ class TableStore:
         """
         handle = self.handle(base)
         by_id = {fragment.fragment_id: fragment for fragment in handle.dataset.get_fragments()}
-        folded = (
-            choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
+        compacted = (
+            choose_compaction({i: fragment.physical_rows for i, fragment in by_id.items()})
             if rows is not None
             else []
         )
-        removed, updated = list(folded), []
+        removed, updated = list(compacted), []
         for fragment_id, addresses in split_by_fragment(deleted):
-            if fragment_id in folded:
+            if fragment_id in compacted:
                 continue
             if len(addresses) == by_id[fragment_id].count_rows():
                 removed.append(fragment_id)
@@ -289,8 +289,8 @@ class TableStore:
         written: pa.Table | None = None
         if rows is not None:
             names = handle.dataset.schema.names
-            carried = (without(self._lookup.rows(handle, by_id[i]), deleted) for i in folded)
-            written = pa.concat_tables(part.select(names) for part in (*carried, rows))
+            live_rows = (without(self._lookup.rows(handle, by_id[i]), deleted) for i in compacted)
+            written = pa.concat_tables(part.select(names) for part in (*live_rows, rows))
             if written.num_rows:
                 files += self.write(base, written)
         result = self._update(base, removed, updated, files)

@@ -26,7 +26,7 @@ def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     there is a scan of the store, which takes none.
     """
     if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
-        context.may_hold = False
+        context.may_cache = False
     for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is None]:
         if isinstance(table.this, exp.Identifier) and table.name not in context.temporary_names:
             _resolve(table, context)
@@ -37,9 +37,9 @@ def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
 
 def _resolve(table: exp.Table, context: RewriteContext) -> None:
     parts = name_parts(table)
-    given = context.given.get(parts[0]) if len(parts) == 1 else None
-    if given is not None:
-        relation = Relation(parts[0], given)
+    computed = context.computed_rows.get(parts[0]) if len(parts) == 1 else None
+    if computed is not None:
+        relation = Relation(parts[0], computed)
     else:
         relation = find_relation(context.pins, context.schema, parts)
     alias = _alias(table, relation.name)
@@ -104,7 +104,7 @@ def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr
     if context.part is not None:
         table = exp.Table(this=quoted(context.register_temporary(rows, context.part)))
     else:
-        read = Read(rows, addresses, context.may_hold)
+        read = Read(rows, addresses, context.may_cache)
         context.reads[read.name] = read
         table = exp.Table(this=quoted(read.name))
     if addresses:

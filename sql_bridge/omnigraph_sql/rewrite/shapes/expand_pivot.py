@@ -61,7 +61,7 @@ def _turn(source: exp.Expr, context: RewriteContext) -> None:
 
 
 def _wide(
-    source: exp.Expr, pivot: exp.Pivot, context: RewriteContext, place: exp.Expr
+    source: exp.Expr, pivot: exp.Pivot, context: RewriteContext, node: exp.Expr
 ) -> exp.Select:
     """One row per group, a column per value and aggregate."""
     aggregates = [one.unalias() for one in pivot.expressions]
@@ -78,7 +78,7 @@ def _wide(
             for part in [*aggregates, *(field.this for field in fields)]
             for column in part.find_all(exp.Column)
         }
-        names = [name for name in _columns(source, context, place) if name.casefold() not in used]
+        names = [name for name in _columns(source, context, node) if name.casefold() not in used]
         keys = [exp.Column(this=quoted(name)) for name in names]
     values: list[exp.Expr] = []
     for chosen in product(*(field.expressions for field in fields)):
@@ -142,14 +142,14 @@ def _written(chosen: exp.Expr) -> str:
 
 
 def _long(
-    source: exp.Expr, pivot: exp.Pivot, context: RewriteContext, place: exp.Expr
+    source: exp.Expr, pivot: exp.Pivot, context: RewriteContext, node: exp.Expr
 ) -> exp.Select:
     """One row per row and column: its name, and its value or values."""
     (field,) = pivot.args["fields"]
     groups = [_members(chosen) for chosen in field.expressions]
     labels = [_label(chosen) for chosen in field.expressions]
     turned = {column.name.casefold() for group in groups for column in group}
-    others = [name for name in _columns(source, context, place) if name.casefold() not in turned]
+    others = [name for name in _columns(source, context, node) if name.casefold() not in turned]
     values = [part for one in pivot.expressions for part in _members(one)]
     label = exp.Column(this=quoted(_NAMES), table=quoted(_NAMES))
     cases: list[exp.Expr] = []
@@ -210,9 +210,9 @@ def _unpivoting(pivot: exp.Pivot, source: exp.Expr, context: RewriteContext) -> 
 # --------------------------------------------------------------------------- columns
 
 
-def _columns(source: exp.Expr, context: RewriteContext, place: exp.Expr) -> list[str]:
-    """The columns of a source that stands, or stood, at a place of the statement."""
-    return context.column_names(_with_ctes(exp.select("*").from_(source.copy()), place))
+def _columns(source: exp.Expr, context: RewriteContext, node: exp.Expr) -> list[str]:
+    """The columns of a source that stands, or stood, at a node of the statement."""
+    return context.column_names(_with_ctes(exp.select("*").from_(source.copy()), node))
 
 
 def _with_ctes(query: exp.Select, source: exp.Expr) -> exp.Select:
@@ -227,8 +227,8 @@ def _with_ctes(query: exp.Select, source: exp.Expr) -> exp.Select:
                     "PIVOT is not supported in a statement with a recursive WITH",
                     hint="Make a table or a view of the recursive query first.",
                 )
-            places = enumerate(with_.expressions)
-            before = next((i for i, cte in places if any(n is source for n in cte.walk())), None)
+            numbered = enumerate(with_.expressions)
+            before = next((i for i, cte in numbered if any(n is source for n in cte.walk())), None)
             ctes = [cte.copy() for cte in with_.expressions[:before]] + ctes
         node = node.parent
     if ctes:

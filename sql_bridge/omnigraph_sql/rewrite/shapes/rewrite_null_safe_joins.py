@@ -28,7 +28,9 @@ def rewrite_null_safe_joins(tree: exp.Expr, context: RewriteContext) -> exp.Expr
                 if same.find(exp.Query) is None and all(
                     side.find(exp.Column) for side in (same.this, same.expression)
                 ):
-                    same.replace(exp.EQ(this=_held(same.this), expression=_held(same.expression)))
+                    same.replace(
+                        exp.EQ(this=_in_struct(same.this), expression=_in_struct(same.expression))
+                    )
     return tree
 
 
@@ -43,5 +45,5 @@ def _null_safe(select: exp.Select) -> Iterator[exp.Expr]:
                 yield inner
 
 
-def _held(side: exp.Expr) -> exp.Expr:
+def _in_struct(side: exp.Expr) -> exp.Expr:
     return exp.func("named_struct", exp.Literal.string("value"), side.copy())

@@ -46,13 +46,13 @@ def decorrelate(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT p.name, (SELECT i.sku FROM item AS i WHERE i.price < p.age ORDER BY i.sku LIMIT 1) AS s
     FROM person AS p
     -> SELECT p.name, "subquery 1"."value 1.0" AS s FROM person AS p LEFT JOIN (SELECT * EXCEPT
-    ("sort 0 of domain 1", "place of domain 1") FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY
-    "domain 1.0" ORDER BY "sort 0 of domain 1") AS "place of domain 1" FROM (SELECT i.sku AS "sku",
-    i.sku AS "sort 0 of domain 1", "domain 1"."domain 1.0" AS "domain 1.0" FROM (SELECT DISTINCT
-    p.age AS "domain 1.0" FROM person AS p) AS "domain 1" CROSS JOIN item AS i WHERE i.price <
-    "domain 1"."domain 1.0") AS "rows of domain 1") AS "numbered of domain 1" WHERE "place of
-    domain 1" <= CAST((1) AS BIGINT)) AS "subquery 1"("value 1.0", "domain 1.0") ON "subquery
-    1"."domain 1.0" IS NOT DISTINCT FROM p.age
+    ("sort 0 of domain 1", "position of domain 1") FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY
+    "domain 1.0" ORDER BY "sort 0 of domain 1") AS "position of domain 1" FROM (SELECT i.sku AS
+    "sku", i.sku AS "sort 0 of domain 1", "domain 1"."domain 1.0" AS "domain 1.0" FROM (SELECT
+    DISTINCT p.age AS "domain 1.0" FROM person AS p) AS "domain 1" CROSS JOIN item AS i WHERE
+    i.price < "domain 1"."domain 1.0") AS "rows of domain 1") AS "numbered of domain 1" WHERE
+    "position of domain 1" <= CAST((1) AS BIGINT)) AS "subquery 1"("value 1.0", "domain 1.0") ON
+    "subquery 1"."domain 1.0" IS NOT DISTINCT FROM p.age
 
     DataFusion itself runs a correlated subquery that compares rows in its WHERE, and a scalar one
     that aggregates rows which are `=` to something. The outermost SELECT comes first: the
@@ -119,9 +119,9 @@ def _is_key(node: exp.Expr, select: exp.Select) -> bool:
     """Whether a node is in a result by which rows are grouped."""
     group = select.args.get("group")
     keys = group.expressions if group is not None else []
-    for place, projection in enumerate(select.expressions, 1):
+    for position, projection in enumerate(select.expressions, 1):
         if any(node is part for part in projection.walk()):
-            return exp.Literal.number(place) in keys or any(
+            return exp.Literal.number(position) in keys or any(
                 isinstance(key, exp.Column)
                 and not key.table
                 and key.name.casefold() == projection.alias.casefold()
@@ -245,7 +245,7 @@ def _domain(
         if one not in columns:
             columns.append(one)
     alias = f"domain {number}"
-    keys = tuple(f"{alias}.{place}" for place in range(len(columns)))
+    keys = tuple(f"{alias}.{index}" for index in range(len(columns)))
     values = [exp.alias_(c.copy(), key, quoted=True) for c, key in zip(columns, keys, strict=True)]
     domain = Domain(outer.distinct(values), alias, keys)
     context.domains.add(alias)
@@ -284,8 +284,8 @@ def _join_source(
     except _VolatileSource as volatile:
         raise volatile.refused() from None
     except CannotDecorrelate:
-        held = source.this if isinstance(source, exp.Lateral) else source
-        held.set("this", before)
+        container = source.this if isinstance(source, exp.Lateral) else source
+        container.set("this", before)
         return []
     derived = _derived(rows, alias.name, names or None, domain)
     side = "LEFT" if join.side == "LEFT" or source.args.get("cross_apply") is False else None
@@ -315,9 +315,9 @@ def _inline_withs(query: exp.Query) -> None:
         raise CannotDecorrelate
     query.set("with_", None)
     ctes = list(with_.expressions)
-    for place, cte in reversed(list(enumerate(ctes))):
+    for index, cte in reversed(list(enumerate(ctes))):
         columns = cte.args["alias"].args.get("columns")
-        for reader in [query, *(later.this for later in ctes[place + 1 :])]:
+        for reader in [query, *(later.this for later in ctes[index + 1 :])]:
             for table in list(reader.find_all(exp.Table)):
                 if table.args.get("db") or table.name.casefold() != cte.alias.casefold():
                     continue
@@ -345,15 +345,15 @@ def _replace(
     if scalar and _width(query) != 1:
         raise InvalidInput("a scalar subquery gives several columns", hint="Select one of them.")
     before, one_row = query.copy(), is_one_row(query)
-    names = [f"value {number}.{place}" for place in range(len(query.selects))]
+    names = [f"value {number}.{index}" for index in range(len(query.selects))]
     try:
         if subquery.kind != "exists" and _width(query) is None:
             raise CannotDecorrelate
         _name_results(query)
         domain, columns = _domain(subquery, select, outer, context, number)
         _inline_withs(query)
-        place, key = query.parent, query.arg_key or "this"
-        assert place is not None
+        parent, key = query.parent, query.arg_key or "this"
+        assert parent is not None
         rows = dependent_join(query, domain, context)
     except CannotDecorrelate as failure:
         if isinstance(failure, _VolatileSource) and scalar:
@@ -382,7 +382,7 @@ def _replace(
     derived = _derived(rows, alias, names if quantified else None, domain)
     results: list[exp.Expr] = [column_of(alias, name) for name in names if quantified]
     native = exp.Select(expressions=results or [exp.Literal.number(1)]).from_(derived)
-    place.set(key, native.where(domain.matches(alias, columns), copy=False))
+    parent.set(key, native.where(domain.matches(alias, columns), copy=False))
     return [native]
 
 

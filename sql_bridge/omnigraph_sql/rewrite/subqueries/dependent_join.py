@@ -215,9 +215,9 @@ def _sort_columns(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) 
     sorts: list[exp.Expr] = []
     outputs = list(select.expressions)
     distinct = select.args.get("distinct") is not None
-    for place, key in enumerate(keys):
+    for position, key in enumerate(keys):
         meant = _meant(key.this, outputs)
-        name = domain.named(f"sort {place}")
+        name = domain.named(f"sort {position}")
         if distinct and not any(meant == output.unalias() for output in outputs):
             raise CannotDecorrelate
         select.append("expressions", exp.alias_(meant.copy(), name, quoted=True))
@@ -226,12 +226,12 @@ def _sort_columns(select: exp.Select, keys: Sequence[exp.Expr], domain: Domain) 
 
 
 def _meant(key: exp.Expr, outputs: Sequence[exp.Expr]) -> exp.Expr:
-    """What is sorted by: a number is a place, an alias stands for what it names."""
+    """What is sorted by: a number is a position, an alias stands for what it names."""
     if isinstance(key, exp.Literal) and key.is_int:
-        place = int(key.name) - 1
-        if not 0 <= place < len(outputs) or any(one.is_star for one in outputs[: place + 1]):
+        position = int(key.name) - 1
+        if not 0 <= position < len(outputs) or any(one.is_star for one in outputs[: position + 1]):
             raise CannotDecorrelate
-        meant: exp.Expr = outputs[place].unalias()
+        meant: exp.Expr = outputs[position].unalias()
         return meant
     return projection_called(key, outputs) or key
 
@@ -265,27 +265,27 @@ def _limited(
     if limit == exp.Literal.number(0) and not sorts:  # none: not some that nothing decides
         none = exp.TableAlias(this=quoted(domain.named("rows")))
         return exp.select("*").from_(exp.Subquery(this=query, alias=none)).where(exp.false())
-    place = domain.named("place")
+    position = domain.named("position")
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.Column(this=quoted(key)) for key in domain.keys],
         order=exp.Order(expressions=list(sorts)) if sorts else None,
         over="OVER",
     )
-    numbered = exp.select("*", exp.alias_(number, place, quoted=True)).from_(
+    numbered = exp.select("*", exp.alias_(number, position, quoted=True)).from_(
         exp.Subquery(this=query, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
     )
-    star = exp.Star(except_=[quoted(name) for name in (*hidden, place)])
+    star = exp.Star(except_=[quoted(name) for name in (*hidden, position)])
     select = exp.Select(expressions=[star]).from_(
         exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
     )
     if offset is not None:
         select.where(
-            exp.GT(this=exp.Column(this=quoted(place)), expression=_count(offset)), copy=False
+            exp.GT(this=exp.Column(this=quoted(position)), expression=_count(offset)), copy=False
         )
     if limit is not None:
         last = _count(limit) if offset is None else _count(offset) + _count(limit)
-        select.where(exp.LTE(this=exp.Column(this=quoted(place)), expression=last), copy=False)
+        select.where(exp.LTE(this=exp.Column(this=quoted(position)), expression=last), copy=False)
     return select
 
 

@@ -112,7 +112,9 @@ def _drop(session: SessionContext, body: str, form: str, delete: Callable[[str],
     clauses = _clauses(session, body, ["IF EXISTS"])
     name = _required(clauses.get("IF EXISTS", clauses[""]), f"DROP {form}")
     if form.startswith("BRANCH") and name == session.catalog:
-        raise InvalidInput(f"the session is on {name}", hint="USE another branch first.")
+        raise InvalidInput(
+            f"cannot drop branch {name} while the session uses it", hint="USE another branch first."
+        )
     session.guard(AccessRequest("branch", name))
     try:
         delete(name)

@@ -78,7 +78,9 @@ def assignments(items: Sequence[exp.Expr], schema: pa.Schema, table: str) -> dic
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     for item in items:
         if not isinstance(item, exp.EQ):
-            raise InvalidInput(f"{item.sql()} sets nothing", hint="Write SET column = value.")
+            raise InvalidInput(
+                f"{item.sql()} is not an assignment", hint="Write SET column = value."
+            )
         if isinstance(item.this, exp.Tuple | exp.Paren):
             left = item.this.expressions if isinstance(item.this, exp.Tuple) else [item.this.this]
             value = item.expression
@@ -112,7 +114,9 @@ def _delete_sources(statement: exp.Delete) -> tuple[exp.Table, list[exp.Join]]:
     if len(named) > 1:
         raise InvalidInput("DELETE removes rows of one table", hint="Send one for each table.")
     if named and named[0].name.casefold() != table.alias_or_name.casefold():
-        raise InvalidInput(f"{named[0].name} is not the first table", hint="Name it first.")
+        raise InvalidInput(
+            f"DELETE must name the target table first: {named[0].name}", hint="Name it first."
+        )
     for source in statement.args.get("using") or ():
         more = list(source.args.pop("joins", None) or ())
         joins += [exp.Join(this=source), *more]

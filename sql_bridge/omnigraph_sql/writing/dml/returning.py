@@ -87,4 +87,4 @@ def _query(session: SessionContext, statement: exp.Expr, changed: list[pa.Table]
         this=quoted(_ROWS), alias=exp.TableAlias(this=quoted(table.alias or target.name))
     )
     query = exp.select(*(e.copy() for e in statement.args["returning"].expressions)).from_(source)
-    return plan_query(session, query, session.pins(), given={_ROWS: rows})
+    return plan_query(session, query, session.pins(), computed_rows={_ROWS: rows})
