@@ -173,7 +173,7 @@ def test_an_error_does_not_end_the_session_but_is_its_exit_code(cli: Cli) -> Non
 def test_the_past_cannot_be_changed(cli: Cli) -> None:
     outcome = cli("shell", "--at", "main@v1", stdin=f'\\params {{"name": "x"}}\n{ADD}\n{OLDEST}')
     assert outcome.code == 2
-    assert "snapshot" in outcome.err
+    assert "past state" in outcome.err
     assert outcome.out.endswith("p.name\n0 rows\n")
 
 
