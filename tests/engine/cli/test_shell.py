@@ -163,7 +163,7 @@ def test_an_error_does_not_end_the_session_but_is_its_exit_code(cli: Cli) -> Non
     assert outcome.code == 3
     assert outcome.out == "p.name\nada\n1 row\n"
     problems = [line for line in outcome.err.splitlines() if line.startswith("Error: ")]
-    expected = ["nowhere", "nosuch", "explain", "object", "nosuch", "T1", "expected `query`"]
+    expected = ["nowhere", "nosuch", "no read", "object", "nosuch", "T1", "expected `query`"]
     expected += ["$name is missing", "ends too early"]
     assert len(problems) == len(expected)
     for problem, words in zip(problems, expected, strict=True):
@@ -173,7 +173,7 @@ def test_an_error_does_not_end_the_session_but_is_its_exit_code(cli: Cli) -> Non
 def test_the_past_cannot_be_changed(cli: Cli) -> None:
     outcome = cli("shell", "--at", "main@v1", stdin=f'\\params {{"name": "x"}}\n{ADD}\n{OLDEST}')
     assert outcome.code == 2
-    assert "snapshot" in outcome.err
+    assert "past state" in outcome.err
     assert outcome.out.endswith("p.name\n0 rows\n")
 
 

@@ -293,7 +293,7 @@ def test_a_snapshot_cannot_be_written(root: str) -> None:
     head = graph.commits()[0].id
     delete = compile_query('query q() { delete Station where code = "AMS" }', _catalog(graph))
     for target in (head, f"main@{head}", "main@v1"):
-        with pytest.raises(InvalidInput, match="snapshot"):
+        with pytest.raises(InvalidInput, match="past state"):
             run_mutation(store_of(graph), delete, branch=target)
     with pytest.raises(NotFound):
         run_mutation(store_of(graph), delete, branch="nowhere")

@@ -186,7 +186,7 @@ def test_a_stored_mutation_runs_by_name_on_its_branch(root: str) -> None:
     assert ids(graph, "Boat", "wip") == ["Ada", "Cap"]
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap"]
     for target in (graph.commits()[0].id, "main@v2"):
-        with pytest.raises(InvalidInput, match="snapshot"):
+        with pytest.raises(InvalidInput, match="past state"):
             graph.mutate(None, "sink", {"name": "Bly"}, branch=target)
     refused(graph, InvalidInput, lambda: graph.mutate(None, "crew", {"at_least": 1}))
     refused(graph, NotFound, lambda: graph.mutate(None, "float", {}))

@@ -297,7 +297,7 @@ def test_another_branch_is_written_by_its_name(shop: Session) -> None:
     shop.run('INSERT INTO "dev/1".public.t (id) SELECT id + 100 FROM main.public.t')
     assert shop.rows('SELECT count(*) FROM "dev/1".public.t') == [(8,)]
     assert ids(shop) == [1, 2, 3, 4]
-    with pytest.raises(InvalidInput, match="past"):
+    with pytest.raises(InvalidInput, match="read-only moment"):
         shop.run('DELETE FROM "main@v2".nodes."Boat"')
     with pytest.raises(NotFound):
         shop.run("DELETE FROM nowhere.public.t")
