@@ -137,7 +137,7 @@ def require_branch(branch: str) -> str:
     """The name of a branch that a mutation may write to; a snapshot is none."""
     if "@" in branch or COMMIT_ID.fullmatch(branch.strip()):
         raise InvalidInput(
-            f"{branch!r} names a past state; mutations need a branch name",
+            f"{branch!r} is a snapshot of a past state; mutations need a branch name",
             hint="Create a branch there and write to that.",
         )
     return branch_name(branch)
