@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -68,13 +68,8 @@ class VerifyReport:
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "branches": self.branches,
-            "commits": self.commits,
-            "table_versions": self.table_versions,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
+        findings = [finding.to_json() for finding in self.findings]
+        return {"ok": self.ok, **asdict(self), "findings": findings}
 
 
 def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyReport:
@@ -215,8 +210,7 @@ def _readable_versions(
     versions: dict[TableVersion, tuple[TablePointer, str]] = {}
     for commit in readable_commits(heads, tags, commits):
         for key, pointer in commit.tables.items():
-            version = TableVersion(pointer.location, pointer.lance)
-            versions.setdefault(version, (pointer, f"{key} at {commit.id}"))
+            versions.setdefault(pointer.address, (pointer, f"{key} at {commit.id}"))
     return versions
 
 
@@ -245,12 +239,11 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
     catalog = store.catalog(head.schema)
     for type_ in catalog.types():
         pointer = head.tables[type_.table_key]
-        version = TableVersion(pointer.location, pointer.lance)
-        names = store.tables.schema(version).names
+        names = store.tables.schema(pointer.address).names
         if names != table_schema(type_).names:
             yield VerifyFinding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
             return
-        twice = duplicate_ids(partial(_ids, store, version), pointer.rows)
+        twice = duplicate_ids(partial(_ids, store, pointer.address), pointer.rows)
         if len(twice):
             yield VerifyFinding(
                 f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
@@ -263,7 +256,7 @@ def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
 def _check_plain(store: GraphStore, head: Head, name: str) -> None:
     """A plain table keeps what was declared about it."""
     pointer = head.tables[PREFIX + name]
-    version = TableVersion(pointer.location, pointer.lance)
+    version = pointer.address
     content_hash = head.definitions.get(definition_key("table", name))
     known = store.definition(definition_key("table", name), content_hash) if content_hash else None
     schema = store.tables.schema(version)
@@ -281,7 +274,6 @@ def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
 def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
     def table(key: str) -> StoredTable:
         pointer = head.tables[key]
-        version = TableVersion(pointer.location, pointer.lance)
-        return StoredTable(store.tables, version, pointer.rows)
+        return StoredTable(store.tables, pointer.address, pointer.rows)
 
     return FinalState(catalog, {}, table)

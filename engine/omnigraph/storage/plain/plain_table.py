@@ -97,7 +97,7 @@ class PlainTable:
 
     @property
     def address(self) -> TableVersion:
-        return TableVersion(self.pointer.location, self.pointer.lance)
+        return self.pointer.address
 
     @property
     def schema(self) -> pa.Schema:

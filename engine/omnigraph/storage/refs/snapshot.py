@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,13 +100,11 @@ class Snapshot:
         try:
             return find_type(self.catalog, name)
         except NotFound:
-            try:
+            with suppress(NotFound):
                 then = find_type(self._catalog_then, name)
-            except NotFound:
-                then = None
-            if then is None or self.catalog.by_identity(then.identity) is not None:
-                raise
-            return then
+                if self.catalog.by_identity(then.identity) is None:
+                    return then
+            raise
 
     def plain_tables(self) -> list[PlainTable]:
         """The plain tables of this moment, by name."""
@@ -179,7 +178,7 @@ class Snapshot:
             columns=wanted.columns,
             condition=wanted.condition,
             limit=limit,
-            order_by=self._stored_names(type_name, order_by) if order_by else None,
+            order_by=self._scan(type_name, order_by, None).columns if order_by else None,
         )
 
     def slices(
@@ -211,9 +210,6 @@ class Snapshot:
             pa.schema([shown.field(name) for name in selected]),
         )
 
-    def _stored_names(self, type_name: str, columns: Sequence[str]) -> list[str]:
-        return self._scan(type_name, columns, None).columns
-
     def readable(self, type_name: str) -> ReadableTable:
         """A type's table for a query engine that reads by itself."""
         type_ = self.find_type(type_name)
@@ -242,8 +238,7 @@ class Snapshot:
         return blame_filter(error, condition)
 
     def _version(self, type_: GraphType) -> TableVersion:
-        pointer = self.pointer(type_)
-        version = TableVersion(pointer.location, pointer.lance)
+        version = self.pointer(type_).address
         with translating(self.explained):
             self._store.tables.schema(version)  # opens it
         return version

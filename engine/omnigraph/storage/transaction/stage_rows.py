@@ -58,8 +58,7 @@ class StagedTable:
 
 def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:
     """The table as it is."""
-    version = TableVersion(base.location, base.lance)
-    return StagedTable(type_, base, version, base.rows, (), _no_ids(), _no_ids(), False)
+    return StagedTable(type_, base, base.address, base.rows, (), _no_ids(), _no_ids(), False)
 
 
 def stage(
