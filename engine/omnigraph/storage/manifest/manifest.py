@@ -34,6 +34,7 @@ from omnigraph.storage.core.lance_filter import text_literal
 from omnigraph.storage.core.layout import MANIFEST, is_local
 from omnigraph.storage.core.model import Head
 from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.core.row_addresses import address_condition, split_by_fragment
 from omnigraph.storage.manifest.format_version import require_readable, stamped
 from omnigraph.storage.manifest.fragment_cache import (
     HISTORY_TYPES,
@@ -313,10 +314,10 @@ class Manifest:
         by_id = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
         folded = choose_fold({i: fragment.physical_rows for i, fragment in by_id.items()})
         removed, updated = list(folded), []
-        for fragment_id, addresses in _by_fragment(deleted).items():
+        for fragment_id, addresses in split_by_fragment(np.array(deleted, np.uint64)):
             if fragment_id in folded:
                 continue
-            left = by_id[fragment_id].delete(_address_condition(addresses))
+            left = by_id[fragment_id].delete(address_condition(addresses))
             if left is None:
                 removed.append(fragment_id)
             else:
@@ -404,14 +405,3 @@ def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
         if "onflict" in str(error) or "Merge insert failed" in str(error):
             raise ManifestConflict(str(error)) from error
         raise ManifestOutcomeUnknown(str(error)) from error
-
-
-def _by_fragment(addresses: Iterable[int]) -> dict[int, list[int]]:
-    grouped: dict[int, list[int]] = {}
-    for address in addresses:
-        grouped.setdefault(address >> 32, []).append(address)
-    return grouped
-
-
-def _address_condition(addresses: Iterable[int]) -> str:
-    return f"_rowaddr IN ({', '.join(map(str, np.sort(np.fromiter(addresses, np.uint64))))})"
