@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.tag_rows import Tag
-from omnigraph.storage.refs.moments import KEPT_FROM, PURGED, first_parents
+from omnigraph.storage.refs.moments import KEPT_FROM, first_parents, unpurged
 
 Commits = Mapping[str, Commit]
 
@@ -61,16 +61,10 @@ def readable_commits(
     """
     for head in heads:
         floor = head.properties.get(KEPT_FROM, 0)
-        purged = head.properties.get(PURGED, {})
         for commit in first_parents(head.commit, commits):
             if commit.version < floor:
                 break
-            tables = {
-                key: pointer
-                for key, pointer in commit.tables.items()
-                if commit.version >= purged.get(str(pointer.identity), 0)
-            }
-            yield replace(commit, tables=tables)
+            yield unpurged(commit, head)
     for tag in tags:
         if tag.commit in commits:
             yield commits[tag.commit]

@@ -56,6 +56,17 @@ class Moment:
         return self.version < self.purged.get(str(pointer.identity), 0)
 
 
+def unpurged(commit: Commit, *heads: Head) -> Commit:
+    """A commit with those of its tables whose data none of some branches purged."""
+    purged = [head.properties.get(PURGED, {}) for head in heads]
+    tables = {
+        key: pointer
+        for key, pointer in commit.tables.items()
+        if all(commit.version >= each.get(str(pointer.identity), 0) for each in purged)
+    }
+    return replace(commit, tables=tables)
+
+
 def branch_name(text: str, what: str = "branch") -> str:
     """A checked name of a branch, or of what shares its rules; surrounding blanks are dropped."""
     name = text.strip() if isinstance(text, str) else ""
