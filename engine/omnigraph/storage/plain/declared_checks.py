@@ -70,8 +70,8 @@ def _check_unique(
     parts = 1 if candidates is not None else -(-rows // PARTITION_ROWS) or 1
     for part in range(parts):
         keys = [
-            _in_part(_candidate_rows(chunk, columns, candidates), columns, part, parts)
-            for chunk in _keys(tables, version, columns)
+            _in_part(chunk, columns, part, parts)
+            for chunk in _keys(tables, version, columns, candidates)
         ]
         if not keys:
             continue
@@ -87,28 +87,16 @@ def _check_unique(
             )
 
 
-def _keys(tables: TableStore, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The keys of all rows; a key with a null in it is not compared."""
+def _keys(
+    tables: TableStore, version: TableVersion, columns: Sequence[str], candidates: pa.Table | None
+) -> Iterator[pa.Table]:
+    """The keys of rows that may hold one of the candidates; one with a null is not compared."""
     for chunk in chunks(tables.scan(version, columns=columns)):
-        valid = reduce(pc.and_, (pc.is_valid(chunk.column(column)) for column in columns))
-        yield chunk.filter(valid)
-
-
-def _candidate_rows(
-    chunk: pa.Table, columns: Sequence[str], candidates: pa.Table | None
-) -> pa.Table:
-    """Rows that may hold one of the candidates."""
-    if candidates is None:
-        return chunk
-    return chunk.filter(
-        reduce(
-            pc.and_,
-            (
-                pc.is_in(chunk.column(column), candidates.column(column).combine_chunks())
-                for column in columns
-            ),
-        )
-    )
+        tests = [pc.is_valid(chunk.column(name)) for name in columns]
+        if candidates is not None:
+            values = {name: candidates.column(name).combine_chunks() for name in columns}
+            tests += [pc.is_in(chunk.column(name), values[name]) for name in columns]
+        yield chunk.filter(reduce(pc.and_, tests))
 
 
 def _in_part(chunk: pa.Table, columns: Sequence[str], part: int, parts: int) -> pa.Table:
