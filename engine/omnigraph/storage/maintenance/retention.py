@@ -29,22 +29,17 @@ class Retention:
                 "at least one commit per branch must be retained", hint="Use keep=1."
             )
 
-    def kept_from(self, head: Head, commits: Commits, at: datetime) -> int:
-        """The first version of a branch that stays; what was given up before does not return."""
-        given_up = int(head.properties.get(KEPT_FROM, 0))
+    def applied(self, head: Head, commits: Commits, at: datetime) -> Head:
+        """A head that says which version of its branch is the first that stays; the same one when
+        nothing is given up. What was given up before does not return."""
         floors = []
         if self.keep is not None:
             floors.append(head.version - self.keep + 1)
         if self.keep_for is not None:
             floors.append(_version_at(head, commits, at - self.keep_for))
-        return max(given_up, min(floors)) if floors else given_up
-
-    def applied(self, head: Head, commits: Commits, at: datetime) -> Head:
-        """A head that says so; the same one when nothing is given up."""
-        floor = self.kept_from(head, commits, at)
-        if floor <= head.properties.get(KEPT_FROM, 0):
+        if not floors or min(floors) <= head.properties.get(KEPT_FROM, 0):
             return head
-        return replace(head, properties=dict(head.properties) | {KEPT_FROM: floor})
+        return replace(head, properties={**head.properties, KEPT_FROM: min(floors)})
 
 
 def _version_at(head: Head, commits: Commits, instant: datetime) -> int:
