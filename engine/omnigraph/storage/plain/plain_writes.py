@@ -17,7 +17,12 @@ from omnigraph.storage.core.model import Head, TablePointer
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
+from omnigraph.storage.manifest.definitions import (
+    Definition,
+    DefinitionKind,
+    changed_definitions,
+    definition_key,
+)
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import (
     NOTHING_DECLARED,
@@ -319,11 +324,7 @@ class PlainWrites:
             if state.redeclared:
                 definition = state.declaration.definition(name) if state.version else None
                 definitions[definition_key("table", name)] = definition
-        return {
-            key: definition
-            for key, definition in definitions.items()
-            if self._pin.definitions.get(key) != (definition.hash if definition else None)
-        }
+        return changed_definitions(self._pin.definitions, definitions)
 
     def rebase(self, head: Head, *, staged_is_there: bool) -> None:
         """Go on from another head: appends are done again on tables that moved."""
