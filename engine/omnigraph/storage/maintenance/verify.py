@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.common.arrow_arrays import chunks
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, OmniGraphError
-from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids
@@ -236,44 +234,33 @@ def _there(path: str, present: set[str]) -> bool:
 
 def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
     """The rules of the schema, checked over everything a head shows."""
-    catalog = store.catalog(head.schema)
-    for type_ in catalog.types():
-        pointer = head.tables[type_.table_key]
-        names = store.tables.schema(pointer.address).names
-        if names != table_schema(type_).names:
-            yield VerifyFinding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
-            return
-        twice = duplicate_ids(partial(_ids, store, pointer.address), pointer.rows)
-        if len(twice):
-            yield VerifyFinding(
-                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
-            )
-    require_valid(whole_tables(_image(store, head, catalog)))
-    for name in plain_names(head.tables):
-        _check_plain(store, head, name)
 
-
-def _check_plain(store: GraphStore, head: Head, name: str) -> None:
-    """A plain table keeps what was declared about it."""
-    pointer = head.tables[PREFIX + name]
-    version = pointer.address
-    content_hash = head.definitions.get(definition_key("table", name))
-    known = store.definition(definition_key("table", name), content_hash) if content_hash else None
-    schema = store.tables.schema(version)
-    required = [field.name for field in schema if not field.nullable]
-    if required:
-        for rows in chunks(store.tables.scan(version, columns=required)):
-            check_required(pa.schema([schema.field(column) for column in required]), rows)
-    check_declared(store.tables, name, declaration_of(known), version, pointer.rows, None, None)
-
-
-def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
-    return chunks(store.tables.scan(version, columns=["id"]))
-
-
-def _image(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
-    def table(key: str) -> StoredTable:
+    def stored(key: str) -> StoredTable:
         pointer = head.tables[key]
         return StoredTable(store.tables, pointer.address, pointer.rows)
 
-    return FinalState(catalog, {}, table)
+    catalog = store.catalog(head.schema)
+    for type_ in catalog.types():
+        table, where = stored(type_.table_key), f"{head.branch} {type_.table_key}"
+        names = store.tables.schema(table.version).names
+        if names != table_schema(type_).names:
+            yield VerifyFinding(where, f"its columns are {names}")
+            return
+        twice = duplicate_ids(partial(table.scan, ["id"]), table.rows)
+        if len(twice):
+            yield VerifyFinding(where, f"id {twice[0].as_py()!r} appears twice")
+    require_valid(whole_tables(FinalState(catalog, {}, stored)))
+    for name in plain_names(head.tables):
+        _check_plain(store, head, name, stored(PREFIX + name))
+
+
+def _check_plain(store: GraphStore, head: Head, name: str, table: StoredTable) -> None:
+    """A plain table keeps what was declared about it."""
+    content_hash = head.definitions.get(definition_key("table", name))
+    known = store.definition(definition_key("table", name), content_hash) if content_hash else None
+    schema = store.tables.schema(table.version)
+    required = [field.name for field in schema if not field.nullable]
+    if required:
+        for rows in table.scan(required):
+            check_required(pa.schema([schema.field(column) for column in required]), rows)
+    check_declared(name, table, declaration_of(known), None, None)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
+from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import table_location
 from omnigraph.storage.core.model import Head, TablePointer
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
@@ -293,11 +294,9 @@ class PlainWrites:
                 continue
             # Rows are compared with the others of a key; a table that started over has no others.
             check_declared(
-                self._store.tables,
                 name,
+                StoredTable(self._store.tables, state.address, state.rows),
                 state.declaration,
-                state.address,
-                state.rows,
                 None if state.unchecked else state.written,
                 None if state.base is None or state.redeclared else state.base.address,
             )
