@@ -200,14 +200,12 @@ class GraphStore:
     def commit(self, commit: str) -> Commit | None:
         """A commit by its id, on whatever branch it was made."""
         cached = self._commits.get(commit)
-        if cached is not None:
-            return cached
-        row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
-        if row is None:
-            return None
-        parsed = parse_commit(row)
-        self._commits.put(commit, parsed)
-        return parsed
+        if cached is None:
+            row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
+            if row is not None:
+                cached = parse_commit(row)
+                self._commits.put(commit, cached)
+        return cached
 
     def all_commits(self, view: ManifestView | None = None) -> dict[str, Commit]:
         """Every commit in the manifest, by id; in its newest view unless one is given."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.branching.compare.row_equality import differing
-from omnigraph.branching.compare.table_diff import version_of
 from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -66,7 +65,7 @@ def _same(tables: TableStore, old: _State, new: _State) -> bool:
         return old.pointer is new.pointer
     if (old.pointer.identity, old.pointer.rows) != (new.pointer.identity, new.pointer.rows):
         return False
-    before, after = version_of(old.pointer), version_of(new.pointer)
+    before, after = old.pointer.address, new.pointer.address
     return before == after or _same_rows(tables, before, after)
 
 

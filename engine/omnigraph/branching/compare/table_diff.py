@@ -17,7 +17,6 @@ from omnigraph.branching.compare.column_pairing import PairedColumns, pair_colum
 from omnigraph.branching.compare.range_partition import by_ranges
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import (
@@ -32,11 +31,6 @@ ADDRESS = pa.field("_rowaddr", pa.uint64())
 
 CandidateRows = tuple[RowSet | None, RowSet | None]
 """The rows before and after that are compared."""
-
-
-def version_of(pointer: TablePointer) -> TableVersion:
-    """The table version that a pointer names."""
-    return TableVersion(pointer.location, pointer.lance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.branching.compare.table_diff import Changes, TableState, table_changes, version_of
+from omnigraph.branching.compare.table_diff import Changes, TableState, table_changes
 from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.schema import Catalog
 from omnigraph.schema.model.catalog import GraphType
@@ -28,7 +28,7 @@ class TypeAtMoment:
         """The version to compare, unless its data was reclaimed."""
         if self.moment.version < self.moment.purged.get(str(self.pointer.identity), 0):
             raise reclaimed(self.moment.commit)
-        return TableState(self.type, version_of(self.pointer))
+        return TableState(self.type, self.pointer.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Pair:
         """Whether the two sides can differ at all."""
         if self.before is None or self.after is None:
             return True
-        return version_of(self.before.pointer) != version_of(self.after.pointer)
+        return self.before.pointer.address != self.after.pointer.address
 
 
 def pairs(store: GraphStore, before: Moment, after: Moment, today: Catalog) -> list[Pair]:

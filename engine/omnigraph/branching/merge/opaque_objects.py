@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from omnigraph.branching.compare.table_diff import version_of
 from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict
 from omnigraph.storage.core.model import DefinitionHashes, Pointers, TablePointer
 from omnigraph.storage.core.table_version import TableVersion
@@ -106,7 +105,7 @@ def _by_name(
         if key.startswith(PREFIX):
             full_name = ("relation", key.removeprefix(PREFIX))
             known = objects.get(full_name, OpaqueObject()).definitions
-            objects[full_name] = OpaqueObject(version_of(pointer), known)
+            objects[full_name] = OpaqueObject(pointer.address, known)
     return objects
 
 

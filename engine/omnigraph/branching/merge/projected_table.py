@@ -9,7 +9,6 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branching.compare.table_diff import version_of
 from omnigraph.branching.merge.changeset import Changeset
 from omnigraph.branching.merge.project_rows import stored_names
 from omnigraph.branching.merge.three_way import MergeSide
@@ -37,7 +36,7 @@ class ProjectedTable:
 
     @cached_property
     def _stored(self) -> StoredTable:
-        return StoredTable(self.tables, version_of(self.side.pointer), self.rows)
+        return StoredTable(self.tables, self.side.pointer.address, self.rows)
 
     def scan(self, columns: Sequence[str], among: Among | None = None) -> Iterator[pa.Table]:
         names = stored_names(self.side.type, self.merged, columns)

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.branching.compare.table_diff import version_of
 from omnigraph.branching.merge.changeset import Changeset
 from omnigraph.branching.merge.merged_constraints import TableMergePlan
 from omnigraph.branching.merge.three_way import MergeSide
@@ -49,7 +48,7 @@ class MergeStaging:
         for plan, pointer in zip(plans, self._store.workers.map(self._pointer, plans), strict=True):
             target, key = plan.three_way.target, plan.merged.table_key
             renamed = target is not None and target.type.table_key != key
-            if target is None or renamed or version_of(pointer) != version_of(target.pointer):
+            if target is None or renamed or pointer.address != target.pointer.address:
                 changed[key] = pointer
         return changed
 
@@ -59,7 +58,7 @@ class MergeStaging:
         if changeset is None:
             return pointer
         tables, type_ = self._store.tables, table_merge.merged
-        base = evolved_version(self._store, version_of(pointer), table_merge.side.type, type_)
+        base = evolved_version(self._store, pointer.address, table_merge.side.type, type_)
         schema, check = table_schema(type_), partial(check_values, type_)
         sink = DataFileSink(tables, base, schema, check, self._register, self._store.writers)
         rows_to_insert = RowBuffer(sink)
@@ -79,7 +78,7 @@ class MergeStaging:
             return RowsToDelete(NO_ADDRESSES, ids)
         addresses, survived = surviving_addresses(
             self._store.tables,
-            version_of(base.pointer),
+            base.pointer.address,
             version,
             np.concatenate([changeset.replaced_at, changeset.unread_at]),
         )

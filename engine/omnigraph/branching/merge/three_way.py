@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from omnigraph.branching.compare.table_diff import TableState, version_of
+from omnigraph.branching.compare.table_diff import TableState
 from omnigraph.schema import Catalog
 from omnigraph.schema.evolution.merge_schemas import MergedSchema
 from omnigraph.schema.model.arrow_schema import table_schema
@@ -26,7 +26,7 @@ class MergeSide:
 
     @property
     def state(self) -> TableState:
-        return TableState(self.type, version_of(self.pointer))
+        return TableState(self.type, self.pointer.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def same_version(one: MergeSide | None, other: MergeSide | None) -> bool:
     """Whether two sides show the very same version of a table."""
     if one is None or other is None:
         return one is other
-    return version_of(one.pointer) == version_of(other.pointer)
+    return one.pointer.address == other.pointer.address
 
 
 def _same_columns(one: GraphType, other: GraphType) -> bool:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.catalog import EdgeType, GraphType
-from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph.storage.tables.fragment_scan import TableSource
 
@@ -44,7 +43,7 @@ def type_source(snapshot: Snapshot, type_: GraphType) -> TypeSource:
     names = snapshot.stored_names(type_)
     table = TableSource(
         snapshot.tables,
-        TableVersion(pointer.location, pointer.lance),
+        pointer.address,
         pointer.identity,
         pointer.rows,
         ("src", "dst") if isinstance(type_, EdgeType) else ("id",),

@@ -105,7 +105,7 @@ class DistributedRules:
         if not isinstance(edge, EdgeType) or not change.written:
             return
         for end, node_name in ends_of(edge):
-            written = KeyColumn(edge, change.version, (end,), since=_before(change))
+            written = KeyColumn(edge, change.version, (end,), since=change.base.address)
             yield from self._dangling(edge, written, node_name)
 
     def _references(self, change: BulkChange) -> Violations:
@@ -131,14 +131,14 @@ class DistributedRules:
             return
         low, high = edge.cardinality.min, edge.cardinality.max
         after = KeyColumn(edge, change.version, ("src",))
-        written = KeyColumn(edge, change.version, ("src",), since=_before(change))
+        written = KeyColumn(edge, change.version, ("src",), since=change.base.address)
         view = self.state.table(edge.table_key)
         if high is not None:
             above = self.checker.least_above(after, written, high)
             if above is not None:
                 yield from too_many(view, edge, _one(above))
         if low:
-            before = KeyColumn(edge, _before(change), ("src",))
+            before = KeyColumn(edge, change.base.address, ("src",))
             nodes = self._nodes(edge.src)
             below = self.checker.least_below(after, before, written, nodes, low)
             if below is not None:
@@ -147,10 +147,6 @@ class DistributedRules:
     def _nodes(self, name: str) -> KeyColumn:
         key = f"node:{name}"
         return KeyColumn(self.state.catalog.type_for(key), self.version(key))
-
-
-def _before(change: BulkChange) -> TableVersion:
-    return TableVersion(change.base.location, change.base.lance)
 
 
 def _one(key: str) -> pa.StringArray:

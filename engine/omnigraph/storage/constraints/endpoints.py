@@ -127,20 +127,13 @@ def reference_violations(state: FinalState, change: TableChange) -> Violations:
         if not view.rows:
             continue
         for end in ends_at(edge, node.name):
-            named = (
-                all_values(view, end)
-                if change.replaced
-                else _values_among(view, end, change.removed.unique())
-            )
-            missing = missing_nodes(state, node.name, named)
+            removed = None if change.replaced else change.removed.unique()
+            missing = missing_nodes(state, node.name, all_values(view, end, removed))
             yield from dangling_edges(view, edge, end, node.name, missing)
 
 
-def all_values(view: TableView, column: str) -> pa.StringArray:
-    return concat_texts(chunk.column(column).unique() for chunk in view.scan([column])).unique()
-
-
-def _values_among(view: TableView, column: str, values: pa.StringArray) -> pa.StringArray:
-    found = view.scan([column], (column, values))
-    present = concat_texts(chunk.column(column).unique() for chunk in found).unique()
-    return present.filter(pc.is_in(present, values))
+def all_values(view: TableView, column: str, among: pa.StringArray | None = None) -> pa.StringArray:
+    """The values of a column, each once: all, or those that are among some."""
+    found = view.scan([column], None if among is None else (column, among))
+    values = concat_texts(chunk.column(column).unique() for chunk in found).unique()
+    return values if among is None else values.filter(pc.is_in(values, among))

@@ -51,16 +51,17 @@ class PartitionedChecker:
         return _least(part.repeated(keys).column("text") for part in self._parts(keys))
 
     def earlier(self, keys: KeyColumn) -> Addresses:
-        return _addresses(part.earlier(keys) for part in self._parts(keys))
+        return _addresses(at for part in self._parts(keys) for at in part.earlier(keys))
 
     def least_common(self, keys: KeyColumn, others: KeyColumn) -> str | None:
-        return _least(part.keys_in(keys, others) for part in self._parts(keys, others))
+        return _least(rows.column("text") for rows in self._compared(keys, others))
 
     def common(self, keys: KeyColumn, others: KeyColumn) -> Addresses:
-        return _addresses(part.common(keys, others) for part in self._parts(keys, others))
+        return _addresses(rows.column("at") for rows in self._compared(keys, others))
 
     def least_missing(self, keys: KeyColumn, others: KeyColumn) -> str | None:
-        return _least(part.keys_not_in(keys, others) for part in self._parts(keys, others))
+        compared = self._compared(keys, others, common=False)
+        return _least(rows.column("text") for rows in compared)
 
     def least_above(self, keys: KeyColumn, among: KeyColumn, bound: int) -> str | None:
         parts = self._parts(keys, among)
@@ -79,6 +80,16 @@ class PartitionedChecker:
         parts = -(-most // self._part_rows) or 1
         for part in range(parts):
             yield _Part(partial(self._rows, part, parts))
+
+    def _compared(
+        self, keys: KeyColumn, others: KeyColumn, *, common: bool = True
+    ) -> Iterator[pa.Table]:
+        """Rows whose key others have, too, or have not."""
+        for part in self._parts(keys, others):
+            known = part.distinct(others)
+            for rows in part.rows(keys):
+                hit = pc.is_in(rows.column("text"), known)
+                yield rows.filter(hit if common else pc.invert(hit))
 
     def _rows(self, part: int, parts: int, keys: KeyColumn) -> Iterator[pa.Table]:
         """The keys of one part and the addresses of their rows, block by block."""
@@ -118,16 +129,6 @@ class _Part:
     def distinct(self, keys: KeyColumn) -> pa.ChunkedArray:
         return _once([rows.column("text").unique() for rows in self.rows(keys)])
 
-    def keys_in(self, keys: KeyColumn, others: KeyColumn) -> pa.ChunkedArray:
-        """The keys that others have."""
-        known = self.distinct(others)
-        return _once([_within(rows.column("text"), known).unique() for rows in self.rows(keys)])
-
-    def keys_not_in(self, keys: KeyColumn, others: KeyColumn) -> pa.ChunkedArray:
-        """The keys that others do not have."""
-        known = self.distinct(others)
-        return _once([_without(rows.column("text"), known).unique() for rows in self.rows(keys)])
-
     def repeated(self, keys: KeyColumn) -> pa.Table:
         return self.counts(keys).filter(pc.field("n") > 1)
 
@@ -148,11 +149,6 @@ class _Part:
             last = _looked_up(rows.column("text"), repeated, "last")
             yield rows.filter(pc.less(rows.column("at"), last)).column("at")
 
-    def common(self, keys: KeyColumn, others: KeyColumn) -> Iterator[pa.ChunkedArray]:
-        known = self.distinct(others)
-        for rows in self.rows(keys):
-            yield rows.filter(pc.is_in(rows.column("text"), known)).column("at")
-
 
 def _looked_up(keys: pa.ChunkedArray, counts: pa.Table, column: str) -> pa.ChunkedArray:
     """What a table of counts has for some keys; null for those that it has not."""
@@ -172,10 +168,6 @@ def _within(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
     return keys.filter(pc.is_in(keys, others))
 
 
-def _without(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> pa.ChunkedArray:
-    return keys.filter(pc.invert(pc.is_in(keys, others)))
-
-
 def _lowest(counts: pa.Table, column: str) -> pa.Table:
     """The row with the smallest number, if there is any."""
     return counts.filter(pc.equal(counts.column(column), pc.min(counts.column(column))))
@@ -186,7 +178,7 @@ def _least(found: Iterable[pa.ChunkedArray]) -> str | None:
     return min((text for text in least if text is not None), default=None)
 
 
-def _addresses(found: Iterable[Iterable[pa.ChunkedArray]]) -> Addresses:
-    parts = [column.to_numpy() for columns in found for column in columns]
+def _addresses(found: Iterable[pa.ChunkedArray]) -> Addresses:
+    parts = [column.to_numpy() for column in found]
     joined: Addresses = np.concatenate([np.array([], np.int64), *parts]).astype(np.uint64)
     return joined

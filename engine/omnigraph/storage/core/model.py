@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.schema import Catalog, compiled_hash
+from omnigraph.storage.core.table_version import TableVersion
 
 MAIN = "main"
 PROTECTED = "protected"
@@ -26,6 +27,10 @@ class TablePointer:
     rows: int
     identity: int
     """The stable identity of the table's lifetime; it survives renames."""
+
+    @property
+    def address(self) -> TableVersion:
+        return TableVersion(self.location, self.lance)
 
     def to_json(self) -> list[Any]:
         return [self.location, self.version, self.lance, self.rows, self.identity]

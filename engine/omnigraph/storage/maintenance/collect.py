@@ -121,11 +121,10 @@ def collect(
     ] + list(store.raw.list(MANIFEST))
     if dry_run:
         state = _apply_retention(store, store.publisher.refresh(), retention)
-        view, heads = state.view, state.after
+        view, heads, commits = state.view, state.after, state.commits
     else:
         state, view = _raise_epoch(store, retention, stale_after)
-        heads = store.heads(view)
-    commits = state.commits if dry_run else store.all_commits(view)
+        heads, commits = store.heads(view), store.all_commits(view)
     readable = list(readable_commits(heads, read_tags(view), commits))
     registered = [parse_registration(row) for row in view.rows("transaction")]
     spared = {location for row in registered for location in row.locations}

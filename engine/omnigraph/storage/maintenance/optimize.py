@@ -162,13 +162,12 @@ def optimize(
 
 
 def _preview(store: GraphStore, head: Head) -> OptimizeReport:
-    needed = {}
     types = {type_.table_key: type_ for type_ in store.catalog(head.schema).types()}
-    for key, pointer in sorted(head.tables.items()):
-        version = TableVersion(pointer.location, pointer.lance)
-        upkeep = _foreseen(store.tables, version, types.get(key))
-        if upkeep.needed:
-            needed[key] = upkeep
+    foreseen = {
+        key: _foreseen(store.tables, pointer.address, types.get(key))
+        for key, pointer in sorted(head.tables.items())
+    }
+    needed = {key: upkeep for key, upkeep in foreseen.items() if upkeep.needed}
     return OptimizeReport(needed, dry_run=True)
 
 
@@ -209,7 +208,7 @@ def _improved(
     tables: TableStore, base: TablePointer, type_: GraphType | None
 ) -> tuple[TablePointer, TableUpkeep]:
     """A table in better shape; a plain one, which has no type, gets no indexes."""
-    version = TableVersion(base.location, base.lance)
+    version = base.address
     before = tables.fragments(version)
     fragmented = _fragmented(before)
     unwanted = undeclared_indexes(tables, version, type_) if type_ else []

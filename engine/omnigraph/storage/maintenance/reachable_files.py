@@ -20,11 +20,7 @@ TRIMMED_MEANWHILE = 10
 
 
 def table_versions(states: Iterable[Head | Commit]) -> set[TableVersion]:
-    return {
-        TableVersion(pointer.location, pointer.lance)
-        for state in states
-        for pointer in state.tables.values()
-    }
+    return {pointer.address for state in states for pointer in state.tables.values()}
 
 
 def needed_files(

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.tag_rows import Tag
-from omnigraph.storage.refs.moments import KEPT_FROM, PURGED, first_parents
+from omnigraph.storage.refs.moments import KEPT_FROM, first_parents, unpurged
 
 Commits = Mapping[str, Commit]
 
@@ -29,22 +29,17 @@ class Retention:
                 "at least one commit per branch must be retained", hint="Use keep=1."
             )
 
-    def kept_from(self, head: Head, commits: Commits, at: datetime) -> int:
-        """The first version of a branch that stays; what was reclaimed before does not return."""
-        reclaimed_before = int(head.properties.get(KEPT_FROM, 0))
+    def applied(self, head: Head, commits: Commits, at: datetime) -> Head:
+        """A head that says which version of its branch is the first that stays; the same one when
+        nothing is reclaimed. What was reclaimed before does not return."""
         floors = []
         if self.keep is not None:
             floors.append(head.version - self.keep + 1)
         if self.keep_for is not None:
             floors.append(_version_at(head, commits, at - self.keep_for))
-        return max(reclaimed_before, min(floors)) if floors else reclaimed_before
-
-    def applied(self, head: Head, commits: Commits, at: datetime) -> Head:
-        """A head that says so; the same one when nothing is reclaimed."""
-        floor = self.kept_from(head, commits, at)
-        if floor <= head.properties.get(KEPT_FROM, 0):
+        if not floors or min(floors) <= head.properties.get(KEPT_FROM, 0):
             return head
-        return replace(head, properties=dict(head.properties) | {KEPT_FROM: floor})
+        return replace(head, properties={**head.properties, KEPT_FROM: min(floors)})
 
 
 def _version_at(head: Head, commits: Commits, instant: datetime) -> int:
@@ -61,16 +56,10 @@ def readable_commits(
     """
     for head in heads:
         floor = head.properties.get(KEPT_FROM, 0)
-        purged = head.properties.get(PURGED, {})
         for commit in first_parents(head.commit, commits):
             if commit.version < floor:
                 break
-            tables = {
-                key: pointer
-                for key, pointer in commit.tables.items()
-                if commit.version >= purged.get(str(pointer.identity), 0)
-            }
-            yield replace(commit, tables=tables)
+            yield unpurged(commit, head)
     for tag in tags:
         if tag.commit in commits:
             yield commits[tag.commit]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.common.arrow_arrays import chunks
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, OmniGraphError
-from omnigraph.schema import Catalog
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids
@@ -68,13 +66,8 @@ class VerifyReport:
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "branches": self.branches,
-            "commits": self.commits,
-            "table_versions": self.table_versions,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
+        findings = [finding.to_json() for finding in self.findings]
+        return {"ok": self.ok, **asdict(self), "findings": findings}
 
 
 def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyReport:
@@ -217,8 +210,7 @@ def _readable_versions(
     versions: dict[TableVersion, tuple[TablePointer, str]] = {}
     for commit in readable_commits(heads, tags, commits):
         for key, pointer in commit.tables.items():
-            version = TableVersion(pointer.location, pointer.lance)
-            versions.setdefault(version, (pointer, f"{key} at {commit.id}"))
+            versions.setdefault(pointer.address, (pointer, f"{key} at {commit.id}"))
     return versions
 
 
@@ -244,46 +236,33 @@ def _there(path: str, present: set[str]) -> bool:
 
 def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
     """The rules of the schema, checked over everything a head shows."""
+
+    def stored(key: str) -> StoredTable:
+        pointer = head.tables[key]
+        return StoredTable(store.tables, pointer.address, pointer.rows)
+
     catalog = store.catalog(head.schema)
     for type_ in catalog.types():
-        pointer = head.tables[type_.table_key]
-        version = TableVersion(pointer.location, pointer.lance)
-        names = store.tables.schema(version).names
+        table, where = stored(type_.table_key), f"{head.branch} {type_.table_key}"
+        names = store.tables.schema(table.version).names
         if names != table_schema(type_).names:
-            yield VerifyFinding(f"{head.branch} {type_.table_key}", f"its columns are {names}")
+            yield VerifyFinding(where, f"its columns are {names}")
             return
-        twice = duplicate_ids(partial(_ids, store, version), pointer.rows)
+        twice = duplicate_ids(partial(table.scan, ["id"]), table.rows)
         if len(twice):
-            yield VerifyFinding(
-                f"{head.branch} {type_.table_key}", f"id {twice[0].as_py()!r} appears twice"
-            )
-    require_valid(whole_tables(_state(store, head, catalog)))
+            yield VerifyFinding(where, f"id {twice[0].as_py()!r} appears twice")
+    require_valid(whole_tables(FinalState(catalog, {}, stored)))
     for name in plain_names(head.tables):
-        _check_plain(store, head, name)
+        _check_plain(store, head, name, stored(PREFIX + name))
 
 
-def _check_plain(store: GraphStore, head: Head, name: str) -> None:
+def _check_plain(store: GraphStore, head: Head, name: str, table: StoredTable) -> None:
     """A plain table keeps what was declared about it."""
-    pointer = head.tables[PREFIX + name]
-    version = TableVersion(pointer.location, pointer.lance)
     content_hash = head.definitions.get(definition_key("table", name))
     known = store.definition(definition_key("table", name), content_hash) if content_hash else None
-    schema = store.tables.schema(version)
+    schema = store.tables.schema(table.version)
     required = [field.name for field in schema if not field.nullable]
     if required:
-        for rows in chunks(store.tables.scan(version, columns=required)):
+        for rows in table.scan(required):
             check_required(pa.schema([schema.field(column) for column in required]), rows)
-    check_declared(store.tables, name, declaration_of(known), version, pointer.rows, None, None)
-
-
-def _ids(store: GraphStore, version: TableVersion) -> Iterator[pa.Table]:
-    return chunks(store.tables.scan(version, columns=["id"]))
-
-
-def _state(store: GraphStore, head: Head, catalog: Catalog) -> FinalState:
-    def table(key: str) -> StoredTable:
-        pointer = head.tables[key]
-        version = TableVersion(pointer.location, pointer.lance)
-        return StoredTable(store.tables, version, pointer.rows)
-
-    return FinalState(catalog, {}, table)
+    check_declared(name, table, declaration_of(known), None, None)

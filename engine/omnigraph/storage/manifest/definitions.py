@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from omnigraph.storage.core.model import DefinitionHashes
 from omnigraph.storage.manifest.row_codec import ManifestRow, manifest_row, pack, readable
 
 DefinitionKind = Literal["query", "view", "schema", "table"]
@@ -68,6 +69,14 @@ def definition_id(key: str, content_hash: str) -> str:
     """The id of the row that holds one content of a definition."""
     kind, _, name = key.partition(":")
     return f"{OBJECT_TYPES[kind]}:{name}@{content_hash}"
+
+
+def changed_definitions(
+    known: DefinitionHashes, wanted: Mapping[str, Definition | None]
+) -> dict[str, Definition | None]:
+    """Those that are wanted, or with none are not, where what is known differs; by key."""
+    hashes = {key: definition.hash if definition else None for key, definition in wanted.items()}
+    return {key: wanted[key] for key, new in hashes.items() if known.get(key) != new}
 
 
 def definition_row(definition: Definition) -> ManifestRow:

@@ -67,6 +67,10 @@ def table_id(table_key: str) -> str:
 
 
 ALLOCATOR_ID = "allocator:identity"
+_HEAD = ("commit", "version", "schema", "epoch", "incarnation", "fork", "retired", "properties")
+"""What a head has in its row as it is; pointers and definitions are packed."""
+_COMMIT = ("version", "actor", "message", "schema")
+"""The same of a commit."""
 
 
 def manifest_row(object_id: str, object_type: str, **columns: Any) -> ManifestRow:  # noqa: ANN401
@@ -129,17 +133,8 @@ def head_row(head: Head) -> ManifestRow:
         table_branch=_stored_branch(head.branch),
         base_objects=[commit_id(head.commit)],
         metadata=pack(
-            {
-                "commit": head.commit,
-                "version": head.version,
-                "schema": head.schema,
-                "epoch": head.epoch,
-                "incarnation": head.incarnation,
-                "fork": head.fork,
-                "tables": _pack_pointers(head.tables),
-                "retired": dict(head.retired),
-                "properties": dict(head.properties),
-            }
+            {name: getattr(head, name) for name in _HEAD}
+            | {"tables": _pack_pointers(head.tables)}
             | _pack_definitions(head.definitions)
         ),
     )
@@ -151,16 +146,9 @@ def parse_head(row: ManifestRow) -> Head:
     data = json.loads(row["metadata"])
     return Head(
         branch=row["table_branch"] or MAIN,
-        commit=data["commit"],
-        version=data["version"],
-        schema=data["schema"],
-        epoch=data["epoch"],
-        incarnation=data["incarnation"],
-        fork=data["fork"],
         tables=_unpack_pointers(data["tables"]),
-        retired=data["retired"],
-        properties=data["properties"],
         definitions=_unpack_definitions(data),
+        **{name: data[name] for name in _HEAD},
     )
 
 
@@ -172,13 +160,10 @@ def commit_row(commit: Commit) -> ManifestRow:
         table_branch=_stored_branch(commit.branch),
         base_objects=[commit_id(parent) for parent in commit.parents],
         metadata=pack(
-            {
-                "version": commit.version,
+            {name: getattr(commit, name) for name in _COMMIT}
+            | {
                 "parents": list(commit.parents),
                 "time": to_micros(commit.time),
-                "actor": commit.actor,
-                "message": commit.message,
-                "schema": commit.schema,
                 "changed": list(commit.changed),
                 "tables": _pack_pointers(commit.tables),
             }
@@ -194,15 +179,12 @@ def parse_commit(row: ManifestRow) -> Commit:
     return Commit(
         id=row["object_id"].removeprefix("commit:"),
         branch=row["table_branch"] or MAIN,
-        version=data["version"],
         parents=tuple(data["parents"]),
         time=from_micros(data["time"]),
-        actor=data["actor"],
-        message=data["message"],
-        schema=data["schema"],
         changed=tuple(data["changed"]),
         tables=_unpack_pointers(data["tables"]),
         definitions=_unpack_definitions(data),
+        **{name: data[name] for name in _COMMIT},
     )
 
 

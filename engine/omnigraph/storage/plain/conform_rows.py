@@ -11,6 +11,19 @@ from omnigraph.errors import InvalidInput, did_you_mean
 _AWAY = "half_towards_infinity"
 """SQL rounds 1.005 to 1.01 and -1.005 to -1.01."""
 
+_PACKED = (
+    pa.types.is_run_end_encoded,
+    pa.types.is_dictionary,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
+_NESTED = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_struct,
+)
+
 
 def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the columns of a schema, by name; what is missing is null."""
@@ -66,20 +79,10 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
 
 def _is_packed(kind: pa.DataType) -> bool:
     """Whether values are laid out, at some depth, in a way that Arrow does not cast from."""
-    if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind) or _is_view(kind):
+    if any(is_packed(kind) for is_packed in _PACKED):
         return True
-    if _is_list(kind):
-        return _is_packed(kind.value_type)
-    return pa.types.is_struct(kind) and any(_is_packed(member.type) for member in kind)
-
-
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return bool(lists or pa.types.is_fixed_size_list(kind))
+    members = (kind.field(n).type for n in range(kind.num_fields))
+    return any(is_nested(kind) for is_nested in _NESTED) and any(map(_is_packed, members))
 
 
 def _unpacked(values: pa.Array) -> pa.Array:

@@ -12,12 +12,11 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import ConstraintViolation, InvalidInput, StorageError
 from omnigraph.storage.constraints.hash_partitions import PARTITION_ROWS, part_mask
+from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.plain_table import TableDeclaration
-from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.write_buffer import RowBuffer
 
 PROBED_KEYS = 100_000
@@ -37,11 +36,9 @@ def check_required(schema: pa.Schema, rows: pa.Table) -> None:
 
 
 def check_declared(
-    tables: TableStore,
     name: str,
+    table: StoredTable,
     declaration: TableDeclaration,
-    version: TableVersion,
-    rows: int,
     written: Sequence[RowBuffer] | None,
     base: TableVersion | None,
 ) -> None:
@@ -54,24 +51,18 @@ def check_declared(
             if not parts:
                 continue
             candidates = pa.concat_tables(parts)
-        _check_unique(tables, name, version, rows, columns, candidates)
+        _check_unique(name, table, columns, candidates)
     for condition in declaration.checks:
-        _check_condition(tables, name, version, condition, None if written is None else base)
+        _check_condition(name, table, condition, None if written is None else base)
 
 
 def _check_unique(
-    tables: TableStore,
-    name: str,
-    version: TableVersion,
-    rows: int,
-    columns: Sequence[str],
-    candidates: pa.Table | None,
+    name: str, table: StoredTable, columns: Sequence[str], candidates: pa.Table | None
 ) -> None:
-    parts = 1 if candidates is not None else -(-rows // PARTITION_ROWS) or 1
+    parts = 1 if candidates is not None else -(-table.rows // PARTITION_ROWS) or 1
     for part in range(parts):
         keys = [
-            _in_part(_candidate_rows(chunk, columns, candidates), columns, part, parts)
-            for chunk in _keys(tables, version, columns)
+            _in_part(chunk, columns, part, parts) for chunk in _keys(table, columns, candidates)
         ]
         if not keys:
             continue
@@ -87,28 +78,16 @@ def _check_unique(
             )
 
 
-def _keys(tables: TableStore, version: TableVersion, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The keys of all rows; a key with a null in it is not compared."""
-    for chunk in chunks(tables.scan(version, columns=columns)):
-        valid = reduce(pc.and_, (pc.is_valid(chunk.column(column)) for column in columns))
-        yield chunk.filter(valid)
-
-
-def _candidate_rows(
-    chunk: pa.Table, columns: Sequence[str], candidates: pa.Table | None
-) -> pa.Table:
-    """Rows that may hold one of the candidates."""
-    if candidates is None:
-        return chunk
-    return chunk.filter(
-        reduce(
-            pc.and_,
-            (
-                pc.is_in(chunk.column(column), candidates.column(column).combine_chunks())
-                for column in columns
-            ),
-        )
-    )
+def _keys(
+    table: StoredTable, columns: Sequence[str], candidates: pa.Table | None
+) -> Iterator[pa.Table]:
+    """The keys of rows that may hold one of the candidates; one with a null is not compared."""
+    for chunk in table.scan(columns):
+        tests = [pc.is_valid(chunk.column(name)) for name in columns]
+        if candidates is not None:
+            values = {name: candidates.column(name).combine_chunks() for name in columns}
+            tests += [pc.is_in(chunk.column(name), values[name]) for name in columns]
+        yield chunk.filter(reduce(pc.and_, tests))
 
 
 def _in_part(chunk: pa.Table, columns: Sequence[str], part: int, parts: int) -> pa.Table:
@@ -119,14 +98,10 @@ def _in_part(chunk: pa.Table, columns: Sequence[str], part: int, parts: int) -> 
 
 
 def _check_condition(
-    tables: TableStore,
-    name: str,
-    version: TableVersion,
-    condition: str,
-    base: TableVersion | None,
+    name: str, table: StoredTable, condition: str, base: TableVersion | None
 ) -> None:
     try:
-        broken = tables.first_where(version, f"NOT ({condition})", since=base)
+        broken = table.tables.first_where(table.version, f"NOT ({condition})", since=base)
     except StorageError as error:
         if error.code != "storage":
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -47,15 +47,7 @@ class TableDeclaration:
 
     def definition(self, name: str) -> Definition | None:
         """As a branch stores it; none when nothing was declared."""
-        body = {
-            "primary_key": list(self.primary_key),
-            "uniques": [list(columns) for columns in self.uniques],
-            "checks": list(self.checks),
-            "comment": self.comment,
-            "column_comments": dict(self.column_comments),
-            "properties": dict(self.properties),
-        }
-        declared = {key: value for key, value in body.items() if value}
+        declared = {key: value for key, value in asdict(self).items() if value}
         return define("table", name, declared) if declared else None
 
 
@@ -97,7 +89,7 @@ class PlainTable:
 
     @property
     def address(self) -> TableVersion:
-        return TableVersion(self.pointer.location, self.pointer.lance)
+        return self.pointer.address
 
     @property
     def schema(self) -> pa.Schema:

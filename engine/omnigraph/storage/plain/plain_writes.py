@@ -12,12 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
+from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import table_location
 from omnigraph.storage.core.model import Head, TablePointer
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
+from omnigraph.storage.manifest.definitions import (
+    Definition,
+    DefinitionKind,
+    changed_definitions,
+    definition_key,
+)
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import (
     NOTHING_DECLARED,
@@ -33,7 +39,6 @@ from omnigraph.storage.plain.plain_table import (
 )
 from omnigraph.storage.plain.stage_plain import (
     PlainStaged,
-    begin,
     dropped,
     exchange,
     rebased,
@@ -127,6 +132,14 @@ class PlainWrites:
         self._states[name] = state
         self._validated = False
 
+    def _keep_new(
+        self, name: str, version: TableVersion, rows: int, identity: int, declared: TableDeclaration
+    ) -> None:
+        """A table in the place of whatever the branch has under that name."""
+        base = self._pin.tables.get(PREFIX + name)
+        state = PlainStaged(base, version, rows, identity, declared, strict=True, redeclared=True)
+        self._keep(name, state)
+
     # ------------------------------------------------------------------ operations
 
     def create(
@@ -144,10 +157,10 @@ class PlainWrites:
         there = self._find(name)
         if not replace:
             self._require_free(name, "Replace it (CREATE OR REPLACE TABLE), or drop it first.")
-        base = self._pin.tables.get(key)
         location = there.address.location if there else table_location(key)
         identity = there.identity if there else new_identity()
-        self._keep(name, begin(self._store.tables, base, location, identity, stored, declaration))
+        version = self._store.tables.create(location, stored)
+        self._keep_new(name, version, 0, identity, declaration)
         return stored
 
     def append(self, name: str, rows: pa.Table) -> None:
@@ -223,18 +236,7 @@ class PlainWrites:
     def clone(self, source: PlainTable, name: str) -> None:
         """Give the rows of a table, of any moment, a second name; nothing is copied."""
         self._require_free(name)
-        self._keep(
-            name,
-            PlainStaged(
-                self._pin.tables.get(PREFIX + name),
-                source.address,
-                source.rows,
-                new_identity(),
-                source.declaration,
-                strict=True,
-                redeclared=True,
-            ),
-        )
+        self._keep_new(name, source.address, source.rows, new_identity(), source.declaration)
 
     def drop(self, name: str) -> None:
         """Take a table off the branch; older moments still have it."""
@@ -292,13 +294,11 @@ class PlainWrites:
                 continue
             # Rows are compared with the others of a key; a table that started over has no others.
             check_declared(
-                self._store.tables,
                 name,
+                StoredTable(self._store.tables, state.address, state.rows),
                 state.declaration,
-                state.address,
-                state.rows,
                 None if state.unchecked else state.written,
-                _before(state),
+                None if state.base is None or state.redeclared else state.base.address,
             )
         self._validated = True
 
@@ -323,11 +323,7 @@ class PlainWrites:
             if state.redeclared:
                 definition = state.declaration.definition(name) if state.version else None
                 definitions[definition_key("table", name)] = definition
-        return {
-            key: definition
-            for key, definition in definitions.items()
-            if self._pin.definitions.get(key) != (definition.hash if definition else None)
-        }
+        return changed_definitions(self._pin.definitions, definitions)
 
     def rebase(self, head: Head, *, staged_is_there: bool) -> None:
         """Go on from another head: appends are done again on tables that moved."""
@@ -348,20 +344,12 @@ class PlainWrites:
 
     def _require_columns(self, key: str, state: PlainStaged, pointer: TablePointer) -> None:
         tables = self._store.tables
-        now = tables.schema(TableVersion(pointer.location, pointer.lance))
         assert state.base is not None
-        then = tables.schema(TableVersion(state.base.location, state.base.lance))
+        now, then = tables.schema(pointer.address), tables.schema(state.base.address)
         if now != then:
             raise ReadSetConflict(
                 key, str(then), str(now), f"another commit has changed the columns of {key}"
             )
-
-
-def _before(state: PlainStaged) -> TableVersion | None:
-    """The version whose rows were checked already; none when the table started over."""
-    if state.base is None or state.redeclared:
-        return None
-    return TableVersion(state.base.location, state.base.lance)
 
 
 def _check_columns(declaration: TableDeclaration, schema: pa.Schema) -> None:

@@ -46,9 +46,7 @@ class PlainStaged:
     @property
     def changed(self) -> bool:
         """Whether the pointer moves."""
-        if self.version is None or self.base is None:
-            return self.version is not None or self.base is not None
-        return self.version != TableVersion(self.base.location, self.base.lance)
+        return self.version != (self.base.address if self.base else None)
 
     @property
     def pointer(self) -> TablePointer | None:
@@ -65,21 +63,7 @@ class PlainStaged:
 
 def unchanged(pointer: TablePointer, declaration: TableDeclaration) -> PlainStaged:
     """The table as the branch has it."""
-    version = TableVersion(pointer.location, pointer.lance)
-    return PlainStaged(pointer, version, pointer.rows, pointer.identity, declaration)
-
-
-def begin(
-    tables: TableStore,
-    base: TablePointer | None,
-    location: str,
-    identity: int,
-    schema: pa.Schema,
-    declaration: TableDeclaration,
-) -> PlainStaged:
-    """A table that starts over, empty, in the place of what was there."""
-    version = tables.create(location, schema)
-    return PlainStaged(base, version, 0, identity, declaration, strict=True, redeclared=True)
+    return PlainStaged(pointer, pointer.address, pointer.rows, pointer.identity, declaration)
 
 
 def exchange(

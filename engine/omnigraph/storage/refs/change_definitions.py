@@ -12,7 +12,7 @@ from omnigraph.storage.commit.publish_plan import PublishPlan
 from omnigraph.storage.commit.retry import Attempt, publish_with_retry
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.definitions import Definition
+from omnigraph.storage.manifest.definitions import Definition, changed_definitions
 
 DefinitionChange = Mapping[str, Definition | None]
 """By key; none removes."""
@@ -35,11 +35,8 @@ def change_definitions(
 
     def publish(attempt: Attempt) -> Commit | None:
         head = attempt.head()
-        change = {
-            key: definition
-            for key, definition in build(head, store.catalog(head.schema)).items()
-            if head.definitions.get(key) != (definition.hash if definition else None)
-        }
+        wanted = build(head, store.catalog(head.schema))
+        change = changed_definitions(head.definitions, wanted)
         if not change:
             return None
         return attempt.publish(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 from omnigraph.errors import Corruption
 from omnigraph.storage.core.model import MAIN, Commit, Head
-from omnigraph.storage.refs.moments import PURGED
+from omnigraph.storage.refs.moments import unpurged
 
 Parents = Mapping[str, Sequence[str]]
 """The parents of every commit: the head it was built on and, of a merge, the merged one."""
@@ -108,11 +107,5 @@ def needed_bases(heads: Sequence[Head], commits: Mapping[str, Commit]) -> Iterat
     for one, other in combinations(heads, 2):
         if len(heads) > PAIRED_BRANCHES and MAIN not in (one.branch, other.branch):
             continue
-        base = commits[merge_base(parents, one.commit, other.commit, lambda c: commits[c].version)]
-        purged = [head.properties.get(PURGED, {}) for head in (one, other)]
-        tables = {
-            key: pointer
-            for key, pointer in base.tables.items()
-            if all(base.version >= each.get(str(pointer.identity), 0) for each in purged)
-        }
-        yield replace(base, tables=tables)
+        base = merge_base(parents, one.commit, other.commit, lambda c: commits[c].version)
+        yield unpurged(commits[base], one, other)

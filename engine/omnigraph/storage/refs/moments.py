@@ -56,6 +56,17 @@ class Moment:
         return self.version < self.purged.get(str(pointer.identity), 0)
 
 
+def unpurged(commit: Commit, *heads: Head) -> Commit:
+    """A commit with those of its tables whose data none of some branches purged."""
+    purged = [head.properties.get(PURGED, {}) for head in heads]
+    tables = {
+        key: pointer
+        for key, pointer in commit.tables.items()
+        if all(commit.version >= each.get(str(pointer.identity), 0) for each in purged)
+    }
+    return replace(commit, tables=tables)
+
+
 def branch_name(text: str, what: str = "branch") -> str:
     """A checked name of a branch, or of what shares its rules; surrounding blanks are dropped."""
     name = text.strip() if isinstance(text, str) else ""
@@ -187,20 +198,12 @@ def _tagged(store: GraphStore, tag: Tag) -> Moment:
             f"the commit {tag.commit} of tag {tag.name!r} is missing",
             hint="Run `omnigraph verify` to see what else is affected.",
         )
-    return replace(_at(commit, tag.branch, commit.schema), tag=tag.name)
+    return replace(_moment(commit, tag.branch, commit.id, commit.schema), tag=tag.name)
 
 
 def present(head: Head) -> Moment:
     """The moment of a head."""
-    return Moment(
-        head.branch,
-        head.commit,
-        head.version,
-        head.schema,
-        head.schema,
-        head.tables,
-        head.definitions,
-    )
+    return _moment(head, head.branch, head.commit, head.schema)
 
 
 def past(head: Head, commit: Commit) -> Moment:
@@ -208,18 +211,18 @@ def past(head: Head, commit: Commit) -> Moment:
     if commit.version < head.properties.get(KEPT_FROM, 0):
         raise reclaimed(commit.id)
     purged = head.properties.get(PURGED, {})
-    return replace(_at(commit, head.branch, head.schema), purged=purged)
+    return replace(_moment(commit, head.branch, commit.id, head.schema), purged=purged)
 
 
-def _at(commit: Commit, branch: str, reading_schema: str) -> Moment:
+def _moment(state: Head | Commit, branch: str, commit: str, reading_schema: str) -> Moment:
     return Moment(
         branch,
-        commit.id,
-        commit.version,
-        commit.schema,
+        commit,
+        state.version,
+        state.schema,
         reading_schema,
-        commit.tables,
-        commit.definitions,
+        state.tables,
+        state.definitions,
     )
 
 

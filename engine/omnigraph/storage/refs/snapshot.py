@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -47,16 +47,6 @@ from omnigraph.storage.tables.tables import TableStore
 
 _WORD = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM_COLUMNS = ("id", "src", "dst")
-
-
-@dataclass(frozen=True)
-class _Scan:
-    """What to read of which table version, and the schema to give it under."""
-
-    version: TableVersion
-    columns: list[str]
-    condition: str | None
-    schema: pa.Schema
 
 
 class Snapshot:
@@ -99,13 +89,11 @@ class Snapshot:
         try:
             return find_type(self.catalog, name)
         except NotFound:
-            try:
+            with suppress(NotFound):
                 then = find_type(self._catalog_then, name)
-            except NotFound:
-                then = None
-            if then is None or self.catalog.by_identity(then.identity) is not None:
-                raise
-            return then
+                if self.catalog.by_identity(then.identity) is None:
+                    return then
+            raise
 
     def plain_tables(self) -> list[PlainTable]:
         """The plain tables of this moment, by name."""
@@ -153,12 +141,11 @@ class Snapshot:
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         known = {p.identity for p in then.properties}
-        fields = [
+        return pa.schema(
             f
             for f in table_schema(type_)
             if f.name in _SYSTEM_COLUMNS or type_.property(f.name).identity in known
-        ]
-        return pa.schema(fields)
+        )
 
     def scan(
         self,
@@ -179,7 +166,7 @@ class Snapshot:
             columns=wanted.columns,
             condition=wanted.condition,
             limit=limit,
-            order_by=self._stored_names(type_name, order_by) if order_by else None,
+            order_by=list(self._scan(type_name, order_by, None).columns) if order_by else None,
         )
 
     def slices(
@@ -191,28 +178,24 @@ class Snapshot:
         at_most: int,
     ) -> list[TableSlice]:
         """What `scan` gives, in slices that other processes read with `read_slice`."""
-        wanted = self._scan(type_name, columns, filter)
-        whole = whole_table(
-            self._store.root, wanted.version, wanted.columns, wanted.condition, wanted.schema
-        )
-        return split(self._store.tables, whole, at_most)
+        return split(self._store.tables, self._scan(type_name, columns, filter), at_most)
 
-    def _scan(self, type_name: str, columns: Sequence[str] | None, condition: str | None) -> _Scan:
+    def _scan(
+        self, type_name: str, columns: Sequence[str] | None, condition: str | None
+    ) -> TableSlice:
         """A read in the names that the table had then."""
         type_ = self.find_type(type_name)
         then = self._existing(type_)
         shown = self._with_dropped(type_, then, self.schema(type_name), columns or ())
         selected = self._selected(type_, shown, columns)
         names = self._names_then(type_, then)
-        return _Scan(
+        return whole_table(
+            self._store.root,
             self._version(type_),
             [names[name] for name in selected],
             self._in_names_then(type_, condition, names) if condition else None,
             pa.schema([shown.field(name) for name in selected]),
         )
-
-    def _stored_names(self, type_name: str, columns: Sequence[str]) -> list[str]:
-        return self._scan(type_name, columns, None).columns
 
     def readable(self, type_name: str) -> ReadableTable:
         """A type's table for a query engine that reads by itself."""
@@ -242,8 +225,7 @@ class Snapshot:
         return blame_filter(error, condition)
 
     def _version(self, type_: GraphType) -> TableVersion:
-        pointer = self.pointer(type_)
-        version = TableVersion(pointer.location, pointer.lance)
+        version = self.pointer(type_).address
         with translating(self.explained):
             self._store.tables.schema(version)  # opens it
         return version

@@ -81,9 +81,9 @@ class ReadableTable:
     ) -> pa.RecordBatchReader:
         """Some columns of the rows that pass a filter in Lance's SQL; `_rowaddr` is one of them."""
         dataset = self.tables.handle(self.version).dataset
-        reader: pa.RecordBatchReader = dataset.scanner(
-            columns=[name for name in columns if name != ADDRESS],
-            with_row_address=ADDRESS in columns,
+        reader: pa.RecordBatchReader = _scanner(
+            dataset,
+            columns,
             filter=filter,
             limit=limit,
             offset=offset,
@@ -95,11 +95,7 @@ class ReadableTable:
     def find(self, columns: Sequence[str], filter: str) -> pa.Table:  # noqa: A002
         """The few rows that pass a filter; a quarter cheaper than `scan`."""
         dataset = self.tables.handle(self.version).dataset
-        return dataset.scanner(
-            columns=[name for name in columns if name != ADDRESS],
-            with_row_address=ADDRESS in columns,
-            filter=filter,
-        ).to_table()
+        return _scanner(dataset, columns, filter=filter).to_table()
 
     def stored_type(self, name: str) -> pa.DataType:
         """The type in which the version holds one of today's columns."""
@@ -109,12 +105,14 @@ class ReadableTable:
         return _plain_schema(self.tables.schema(self.version))
 
 
+def _scanner(dataset: LanceDataset, columns: Sequence[str], **options: Any) -> Any:  # noqa: ANN401
+    """A scanner of some columns, of which `_rowaddr` may be one."""
+    stored = [name for name in columns if name != ADDRESS]
+    return dataset.scanner(columns=stored, with_row_address=ADDRESS in columns, **options)
+
+
 def _has_blobs(schema: pa.Schema) -> bool:
     return any(isinstance(f.type, pa.BaseExtensionType) for f in schema)
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_large_binary(type_))
 
 
 def _plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -136,12 +134,13 @@ def _parts_of(dataset: LanceDataset, part: slice, addresses: bool) -> StreamData
     def scan(fragments: Sequence[LanceFragment], columns: list[str], filter: Any) -> Any:  # noqa: ANN401, A002
         if filter is not None and _has_blobs(dataset.schema):
             # Lance cannot take a filter over where a table has Blobs.
-            plain = [f.name for f in shown if f.name in columns or not _is_bytes(f.type)]
+            is_bytes = pa.types.is_large_binary
+            plain = [f.name for f in shown if f.name in columns or not is_bytes(f.type)]
             reader = scan(fragments, plain, None).to_reader()
             return pads.Scanner.from_batches(reader, columns=columns, filter=filter)
-        return dataset.scanner(
-            columns=[name for name in columns if name != ADDRESS],
-            with_row_address=ADDRESS in columns,
+        return _scanner(
+            dataset,
+            columns,
             filter=filter,
             fragments=fragments,
             batch_size=BATCH_ROWS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def with_blobs(tables: TableStore, rows: RowSet, columns: Sequence[str]) -> RowS
     if not columns or not rows.rows:
         return rows
     size = 0
-    for batch in _selected(tables, rows, columns, "blobs_descriptions"):
+    for batch in read_rows(tables, rows, columns, blobs="blobs_descriptions"):
         for column in batch.columns:
             size += pc.sum(pc.struct_field(column, "size")).as_py() or 0
     return replace(rows, bytes=rows.bytes + size)
@@ -138,45 +139,35 @@ def all_rows(tables: TableStore, version: TableVersion) -> RowSet:
 
 
 def read_rows(
-    tables: TableStore, rows: RowSet, columns: Sequence[str], *, addresses: bool = False
+    tables: TableStore,
+    rows: RowSet,
+    columns: Sequence[str],
+    *,
+    addresses: bool = False,
+    blobs: str = "all_binary",
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of a set of rows, in no particular order; Blobs come as their bytes."""
-    return _selected(tables, rows, columns, "all_binary", addresses)
-
-
-def _selected(
-    tables: TableStore, rows: RowSet, columns: Sequence[str], blobs: str, addressed: bool = False
-) -> Iterator[pa.RecordBatch]:
     per_row = rows.bytes // max(rows.rows, 1)
     batch_rows = min(max(BATCH_BYTES // max(per_row, 1), 1), BATCH_ROWS)
 
-    def scan(
-        fragments: Sequence[int], condition: str | None = None, addresses: bool = addressed
-    ) -> Iterator[pa.RecordBatch]:
-        return tables.scan(
-            rows.version,
-            columns=list(columns),
-            condition=condition,
-            fragments=fragments,
-            addresses=addresses,
-            batch_rows=batch_rows,
-            blobs=blobs,
-        )
-
+    scan = partial(
+        tables.scan, rows.version, columns=list(columns), batch_rows=batch_rows, blobs=blobs
+    )
     if rows.fragments:
-        yield from scan(rows.fragments)
-    for fragment_id, addresses in split_by_fragment(rows.addresses):
-        if len(addresses) <= TAKE_ROWS:
-            yield from scan([fragment_id], address_condition(addresses))
+        yield from scan(fragments=rows.fragments, addresses=addresses)
+    for fragment_id, single in split_by_fragment(rows.addresses):
+        if len(single) <= TAKE_ROWS:
+            condition = address_condition(single)
+            yield from scan(fragments=[fragment_id], addresses=addresses, condition=condition)
             continue
-        beyond = int(addresses.max() & OFFSETS) + 1
+        beyond = int(single.max() & OFFSETS) + 1
         chosen = np.zeros(beyond + 1, np.bool_)
-        chosen[addresses & OFFSETS] = True
-        for batch in scan([fragment_id], addresses=True):
+        chosen[single & OFFSETS] = True
+        for batch in scan(fragments=[fragment_id], addresses=True):
             offsets = batch.column("_rowaddr").to_numpy() & OFFSETS
             found = batch.filter(pa.array(chosen[np.minimum(offsets, np.uint64(beyond))]))
             if found.num_rows:
-                yield found if addressed else found.select(list(columns))
+                yield found if addresses else found.select(list(columns))
 
 
 def _by_files(tables: TableStore, version: TableVersion) -> dict[_Files, FragmentStats]:
@@ -197,7 +188,7 @@ def _row_set(
 ) -> RowSet:
     addresses = np.concatenate([NO_ADDRESSES, *single])
     fragments = {fragment.id: fragment for fragment in tables.fragments(version)}
-    partial = sum(
+    of_single = sum(
         fragments[i].bytes * len(rows) // max(fragments[i].physical, 1)
         for i, rows in split_by_fragment(addresses)
     )
@@ -206,5 +197,5 @@ def _row_set(
         tuple(whole),
         addresses,
         sum(fragments[i].rows for i in whole) + len(addresses),
-        sum(fragments[i].bytes for i in whole) + partial,
+        sum(fragments[i].bytes for i in whole) + of_single,
     )

@@ -108,12 +108,10 @@ def begin(
     if not keys or len(set(keys)) < len(keys):
         raise InvalidInput("a bulk job must name each of its tables exactly once")
     txn = WriteTxn(store, branch, actor=actor)
-    bases = {}
     for target in targets:
         _prepare(txn, target)
     txn.register()
-    for target in targets:
-        bases[target.table_key] = _base(store, txn, target)
+    bases = {target.table_key: _base(txn, target) for target in targets}
     pin = txn.pin
     compiled = store.schema(pin.schema)[0].compiled
     return BulkJob(
@@ -150,7 +148,7 @@ def refuse_merge(target: Target) -> None:
         )
 
 
-def _base(store: GraphStore, txn: WriteTxn, target: Target) -> Base:
+def _base(txn: WriteTxn, target: Target) -> Base:
     name = target.plain_name
     if name is None:
         version = txn.version(target.table_key)
@@ -170,33 +168,26 @@ def write_files(
     """Write rows, which were checked and have exactly the columns of the table, as data files."""
     base = job.bases[table_key]
     tables = tables_at(job.root, tuple(sorted((options or {}).items())))
-    counted = _Counted(batches)
-    reader = pa.RecordBatchReader.from_batches(base.schema, iter(counted))
-    try:
-        written = tables.write(base.version, reader)
-    except StorageError:
-        if counted.failure is not None:  # the rows were at fault, not the store
-            raise counted.failure from None
-        raise
-    return StagedFiles(table_key, written.to_json(), counted.rows, fresh_ids)
+    rows, failures = 0, list[OmniGraphError]()
 
-
-class _Counted:
-    """Batches that pass by: how many rows they had, and why they ended early."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.rows = 0
-        self.failure: OmniGraphError | None = None
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
         try:
-            for batch in self._batches:
-                self.rows += batch.num_rows
+            for batch in batches:
+                rows += batch.num_rows
                 yield batch
         except OmniGraphError as error:
-            self.failure = error
+            failures.append(error)
             raise
+
+    try:
+        reader = pa.RecordBatchReader.from_batches(base.schema, counted())
+        written = tables.write(base.version, reader)
+    except StorageError:
+        for failure in failures:  # the rows were at fault, not the store
+            raise failure from None
+        raise
+    return StagedFiles(table_key, written.to_json(), rows, fresh_ids)
 
 
 def finish(

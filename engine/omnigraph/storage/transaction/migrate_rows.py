@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -42,10 +43,9 @@ def migrated_tables(
 
 def _evolved(store: GraphStore, base: TablePointer, old: GraphType, new: GraphType) -> TablePointer:
     """The table under its new declaration; the same pointer when its columns stay as they are."""
-    version = TableVersion(base.location, base.lance)
-    version = evolved_version(store, version, old, new)
+    version = evolved_version(store, base.address, old, new)
     _check_new_constraints(StoredTable(store.tables, version, base.rows), old, new)
-    return TablePointer(base.location, base.version, version.lance, base.rows, base.identity)
+    return replace(base, lance=version.lance)
 
 
 def evolved_version(

@@ -58,8 +58,7 @@ class StagedTable:
 
 def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:
     """The table as it is."""
-    version = TableVersion(base.location, base.lance)
-    return StagedTable(type_, base, version, base.rows, (), _no_ids(), _no_ids(), False)
+    return StagedTable(type_, base, base.address, base.rows, (), _no_ids(), _no_ids(), False)
 
 
 def stage(
@@ -90,10 +89,7 @@ def _write(
         return state
     if operation.buffer.spilled:
         return _write_files(tables, state, operation, checker)
-    operation.buffer.check_rest()
-    rows = operation.buffer.table()
-    if not operation.fresh_ids:
-        rows = _settle_duplicates(state.type, rows, operation)
+    rows = _distinct_rows(state.type, operation)
     ids = rows.column("id").combine_chunks()
     base, existing = state.version, NOTHING_FOUND
     if not operation.fresh_ids:
@@ -107,10 +103,12 @@ def _write(
     return _after(state, version, count, operation, touched)
 
 
-def _settle_duplicates(type_: GraphType, rows: pa.Table, operation: WriteRows) -> pa.Table:
-    """Rows with distinct ids: the last one wins where that is allowed."""
+def _distinct_rows(type_: GraphType, operation: WriteRows) -> pa.Table:
+    """Checked rows with distinct ids: the last one wins where that is allowed."""
+    operation.buffer.check_rest()
+    rows = operation.buffer.table()
     ids = rows.column("id").combine_chunks()
-    if strictly_increasing(ids):
+    if operation.fresh_ids or strictly_increasing(ids):
         return rows
     repeated = duplicate_ids(lambda: [rows.select(["id"])], rows.num_rows)
     if not len(repeated):
@@ -243,10 +241,7 @@ def _overwrite(
             _repeated_ids(state.type, operation, checker)
         files = buffer.files
     else:
-        buffer.check_rest()
-        rows = buffer.table()
-        if not operation.fresh_ids:
-            rows = _settle_duplicates(state.type, rows, operation)
+        rows = _distinct_rows(state.type, operation)
         files = tables.write(state.version, rows) if rows.num_rows else NO_FILES
     touched = _sources(tables, state) if checker is None else _no_ids()
     version = tables.replace(state.version, schema, files)

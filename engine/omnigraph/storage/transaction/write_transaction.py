@@ -187,10 +187,9 @@ class WriteTxn:
         self._operations.setdefault(type_.table_key, []).append(DeleteRows(ids, cascade))
 
     def _buffer(self, type_: GraphType) -> RowBuffer:
-        base = self._bases[type_.table_key]
         sink = DataFileSink(
             self._store.tables,
-            TableVersion(base.location, base.lance),
+            self._bases[type_.table_key].address,
             table_schema(type_),
             lambda rows: check_values(type_, rows),
             self.register,
