@@ -7,11 +7,11 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.conjuncts import COMPARISONS
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
 _MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
@@ -42,7 +42,7 @@ def normalize_syntax(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
         _limit(fetch)
     for array in list(tree.find_all(exp.Array)):
         _collect(array)
-    for comparison in list(tree.find_all(*_COMPARISONS)):
+    for comparison in list(tree.find_all(*COMPARISONS)):
         _compare_rows(comparison)
     for join in tree.find_all(exp.Join):
         _choose_elements(join)
