@@ -150,11 +150,9 @@ def _order_by_all(order: exp.Order) -> None:
     name = key.this if isinstance(key, exp.Ordered) else key
     if not isinstance(name, exp.Var | exp.Column) or name.name.upper() != "ALL":
         return
-    keys = []
-    for place in range(1, len(select.expressions) + 1):
-        one = key.copy()
+    keys = [key.copy() for _ in select.expressions]
+    for place, one in enumerate(keys, 1):
         one.set("this", exp.Literal.number(place))
-        keys.append(one)
     order.set("expressions", keys)
 
 
@@ -189,17 +187,9 @@ def _escape(escape: exp.Escape) -> None:
     pattern = like.expression
     if char == "\\" or not isinstance(pattern, exp.Literal) or len(char) > 1:
         return
-    written, place, text = [], 0, pattern.name
-    while place < len(text):
-        one = text[place]
-        if one == char and place + 1 < len(text):
-            place += 1
-            one = "\\" + text[place]
-        elif one == "\\":
-            one = "\\\\"
-        written.append(one)
-        place += 1
-    like.set("expression", exp.Literal.string("".join(written)))
+    escaped = re.compile(rf"{re.escape(char) or '(?!)'}(.)|\\", re.S)
+    written = escaped.sub(lambda found: "\\" + (found[1] or "\\"), pattern.name)
+    like.set("expression", exp.Literal.string(written))
     escape.replace(like)
 
 

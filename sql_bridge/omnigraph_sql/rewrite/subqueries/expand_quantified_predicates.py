@@ -33,6 +33,7 @@ from omnigraph_sql.resolve.column_sources import (
 )
 from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name
 from omnigraph_sql.resolve.rewrite_context import THREE_VALUED, RewriteContext
+from omnigraph_sql.rewrite.subqueries.correlated_subqueries import limits_rows
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     is_below,
@@ -238,9 +239,7 @@ def _is_one_row(query: exp.Query) -> bool:
 
 def _is_plain(query: exp.Query) -> bool:
     """Whether a condition can be added to a query."""
-    if not isinstance(query, exp.Select) or any(
-        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
-    ):
+    if not isinstance(query, exp.Select) or limits_rows(query):
         return False
     return not any(column.is_star or column.find(exp.AggFunc) for column in query.selects)
 
