@@ -32,6 +32,7 @@ from omnigraph.tables import (
     ReadableTable,
     lance_filter,
 )
+from omnigraph_sql.frontend.conjuncts import conjuncts
 from omnigraph_sql.frontend.sql_types import is_text
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -64,8 +65,7 @@ class DirectScan:
         """Whether the condition selects the row of one id."""
         if not self.table.identified or self.limit or self.offset or self.part:
             return False
-        parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
-        return any(map(_is_of_one_id, (self.condition, *parts)))
+        return any(map(_is_of_one_id, conjuncts(self.condition)))
 
     def find(self, values: ScalarValues) -> pa.Table | None:
         """The row of one id, at once; none where it may select more, or the store cannot."""
@@ -127,7 +127,7 @@ def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
     return scan if scan.bounds(None) is not None else None
 
 
-def _is_of_one_id(node: exp.Expr | None) -> bool:
+def _is_of_one_id(node: exp.Expr) -> bool:
     if not isinstance(node, exp.EQ):
         return False
     return any(isinstance(s, exp.Column) and s.name == "id" for s in (node.this, node.expression))

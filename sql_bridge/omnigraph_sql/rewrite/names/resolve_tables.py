@@ -97,9 +97,7 @@ def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr
         context.cacheable = False
         return exp.Table(this=quoted(context.register_temporary(rows)))
     context.tables.append(rows)
-    addresses = (
-        context.addresses_of is not None and alias.casefold() == context.addresses_of.casefold()
-    )
+    addresses = alias.casefold() == (context.addresses_of or "").casefold()
     if context.part is not None:
         table = exp.Table(this=quoted(context.register_temporary(rows, context.part)))
     else:

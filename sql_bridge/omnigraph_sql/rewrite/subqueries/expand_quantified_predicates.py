@@ -150,27 +150,19 @@ def _expand(
     polarity, conjunct = _place(predicate.node)
     if predicate.all_ and polarity is not None:
         polarity = not polarity
-    simplified = (
-        _simplified(predicate) if predicate.correlated and not _is_plain(predicate.query) else None
-    )
-    if simplified is not None:
+    compound = predicate.correlated and not _is_plain(predicate.query)
+    if compound and (simplified := _simplified(predicate)) is not None:
         return simplified
     united = predicate.correlated and isinstance(predicate.query, exp.Union)
     if predicate.plain and polarity is True and not united:
         return []  # DataFusion's own IN: unknown is as good as false
-    if predicate.correlated and not _is_plain(predicate.query):
+    if compound:
         raise InvalidInput(
             "a correlated IN, ANY or ALL subquery has a window, LIMIT, GROUP BY or *",
             hint="Join the subquery instead, or leave the outer columns out of it.",
         )
-    has_column = predicate.node.this.find(exp.Column) is not None
-    if (
-        predicate.plain
-        and polarity is False
-        and conjunct
-        and has_column
-        and not predicate.correlated
-    ):
+    compares_column = predicate.plain and predicate.node.this.find(exp.Column) is not None
+    if compares_column and polarity is False and conjunct and not predicate.correlated:
         return []  # its own NOT IN as a condition of its own knows about nulls
     operands = tuple(qualified(x, select, context) for x in predicate.operands)
     if predicate.correlated:
