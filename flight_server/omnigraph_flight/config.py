@@ -16,8 +16,6 @@ from omnigraph_flight.access.admission import ServerLimits as Limits  # noqa: F4
 from omnigraph_flight.access.authentication import User
 from omnigraph_flight.access.policies import ROLES
 
-DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 32010
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -26,8 +24,8 @@ class Config:
     """The configuration of a server."""
 
     graphs: Mapping[str, str]
-    host: str = DEFAULT_HOST
-    port: int = DEFAULT_PORT
+    host: str = "127.0.0.1"
+    port: int = 32010
     """0 takes any free one."""
     tls_cert: str | None = None
     tls_key: str | None = None

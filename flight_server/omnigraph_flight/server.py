@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 
 import pyarrow as pa
 
 from omnigraph.errors import Cancelled, InvalidInput
-from omnigraph_flight.access.authentication import Authentication
 from omnigraph_flight.access.open_graphs import Graphs
-from omnigraph_flight.access.policies import Policies
 from omnigraph_flight.config import Config, read_file
 from omnigraph_flight.handlers.rpc_server import FlightSqlServer
 from omnigraph_flight.handlers.service import Service
 from omnigraph_flight.health_page import HealthPage
 from omnigraph_flight.maintenance_thread import Maintenance
-from omnigraph_flight.protocol.tickets import TicketKey
 
 log = logging.getLogger("omnigraph.flight")
 
@@ -30,14 +26,7 @@ class Server:
         graphs = Graphs(config.graphs, config.limits.memory_bytes or None)
         for name in graphs.names:
             graphs.graph(name)  # a graph that does not exist is reported at once
-        self.service = Service(
-            graphs=graphs,
-            authentication=Authentication(config.users),
-            policies=Policies(config.policies),
-            limits=config.limits,
-            key=TicketKey(_secret(config.ticket_key), config.ticket_seconds),
-            idle_seconds=config.session_seconds,
-        )
+        self.service = Service(graphs, config)
         self._flight = _listening(config, self.service)
         self._health = (
             None
@@ -118,7 +107,3 @@ def _listening(config: Config, service: Service) -> FlightSqlServer:
             f"cannot listen on {config.host}:{config.port}",
             hint="Another program may use that port: choose one with --port.",
         ) from error
-
-
-def _secret(key: str | None) -> bytes | None:
-    return None if key is None else hashlib.sha256(key.encode()).digest()

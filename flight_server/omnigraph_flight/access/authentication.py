@@ -44,15 +44,9 @@ class Authentication:
     Without users everybody may call, as `anonymous`.
     """
 
-    def __init__(
-        self,
-        users: Iterable[User] = (),
-        *,
-        anonymous: str = "anonymous",
-        login_seconds: float = 12 * 3600.0,
-    ) -> None:
+    def __init__(self, users: Iterable[User] = (), *, login_seconds: float = 12 * 3600.0) -> None:
         self._users = tuple(users)
-        self._anonymous = Caller(anonymous, ("admin",))
+        self._anonymous = Caller("anonymous", ("admin",))
         self._seconds = login_seconds
         self._lock = threading.Lock()
         self._logins: dict[str, tuple[User, float]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -235,14 +235,10 @@ def _stored_result(ticket: Ticket, stored: StoredResult, slices: int) -> _Result
 
 
 def _ticket(request: Request, requested: StatementRequest, language: Language, text: str) -> Ticket:
-    settings = requested.settings
     return Ticket(
-        graph=settings.graph,
+        **asdict(requested.settings),
         user=request.caller.name,
         language=language,
         text=text,
-        catalog=settings.catalog,
-        schema=settings.schema,
-        dialect=settings.dialect,
         params=requested.params,
     )

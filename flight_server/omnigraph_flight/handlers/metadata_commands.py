@@ -17,29 +17,18 @@ from omnigraph_sql import client_metadata as metadata
 TABLE_TYPES = ("SYSTEM TABLE", "TABLE", "VIEW")
 
 
-_TABLES = "catalog_name: utf8, db_schema_name: utf8, table_name: utf8!, table_type: utf8!"
-_KEYS = flat_schema(
-    "pk_catalog_name: utf8, pk_db_schema_name: utf8, pk_table_name: utf8!, pk_column_name: utf8!, "
-    "fk_catalog_name: utf8, fk_db_schema_name: utf8, fk_table_name: utf8!, fk_column_name: utf8!, "
-    "key_sequence: int32!, fk_key_name: utf8, pk_key_name: utf8, update_rule: uint8!, "
-    "delete_rule: uint8!"
-)
 _SCHEMAS = {
-    "CommandGetCatalogs": flat_schema("catalog_name: utf8!"),
-    "CommandGetDbSchemas": flat_schema("catalog_name: utf8, db_schema_name: utf8!"),
-    "CommandGetTables": flat_schema(_TABLES),
+    "CommandGetCatalogs": metadata.CATALOGS,
+    "CommandGetDbSchemas": metadata.SCHEMAS,
+    "CommandGetTables": metadata.TABLES,
     "CommandGetTableTypes": flat_schema("table_type: utf8!"),
-    "CommandGetPrimaryKeys": flat_schema(
-        "catalog_name: utf8, db_schema_name: utf8, table_name: utf8!, column_name: utf8!, "
-        "key_name: utf8, key_sequence: int32!"
-    ),
-    "CommandGetExportedKeys": _KEYS,
-    "CommandGetImportedKeys": _KEYS,
-    "CommandGetCrossReference": _KEYS,
+    "CommandGetPrimaryKeys": metadata.PRIMARY_KEYS,
+    "CommandGetExportedKeys": metadata.FOREIGN_KEYS,
+    "CommandGetImportedKeys": metadata.FOREIGN_KEYS,
+    "CommandGetCrossReference": metadata.FOREIGN_KEYS,
     "CommandGetSqlInfo": sql_info.SCHEMA,
     "CommandGetXdbcTypeInfo": xdbc_type_info.SCHEMA,
 }
-_TABLES_WITH_SCHEMA = flat_schema(f"{_TABLES}, table_schema: bytes!")
 
 
 def is_metadata(command: FlightSqlCommand) -> bool:
@@ -49,7 +38,7 @@ def is_metadata(command: FlightSqlCommand) -> bool:
 def schema_of(command: FlightSqlCommand) -> pa.Schema:
     """The schema of a command's answer."""
     if command.name == "CommandGetTables" and command.body.include_schema:
-        return _TABLES_WITH_SCHEMA
+        return metadata.TABLES_WITH_SCHEMA
     return _SCHEMAS[command.name]
 
 
@@ -58,9 +47,7 @@ def answer(request: Request, command: FlightSqlCommand) -> pa.Table:
     if (fixed := _FIXED.get(command.name)) is not None:
         return fixed(command.body)
     with request.reading() as lease:
-        rows = _ABOUT_GRAPH[command.name](lease.connection, command.body)
-    schema = schema_of(command)
-    return rows.select(schema.names).cast(schema)
+        return _ABOUT_GRAPH[command.name](lease.connection, command.body)
 
 
 def _schemas(connection: omnigraph_sql.Connection, body: Any) -> pa.Table:  # noqa: ANN401
@@ -94,11 +81,8 @@ def _table(body: Any, prefix: str = "") -> dict[str, Any]:  # noqa: ANN401
 def _cross_reference(connection: omnigraph_sql.Connection, body: Any) -> pa.Table:  # noqa: ANN401
     keys = metadata.imported_keys(connection, **_table(body, "fk_"))
     referenced = _table(body, "pk_")
-    for column, part in (
-        ("pk_table_name", "table"),
-        ("pk_db_schema_name", "schema"),
-        ("pk_catalog_name", "catalog"),
-    ):
+    parts = {"table": "pk_table_name", "schema": "pk_db_schema_name", "catalog": "pk_catalog_name"}
+    for part, column in parts.items():
         if referenced[part] is not None:
             keys = keys.filter(pa.compute.equal(keys[column], referenced[part]))
     return keys

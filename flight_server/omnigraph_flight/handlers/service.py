@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import ResourceLimit
-from omnigraph_flight.access.admission import Admission, ServerLimits
+from omnigraph_flight.access.admission import Admission
 from omnigraph_flight.access.authentication import Authentication, Caller
 from omnigraph_flight.access.guarded_connect import GuardedConnections
 from omnigraph_flight.access.open_graphs import Graphs
 from omnigraph_flight.access.policies import Policies
 from omnigraph_flight.access.session_settings import Settings
+from omnigraph_flight.config import Config
 from omnigraph_flight.handlers.call_headers import CallHeaders
 from omnigraph_flight.handlers.metrics import Metrics, StatementKind, StatementTimer
 from omnigraph_flight.handlers.running_calls import Calls
@@ -36,24 +38,22 @@ PREPARED_RETAINED = 10_000
 class Service:
     """The parts of one server."""
 
-    def __init__(
-        self,
-        graphs: Graphs,
-        authentication: Authentication,
-        policies: Policies,
-        limits: ServerLimits,
-        key: TicketKey,
-        idle_seconds: float,
-    ) -> None:
-        access = GuardedConnections(graphs, policies)
+    def __init__(self, graphs: Graphs, config: Config) -> None:
+        limits, secret = config.limits, config.ticket_key
         self.graphs = graphs
-        self.authentication = authentication
-        self.policies = policies
+        self.authentication = Authentication(config.users)
+        self.policies = Policies(config.policies)
+        access = GuardedConnections(graphs, self.policies)
         self.limits = limits
-        self.key = key
+        self.key = TicketKey(
+            None if secret is None else hashlib.sha256(secret.encode()).digest(),
+            config.ticket_seconds,
+        )
         self.metrics = Metrics(graphs)
         self.prepared = PreparedStatements(PREPARED_RETAINED)
-        self.sessions = SessionRegistry(access, idle_seconds, self.prepared.forget_parameters)
+        self.sessions = SessionRegistry(
+            access, config.session_seconds, self.prepared.forget_parameters
+        )
         self.admission = Admission(limits)
         self.calls = Calls(limits.statement_seconds)
         self.pending = PendingResults()

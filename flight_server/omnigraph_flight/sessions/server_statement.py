@@ -15,10 +15,9 @@ import pyarrow as pa
 
 import omnigraph_sql
 from omnigraph.errors import InvalidInput, NotFound
-from omnigraph.query import CompiledQuery, Fact, compile_query, result_schema
+from omnigraph.query import CompiledQuery, compile_query, result_schema
 from omnigraph.query.logical import ReadPlan
 from omnigraph.schema import arrow_type
-from omnigraph_sql import EDGES, NODES, AccessRequest, Action
 
 _GQ = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*query\s+[A-Za-z_]\w*\s*\(", re.S)
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*;?\s*")
@@ -41,7 +40,10 @@ class GqStatement:
             text if stored is None else self._graph.stored_query(stored, self._moment).source
         )
         self._compiled: CompiledQuery = compile_query(self._source, snapshot.catalog, stored)
-        self.touched = _require_access(connection, self._compiled)
+        pins, descriptor = connection.pins(), self._compiled.descriptor
+        pins.touch_types("read", connection.catalog, descriptor.reads)
+        pins.touch_types("write", connection.catalog, descriptor.writes)
+        self.touched = frozenset(pins.touched)
         self.is_update = self.changes = self._compiled.kind == "mutation"
 
     @property
@@ -162,22 +164,6 @@ def run_text(connection: omnigraph_sql.Connection, text: str) -> int:
     if _GQ.match(text) or _NAME.fullmatch(text):
         return update(prepare(connection, text), None)
     return _count(connection.execute(text))
-
-
-def _require_access(
-    connection: omnigraph_sql.Connection, query: CompiledQuery
-) -> frozenset[AccessRequest]:
-    """Ask the connection's guard about the types that a query reads and writes; which they are."""
-    pins = connection.pins()
-    actions: tuple[tuple[Action, tuple[Fact, ...]], ...] = (
-        ("read", query.descriptor.reads),
-        ("write", query.descriptor.writes),
-    )
-    for action, facts in actions:
-        for fact in facts:
-            schema = NODES if fact.kind == "node" else EDGES
-            pins.touch(action, connection.catalog, schema, fact.type_name)
-    return frozenset(pins.touched)
 
 
 def _json_value(value: Any) -> Any:  # noqa: ANN401

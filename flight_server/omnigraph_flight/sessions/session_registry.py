@@ -21,10 +21,7 @@ class SessionRegistry:
     """Sessions by key and by cookie. The lock protects both maps and the cookies of sessions."""
 
     def __init__(
-        self,
-        access: GuardedConnections,
-        idle_seconds: float = 1800.0,
-        on_end: Callable[[str], None] = lambda key: None,
+        self, access: GuardedConnections, idle_seconds: float, on_end: Callable[[str], None]
     ) -> None:
         self._access = access
         self._idle_seconds = idle_seconds

@@ -13,7 +13,7 @@ from omnigraph_sql.catalog.catalog_tables import CatalogTable, ForeignKey, catal
 from omnigraph_sql.catalog.information_schema import schema_names
 from omnigraph_sql.catalog.session_context import SessionContext
 from omnigraph_sql.datafusion.computed_table import table_of
-from omnigraph_sql.frontend.sql_types import sql_name
+from omnigraph_sql.frontend.sql_types import is_text, sql_name
 
 TABLE_TYPES = ("TABLE", "VIEW")
 
@@ -26,20 +26,20 @@ def _required(name: str, type_: pa.DataType | None = None) -> pa.Field:
     return pa.field(name, type_ or pa.string(), nullable=False)
 
 
-_CATALOGS = pa.schema([_required("catalog_name")])
-_SCHEMAS = pa.schema([_optional("catalog_name"), _required("db_schema_name")])
+CATALOGS = pa.schema([_required("catalog_name")])
+SCHEMAS = pa.schema([_optional("catalog_name"), _required("db_schema_name")])
 _TABLE_KEY = (_optional("catalog_name"), _optional("db_schema_name"), _required("table_name"))
-_TABLES = pa.schema([*_TABLE_KEY, _required("table_type")])
-_WITH_SCHEMA = _TABLES.append(_required("table_schema", pa.binary()))
-_PRIMARY_KEYS = pa.schema(
+TABLES = pa.schema([*_TABLE_KEY, _required("table_type")])
+TABLES_WITH_SCHEMA = TABLES.append(_required("table_schema", pa.binary()))
+PRIMARY_KEYS = pa.schema(
     [
         *_TABLE_KEY,
         _required("column_name"),
-        _required("key_sequence", pa.int32()),
         _optional("key_name"),
+        _required("key_sequence", pa.int32()),
     ]
 )
-_FOREIGN_KEYS = pa.schema(
+FOREIGN_KEYS = pa.schema(
     [
         *(
             field.with_name(f"{side}_{field.name}")
@@ -59,7 +59,7 @@ _NameTest = Callable[[str], bool]
 
 def catalogs(session: SessionContext) -> pa.Table:
     """The branches."""
-    return table_of(_CATALOGS, ((name,) for name in _catalog_names(session)))
+    return table_of(CATALOGS, ((name,) for name in _catalog_names(session)))
 
 
 def schemas(
@@ -73,7 +73,7 @@ def schemas(
         for schema in schema_names(snapshot)
         if matches(schema)
     )
-    return table_of(_SCHEMAS, rows)
+    return table_of(SCHEMAS, rows)
 
 
 def tables(
@@ -95,7 +95,7 @@ def tables(
         for name, table in _tables(session, catalog, _like(schema_pattern), _like(table_pattern))
         if _type(table) in kinds
     )
-    return table_of(_WITH_SCHEMA if with_schema else _TABLES, rows)
+    return table_of(TABLES_WITH_SCHEMA if with_schema else TABLES, rows)
 
 
 def primary_keys(
@@ -106,11 +106,11 @@ def primary_keys(
 ) -> pa.Table:
     """The columns of the primary keys of a table, or of all."""
     rows = (
-        (name, owner.schema, owner.name, column, number, f"{owner.name}_pkey")
+        (name, owner.schema, owner.name, column, f"{owner.name}_pkey", number)
         for name, owner in _tables(session, catalog or session.catalog, _is(schema), _is(table))
         for number, column in enumerate(owner.primary_key, 1)
     )
-    return table_of(_PRIMARY_KEYS, rows)
+    return table_of(PRIMARY_KEYS, rows)
 
 
 def imported_keys(
@@ -175,7 +175,7 @@ def _foreign_keys(
         if matches(table, key)
         for row in _key_rows(name, table, key)
     )
-    return table_of(_FOREIGN_KEYS, rows)
+    return table_of(FOREIGN_KEYS, rows)
 
 
 def _type(table: CatalogTable) -> str:
@@ -192,7 +192,7 @@ def _serialized_schema(catalog: str, table: CatalogTable) -> bytes:
                 "ARROW:FLIGHT:SQL:TYPE_NAME": sql_name(field.type),
                 "ARROW:FLIGHT:SQL:REMARKS": table.column_comments.get(field.name, ""),
                 "ARROW:FLIGHT:SQL:IS_AUTO_INCREMENT": "0",
-                "ARROW:FLIGHT:SQL:IS_CASE_SENSITIVE": "1" if _is_text(field.type) else "0",
+                "ARROW:FLIGHT:SQL:IS_CASE_SENSITIVE": "1" if is_text(field.type) else "0",
                 "ARROW:FLIGHT:SQL:IS_READ_ONLY": "1" if table.kind == "view" else "0",
                 "ARROW:FLIGHT:SQL:IS_SEARCHABLE": "1",
                 **_digits(field.type),
@@ -203,10 +203,6 @@ def _serialized_schema(catalog: str, table: CatalogTable) -> bytes:
     metadata = {"omnigraph:kind": table.kind, "omnigraph:comment": table.comment or ""}
     serialized: bytes = pa.schema(fields, metadata).serialize().to_pybytes()
     return serialized
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
 def _digits(type_: pa.DataType) -> dict[str, str]:

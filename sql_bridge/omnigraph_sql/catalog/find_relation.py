@@ -116,10 +116,10 @@ def _unqualified(pins: PinnedSnapshots, catalog: str, schema: str, name: str) ->
                 f"{name!r} is a node type and an edge type",
                 hint=f'Write nodes."{both[0]}" or edges."{both[1]}".',
             )
-        picked = pick_name(name, {table.name for table in candidates})
+        by_name = {table.name: table for table in candidates}
+        picked = pick_name(name, by_name)
         if picked is not None:
-            table = next(table for table in candidates if table.name == picked)
-            return _table_relation(pins, catalog, table)
+            return _table_relation(pins, catalog, by_name[picked])
     known = sorted({table.name for table in tables})
     raise NotFound(
         f"there is no table {name!r} in {catalog}{did_you_mean(name, known)}",

@@ -17,7 +17,6 @@ from omnigraph import CHANGE_SCHEMA, REACH_SCHEMA, Graph, Snapshot
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.query import Fact, compile_query, result_schema
 from omnigraph.query.logical import ReadPlan
-from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.catalog.pinned_snapshots import PinnedSnapshots
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 
@@ -49,9 +48,7 @@ class TableFunctionCall:
 
     def reads(self, *facts: Fact) -> None:
         """Ask the session's guard for the types that the function reads."""
-        for fact in facts:
-            schema = NODES if fact.kind == "node" else EDGES
-            self.pins.touch("read", self.catalog, schema, fact.type_name)
+        self.pins.touch_types("read", self.catalog, facts)
 
     def argument(self, position: int, name: str, default: Any = ...) -> Any:  # noqa: ANN401
         """One argument, however it was given."""

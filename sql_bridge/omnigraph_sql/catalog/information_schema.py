@@ -42,10 +42,8 @@ def _tables(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
 def _columns(catalog: str, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     for table in catalog_tables(snapshot):
         for number, field in enumerate(table.columns, 1):
-            nullable, comment = (
-                "YES" if field.nullable else "NO",
-                table.column_comments.get(field.name),
-            )
+            nullable = "YES" if field.nullable else "NO"
+            comment = table.column_comments.get(field.name)
             column = (field.name, number, None, nullable, sql_name(field.type), None)
             yield (catalog, table.schema, table.name, *column, *_digits(field.type), comment)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from omnigraph import Graph, Snapshot, is_hidden
 from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.query import Fact
 from omnigraph_sql.catalog.access_guard import AccessRequest, Action, Guard, allow
+from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 
 Moments: TypeAlias = tuple[tuple[str, str, str], ...]
 """Catalog, commit and the schema it is read under, for each catalog of a statement."""
@@ -59,6 +61,11 @@ class PinnedSnapshots:
         request = AccessRequest(action, branch, schema, name)
         self._guard(request)
         self.touched.add(request)
+
+    def touch_types(self, action: Action, catalog: str, types: Iterable[Fact]) -> None:
+        """The same for the types that a query of the graph reads or writes."""
+        for fact in types:
+            self.touch(action, catalog, NODES if fact.kind == "node" else EDGES, fact.type_name)
 
     def moments(self) -> Moments:
         """The moments of the catalogs that were pinned."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from queue import SimpleQueue
@@ -193,19 +193,17 @@ def plain_schema(schema: pa.Schema, names: tuple[str, ...] | None) -> pa.Schema:
     )
 
 
-def reader(
-    schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]
-) -> pa.RecordBatchReader:
+def reader(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
     """Batches under exactly that schema."""
-    return pa.RecordBatchReader.from_batches(schema, _typed(schema, batches()))
+    return pa.RecordBatchReader.from_batches(schema, _typed(schema, batches))
 
 
 def typed(schema: pa.Schema, table: pa.Table) -> pa.Table:
     """The same rows under exactly that schema."""
-    return pa.Table.from_batches(_typed(schema, iter(table.to_batches())), schema)
+    return pa.Table.from_batches(_typed(schema, table.to_batches()), schema)
 
 
-def _typed(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _typed(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         arrays = [
             array if array.type == field.type else _cast(array, field)

@@ -18,17 +18,6 @@ _MICROS = pa.timestamp("us")
 _GROUP = re.compile(r"\\.?|\[(?:\\.|[^\]\\])*\]?|\((?!\?)", re.S)
 """A plain group opens; or an escape or a class, in which a parenthesis opens none."""
 _DAY_NAMES = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-_BETWEEN: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
-    "year": pc.years_between,
-    "quarter": pc.quarters_between,
-    "week": pc.weeks_between,
-    "day": pc.days_between,
-    "hour": pc.hours_between,
-    "minute": pc.minutes_between,
-    "second": pc.seconds_between,
-    "millisecond": pc.milliseconds_between,
-    "microsecond": pc.microseconds_between,
-}
 _UNIT_MICROS = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -58,7 +47,7 @@ def boundaries(unit: pa.Array, start: pa.Array, end: pa.Array) -> pa.Array:
         years = 10 if name == "decade" else 100
         count = pc.subtract(pc.divide(pc.year(end), years), pc.divide(pc.year(start), years))
     else:
-        count = _BETWEEN[name](start, end)
+        count = pc.call_function(f"{name}s_between", [start, end])
     return count.cast(pa.int64())
 
 

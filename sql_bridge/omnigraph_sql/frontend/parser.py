@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 import sqlglot
 from sqlglot import exp
@@ -88,10 +89,15 @@ def parse(text: str, dialect: str) -> tuple[Parsed, ...]:
     """The statements of a text. The trees are shared: copy one before changing it."""
     if len(text) > MAX_TEXT:
         raise ResourceLimit("the length of a SQL text", MAX_TEXT, len(text))
-    tokens = _tokens(text, dialect)
+    try:
+        tokens = tokens_of(text, dialect)
+    except TokenError as error:
+        raise pointing(text, f"the text cannot be parsed: {error}", len(text), len(text)) from None
+    groups = groupby(tokens, lambda token: token.token_type is TokenType.SEMICOLON)
+    statements = [list(group) for separates, group in groups if not separates]
     return tuple(
         Parsed(text[part[0].start : part[-1].end + 1], _tree(text, part, dialect))
-        for part in _statements(tokens)
+        for part in statements
     )
 
 
@@ -108,26 +114,6 @@ def only(statements: Sequence[Parsed]) -> Parsed:
             hint="Send them one at a time.",
         )
     return statements[0]
-
-
-def _tokens(text: str, dialect: str) -> list[Token]:
-    try:
-        return tokens_of(text, dialect)
-    except TokenError as error:
-        raise pointing(text, f"the text cannot be parsed: {error}", len(text), len(text)) from None
-
-
-def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    current: list[Token] = []
-    for token in tokens:
-        if token.token_type is TokenType.SEMICOLON:
-            if current:
-                yield current
-            current = []
-        else:
-            current.append(token)
-    if current:
-        yield current
 
 
 def _tree(text: str, tokens: list[Token], dialect: str) -> exp.Expr:

@@ -45,6 +45,11 @@ UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _UNIT_NAMES = {"s": "Second", "ms": "Millisecond", "us": "Microsecond", "ns": "Nanosecond"}
 
 
+def is_text(type_: pa.DataType) -> bool:
+    """Whether values are strings."""
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
 def arrow_type(declared: exp.DataType) -> pa.DataType:
     """The Arrow type of a declared SQL type."""
     kind = declared.this

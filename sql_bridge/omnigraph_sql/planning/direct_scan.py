@@ -32,6 +32,8 @@ from omnigraph.tables import (
     ReadableTable,
     lance_filter,
 )
+from omnigraph_sql.frontend.conjuncts import conjuncts
+from omnigraph_sql.frontend.sql_types import is_text
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _CLAUSES = frozenset({"expressions", "from_", "where", "limit", "offset", "kind", "hint"})
@@ -63,8 +65,7 @@ class DirectScan:
         """Whether the condition selects the row of one id."""
         if not self.table.identified or self.limit or self.offset or self.part:
             return False
-        parts = self.condition.flatten() if isinstance(self.condition, exp.And) else ()
-        return any(map(_is_of_one_id, (self.condition, *parts)))
+        return any(map(_is_of_one_id, conjuncts(self.condition)))
 
     def find(self, values: ScalarValues) -> pa.Table | None:
         """The row of one id, at once; none where it may select more, or the store cannot."""
@@ -78,14 +79,22 @@ class DirectScan:
 
     def open(self, values: ScalarValues) -> pa.RecordBatchReader | None:
         """The rows for these parameters; none where a value makes it a query for DataFusion."""
+        bounds = self.bounds(values)
+        return None if bounds is None else self.table.scan(self.columns, part=self.part, **bounds)
+
+    def bounds(self, values: ScalarValues | None) -> dict[str, Any] | None:
+        """Condition, limit and offset as the store takes them; none where it cannot.
+
+        Without values, whether it can whatever the parameters are.
+        """
         try:
-            filter_ = None if self.condition is None else _filter(self.condition, self, values)
-            limit, offset = _count(self.limit, values), _count(self.offset, values)
+            return {
+                "filter": None if self.condition is None else _filter(self.condition, self, values),
+                "limit": _count(self.limit, values),
+                "offset": _count(self.offset, values),
+            }
         except NotExpressible:
             return None
-        return self.table.scan(
-            self.columns, filter=filter_, limit=limit, offset=offset, part=self.part
-        )
 
 
 def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
@@ -115,10 +124,10 @@ def direct_scan(tree: exp.Expr, scope: RewriteContext) -> DirectScan | None:
         offset.expression if offset else None,
         scope.part,
     )
-    return scan if _is_pushable(scan) else None
+    return scan if scan.bounds(None) is not None else None
 
 
-def _is_of_one_id(node: exp.Expr | None) -> bool:
+def _is_of_one_id(node: exp.Expr) -> bool:
     if not isinstance(node, exp.EQ):
         return False
     return any(isinstance(s, exp.Column) and s.name == "id" for s in (node.this, node.expression))
@@ -135,18 +144,6 @@ def _columns(select: exp.Select, table: ReadableTable) -> tuple[str, ...] | None
     names = [column.name for column in columns]
     stored = {*table.schema.names, ADDRESS}
     return tuple(names) if len(set(names)) == len(names) and stored.issuperset(names) else None
-
-
-def _is_pushable(scan: DirectScan) -> bool:
-    """Whether the store can decide the condition, whatever the parameters are."""
-    try:
-        if scan.condition is not None:
-            _filter(scan.condition, scan, None)
-        _count(scan.limit, None)
-        _count(scan.offset, None)
-    except NotExpressible:
-        return False
-    return True
 
 
 # --------------------------------------------------------------------------- conditions
@@ -196,7 +193,7 @@ def _value(node: exp.Expr, type_: pa.DataType, values: ScalarValues | None) -> A
     """A literal or a parameter of a column's own kind."""
     if isinstance(node, exp.Parameter):
         if values is None:
-            return _typed("" if _is_text(type_) else 0, type_)
+            return _typed("" if is_text(type_) else 0, type_)
         return _typed(values[node.name].as_py(), type_)
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and (inner is node or not inner.is_string):
@@ -222,7 +219,7 @@ def _number(node: exp.Expr) -> float:
 
 def _typed(value: Any, type_: pa.DataType) -> Any:  # noqa: ANN401
     """A value of the column's own type; where the types differ, DataFusion converts one of them."""
-    if _is_text(type_) and isinstance(value, str):
+    if is_text(type_) and isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise NotExpressible
@@ -231,10 +228,6 @@ def _typed(value: Any, type_: pa.DataType) -> Any:  # noqa: ANN401
     if type_ == pa.float64() and abs(float(value)) < 2**53:
         return float(value)
     raise NotExpressible
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
 def _count(node: exp.Expr | None, values: ScalarValues | None) -> int | None:

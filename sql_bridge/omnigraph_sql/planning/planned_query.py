@@ -76,10 +76,7 @@ class PlannedQuery:
         if (row := self.single_row(params)) is not None:
             return row.to_reader()
         bound = bindings(self.parameters.names, params, self.parameters)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            return chain.from_iterable(self._batches(values, execution) for values in bound)
-
+        batches = chain.from_iterable(self._batches(values, execution) for values in bound)
         return reader(self.schema, batches)
 
     def _batches(

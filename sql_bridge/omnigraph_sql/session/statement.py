@@ -168,8 +168,7 @@ class Statement:
         return planned.tables[0] if is_sliceable(planned.tree) and planned.tables else None
 
     def _moments(self) -> PinnedSnapshots:
-        if self._pins is None:
-            self._pins = self.connection.pins()
+        self._pins = self._pins or self.connection.pins()
         return self._pins
 
     def _plan(self, newest: bool = False, params: Params = None) -> PlannedQuery:

@@ -104,11 +104,6 @@ def _object(self: generator.Generator, pairs: Sequence[tuple[exp.Expr, exp.Expr]
     return f"concat('{{', {inner + ', ' if inner else ''}'}}')"
 
 
-def _object_node(self: generator.Generator, expression: exp.JSONObject) -> str:
-    pairs = [(pair.this, pair.expression) for pair in expression.expressions]
-    return _object(self, pairs)
-
-
 def _list(self: generator.Generator, values: Sequence[exp.Expr]) -> str:
     inner = ", ',', ".join(value_sql(self, value) for value in values)
     return f"concat('[', {inner + ', ' if inner else ''}']')"
@@ -199,7 +194,7 @@ JSONS: dict[type[exp.Expr], ExpressionWriter] = {
     exp.JSONType: _reach("json_kind"),
     exp.JSONBContains: _reach("json_has"),
     exp.JSONBContainsTopKey: _reach("json_has"),
-    exp.JSONObject: _object_node,
+    exp.JSONObject: lambda self, e: _object(self, [(p.this, p.expression) for p in e.expressions]),
     exp.JSONArray: lambda self, e: _list(self, e.expressions),
     exp.JSONArrayAgg: _list_agg,
     exp.JSONObjectAgg: _object_agg,

@@ -36,15 +36,14 @@ def _replaced(self: generator.Generator, expression: exp.RegexpReplace) -> str:
     return self.func("regexp_replace", *parts, *([given] if given is not None else []))
 
 
-def _sha2(self: generator.Generator, expression: exp.SHA2) -> str:
+def _sha2(self: generator.Generator, expression: exp.Expr) -> str:
+    return f"encode({_sha2_bytes(self, expression)}, 'hex')"
+
+
+def _sha2_bytes(self: generator.Generator, expression: exp.Expr) -> str:
     length = expression.args.get("length")
     bits = length.name if length is not None and length.name != "0" else "256"
-    return f"encode(sha{bits}({self.sql(expression, 'this')}), 'hex')"
-
-
-def _sha2_bytes(self: generator.Generator, expression: exp.SHA2Digest) -> str:
-    length = expression.args.get("length")
-    return self.func(f"sha{length.name if length is not None else 256}", expression.this)
+    return self.func(f"sha{bits}", expression.this)
 
 
 def _concat(self: generator.Generator, expression: exp.Concat) -> str:

@@ -19,6 +19,11 @@ _UNITS = {
     "ms": "millisecond", "milliseconds": "millisecond",
     "us": "microsecond", "mcs": "microsecond", "microseconds": "microsecond",
 }  # fmt: skip
+_FIELDS = {
+    "dayofweek": "dow", "weekday": "dow", "dw": "dow", "dayofweek_iso": "dow",
+    "dayofyear": "doy", "yearofweekiso": "isoyear", "epoch_second": "epoch",
+}  # fmt: skip
+"""What EXTRACT takes for a field, where it is no unit."""
 _DATE_UNITS = frozenset({"year", "quarter", "month", "week", "day"})
 _PARTS = {
     "year": (12, 0, 0), "quarter": (3, 0, 0), "month": (1, 0, 0), "decade": (120, 0, 0),
@@ -100,20 +105,9 @@ def _part(name: str) -> ExpressionWriter:
 def _extract(self: generator.Generator, expression: exp.Extract) -> str:
     name = expression.this.name.lower()
     value = self.sql(expression, "expression")
-    match name:
-        case "dayofweek" | "weekday" | "dw" | "dayofweek_iso" | "dow":
-            return f"date_part('dow', {value})"
-        case "isodow":
-            return f"((date_part('dow', {value}) + 6) % 7 + 1)"
-        case "dayofyear" | "doy":
-            return f"date_part('doy', {value})"
-        case "isoyear" | "yearofweekiso":
-            return f"date_part('isoyear', {value})"
-        case "epoch_second":
-            return f"date_part('epoch', {value})"
-        case "microseconds" | "milliseconds" | "epoch" | "decade" | "century":
-            return f"date_part('{name.removesuffix('s')}', {value})"
-    return f"date_part('{_UNITS.get(name, name)}', {value})"
+    if name == "isodow":
+        return f"((date_part('dow', {value}) + 6) % 7 + 1)"
+    return f"date_part('{_FIELDS.get(name) or _UNITS.get(name, name)}', {value})"
 
 
 def _format(expression: exp.Expr) -> str:
@@ -129,10 +123,6 @@ def _to_text(self: generator.Generator, expression: exp.TimeToStr) -> str:
         self.sql(value, "this") if isinstance(value, exp.TimeStrToTime) else _moment(self, value)
     )
     return f"to_char({moment}, {_format(expression)})"
-
-
-def _to_time(self: generator.Generator, expression: exp.StrToTime) -> str:
-    return f"to_timestamp_micros({self.sql(expression, 'this')}, {_format(expression)})"
 
 
 def _to_date(self: generator.Generator, expression: exp.Expr) -> str:
@@ -178,55 +168,47 @@ DATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.CurrentDatetime: template("arrow_cast(now(), 'Timestamp(Microsecond, None)')"),
     exp.CurrentTime: template("arrow_cast(current_time(), 'Time64(Microsecond)')"),
     exp.Date: template("CAST({this} AS DATE)"),
-    exp.DateAdd: _added(1),
-    exp.DateDiff: _difference("boundaries"),
+    **dict.fromkeys((exp.DateAdd, exp.DatetimeAdd, exp.TimestampAdd, exp.TsOrDsAdd), _added(1)),
+    **dict.fromkeys((exp.DateDiff, exp.TsOrDsDiff), _difference("boundaries")),
     exp.DateFromParts: lambda self, e: self.func(
         "make_date", e.args["year"], e.args.get("month"), e.args.get("day")
     ),
-    exp.DateStrToDate: _to_date,
-    exp.DateSub: _added(-1),
-    exp.DateTrunc: _truncated,
-    exp.DatetimeAdd: _added(1),
-    exp.DatetimeDiff: _difference("elapsed"),
-    exp.DatetimeSub: _added(-1),
-    exp.DatetimeTrunc: _truncated,
-    exp.Day: _part("day"),
+    **dict.fromkeys((exp.DateStrToDate, exp.StrToDate, exp.TsOrDsToDate), _to_date),
+    **dict.fromkeys((exp.DateSub, exp.DatetimeSub, exp.TimestampSub), _added(-1)),
+    **dict.fromkeys((exp.DateTrunc, exp.DatetimeTrunc, exp.TimestampTrunc), _truncated),
+    **dict.fromkeys((exp.DatetimeDiff, exp.TimestampDiff), _difference("elapsed")),
+    **{
+        kind: _part(kind.__name__.lower())
+        for kind in (
+            *(exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day),
+            *(exp.Hour, exp.Minute, exp.Second),
+        )
+    },
     exp.DayOfMonth: _part("day"),
     exp.DayOfWeek: _part("dow"),
-    exp.DayOfWeekIso: template("((date_part('dow', {this}) + 6) % 7 + 1)"),
     exp.DayOfYear: _part("doy"),
+    exp.WeekOfYear: _part("week"),
+    exp.DayOfWeekIso: template("((date_part('dow', {this}) + 6) % 7 + 1)"),
     exp.Dayname: lambda self, e: self.func("day_name", exp.cast(e.this, "date")),
     exp.Extract: _extract,
-    exp.Hour: _part("hour"),
     exp.Interval: _interval,
     exp.LastDay: lambda self, e: self.func("last_day", exp.cast(e.this, "date")),
     exp.Localtimestamp: template("arrow_cast(now(), 'Timestamp(Microsecond, None)')"),
-    exp.Minute: _part("minute"),
-    exp.Month: _part("month"),
     exp.Monthname: lambda self, e: self.func("month_name", exp.cast(e.this, "date")),
     exp.MonthsBetween: template(
         "(boundaries('month', CAST({expression} AS TIMESTAMP(6)), CAST({this} AS TIMESTAMP(6))) + "
         "(date_part('day', {this}) - date_part('day', {expression})) / CAST(31 AS DOUBLE))"
     ),
     exp.Mul: _multiplied,
-    exp.Quarter: _part("quarter"),
-    exp.Second: _part("second"),
-    exp.StrToDate: _to_date,
-    exp.StrToTime: _to_time,
+    exp.StrToTime: lambda self, e: f"to_timestamp_micros({self.sql(e, 'this')}, {_format(e)})",
     exp.StrToUnix: template("CAST(date_part('epoch', CAST({this} AS TIMESTAMP(6))) AS BIGINT)"),
     exp.Systimestamp: lambda self, e: self.sql(exp.CurrentTimestamp()),
-    exp.TimeStrToTime: template("CAST({this} AS TIMESTAMP(6))"),
     exp.TimeToStr: _to_text,
     exp.TimeToUnix: template("date_part('epoch', {this})"),
-    exp.Timestamp: template("CAST({this} AS TIMESTAMP(6))"),
-    exp.TimestampAdd: _added(1),
-    exp.TimestampDiff: _difference("elapsed"),
-    exp.TimestampSub: _added(-1),
-    exp.TimestampTrunc: _truncated,
-    exp.TsOrDsAdd: _added(1),
-    exp.TsOrDsDiff: _difference("boundaries"),
-    exp.TsOrDsToDate: _to_date,
-    exp.TsOrDsToTimestamp: template("CAST({this} AS TIMESTAMP(6))"),
+    **dict.fromkeys(
+        (exp.TimeStrToTime, exp.Timestamp, exp.TsOrDsToTimestamp),
+        template("CAST({this} AS TIMESTAMP(6))"),
+    ),
     exp.UnixToStr: lambda self, e: (
         f"to_char(arrow_cast({self.sql(e, 'this')} * 1000000, 'Timestamp(Microsecond, None)'), "
         f"{_format(e)})"
@@ -234,7 +216,4 @@ DATES: dict[type[exp.Expr], ExpressionWriter] = {
     exp.UnixToTime: template(
         "arrow_cast(CAST({this} * 1000000 AS BIGINT), 'Timestamp(Microsecond, Some(\"UTC\"))')"
     ),
-    exp.Week: _part("week"),
-    exp.WeekOfYear: _part("week"),
-    exp.Year: _part("year"),
 }

@@ -39,8 +39,8 @@ def _call(table: exp.Table, function: exp.Func, context: RewriteContext) -> None
         else:
             places.append(_value(argument, context))
     catalog = table.catalog or context.pins.current
-    snapshot = context.pins.snapshot(catalog)
-    folded = name if name in _stored_names(snapshot.moment.definitions) else name.lower()
+    stored = f"query:{name}" in context.pins.snapshot(catalog).moment.definitions
+    folded = name if stored else name.lower()
     rows = call_function(TableFunctionCall(folded, context.pins, catalog, places, names))
     context.cacheable = False
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
@@ -49,10 +49,6 @@ def _call(table: exp.Table, function: exp.Func, context: RewriteContext) -> None
     table.set("db", None)
     table.set("catalog", None)
     table.set("alias", alias)
-
-
-def _stored_names(definitions: Any) -> set[str]:  # noqa: ANN401
-    return {key.removeprefix("query:") for key in definitions if key.startswith("query:")}
 
 
 def _arguments(function: exp.Func) -> list[exp.Expr]:

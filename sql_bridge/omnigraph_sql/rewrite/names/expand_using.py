@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.identifiers import called, column_of
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -52,7 +52,7 @@ def _expand(select: exp.Select, context: RewriteContext) -> None:
     conditions: list[exp.Expr | None] = [None]
     for place, (source, names) in enumerate(zip(sources, named, strict=True)):
         assert source is not None and names is not None
-        mine = [_Visible(name, _column(source.alias_or_name, name)) for name in names]
+        mine = [_Visible(name, column_of(source.alias_or_name, name)) for name in names]
         using = _using(joins[place - 1], visible, mine) if place else []
         merged = _merged(joins[place - 1], using, visible, mine) if place else mine
         if merged is None:
@@ -71,10 +71,6 @@ def _expand(select: exp.Select, context: RewriteContext) -> None:
         join.set("method", None)
     _replace_merged(select, [one for one in visible if one.merged], context)
     _expand_stars(select, visible)
-
-
-def _column(table: str, name: str) -> exp.Column:
-    return exp.Column(this=quoted(name), table=quoted(table))
 
 
 def _using(join: exp.Join, left: list[_Visible], right: list[_Visible]) -> list[str]:
@@ -132,7 +128,7 @@ def _replace_merged(select: exp.Select, merged: list[_Visible], context: Rewrite
             continue
         value = meant.value.copy()
         if column.parent is select and column.arg_key == "expressions":
-            value = exp.Alias(this=value, alias=quoted(column.name))
+            value = called(value, column.name)
         column.replace(value)
 
 
@@ -150,10 +146,7 @@ def _expand_stars(select: exp.Select, visible: list[_Visible]) -> None:
         hidden = {name.name.casefold() for name in one.args.get("except_") or []}
         other = {alias.alias.casefold(): alias.this for alias in one.args.get("replace") or []}
         results += [
-            exp.Alias(
-                this=other.get(column.name.casefold(), column.value).copy(),
-                alias=quoted(column.name),
-            )
+            called(other.get(column.name.casefold(), column.value).copy(), column.name)
             for column in visible
             if column.name.casefold() not in hidden
         ]

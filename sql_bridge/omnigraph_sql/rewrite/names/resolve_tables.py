@@ -8,8 +8,9 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.tables import ADDRESS, ReadableTable
 from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relation
-from omnigraph_sql.frontend.identifiers import name_parts, quoted
+from omnigraph_sql.frontend.identifiers import called, column_of, name_parts, quoted
 from omnigraph_sql.frontend.parser import parse_one
+from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.resolve.column_sources import cte_of
 from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
@@ -73,7 +74,7 @@ def _columns_called(
     renamed = [field.with_name(name) for field, name in zip(schema, names, strict=True)]
     context.sources[alias.name.casefold()] = pa.schema(renamed)
     columns = (
-        exp.alias_(exp.Column(this=quoted(field.name), table=quoted(inner)), quoted(name))
+        called(column_of(inner, field.name), name)
         for field, name in zip(schema, names, strict=True)
     )
     return exp.Subquery(this=exp.select(*columns).from_(source))
@@ -83,10 +84,8 @@ def _alias(table: exp.Table, name: str) -> exp.TableAlias:
     alias = table.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.this:
         return alias
-    own = exp.TableAlias(this=quoted(name))
-    if isinstance(alias, exp.TableAlias):
-        own.set("columns", alias.args.get("columns"))
-    return own
+    columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    return exp.TableAlias(this=quoted(name), columns=columns)
 
 
 def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr:
@@ -98,9 +97,7 @@ def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr
         context.cacheable = False
         return exp.Table(this=quoted(context.register_temporary(rows)))
     context.tables.append(rows)
-    addresses = (
-        context.addresses_of is not None and alias.casefold() == context.addresses_of.casefold()
-    )
+    addresses = alias.casefold() == (context.addresses_of or "").casefold()
     if context.part is not None:
         table = exp.Table(this=quoted(context.register_temporary(rows, context.part)))
     else:
@@ -115,27 +112,15 @@ def _source(relation: Relation, alias: str, context: RewriteContext) -> exp.Expr
 
 def _renamed(table: exp.Table, rows: ReadableTable, addresses: bool) -> exp.Subquery:
     """A version whose columns were called or typed otherwise when it was written."""
-    columns: list[exp.Expr] = [
-        exp.alias_(
-            exp.func(
-                "arrow_cast",
-                exp.Column(this=quoted(rows.stored[field.name])),
-                exp.Literal.string(arrow_name(field.type)),
-            ),
-            quoted(field.name),
-        )
-        if field.type != rows.stored_type(field.name)
-        else exp.alias_(exp.Column(this=quoted(rows.stored[field.name])), quoted(field.name))
-        for field in rows.schema
-    ]
+    columns: list[exp.Expr] = []
+    for field in rows.schema:
+        value: exp.Expr = column_of(None, rows.stored[field.name])
+        if field.type != rows.stored_type(field.name):
+            value = exp.func("arrow_cast", value, exp.Literal.string(arrow_name(field.type)))
+        columns.append(called(value, field.name))
     if addresses:
-        columns.append(exp.Column(this=quoted(ADDRESS)))
+        columns.append(column_of(None, ADDRESS))
     return exp.Subquery(this=exp.select(*columns).from_(table))
-
-
-def arrow_name(type_: pa.DataType) -> str:
-    """How DataFusion's `arrow_cast` calls the types that a property may be widened to."""
-    return {pa.int64(): "Int64", pa.uint64(): "UInt64", pa.float64(): "Float64"}[type_]
 
 
 def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.identifiers import called, column_of, derived_table
 from omnigraph_sql.resolve.column_sources import result_columns
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -49,13 +49,9 @@ def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select
     columns = [f"column {place}" for place in range(len(outputs))]
     sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]
     distinct = type(operation)(this=sides[0], expression=sides[1], distinct=True)
-    rows = exp.Subquery(this=distinct, alias=exp.TableAlias(this=quoted("rows")))
-    select = exp.Select(
-        expressions=[
-            exp.Alias(this=exp.Column(this=quoted(column)), alias=quoted(output))
-            for column, output in zip(columns, outputs, strict=True)
-        ]
-    ).from_(rows)
+    pairs = zip(columns, outputs, strict=True)
+    results = [called(column_of(None, column), output) for column, output in pairs]
+    select = exp.Select(expressions=results).from_(derived_table(distinct, "rows"))
     for clause in ("with_", "order", "limit", "offset"):
         select.set(clause, operation.args.get(clause))
     return select
@@ -67,15 +63,9 @@ def _numbered(side: exp.Expr, columns: list[str]) -> exp.Select:
         v for k, v in query.args.items() if k != "this"
     ):
         query = query.this
-    alias = exp.TableAlias(this=quoted("side"), columns=[quoted(column) for column in columns])
+    keys = [column_of(None, column) for column in columns]
     number = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[exp.Column(this=quoted(column)) for column in columns],
-        over="OVER",
+        this=exp.RowNumber(), partition_by=[key.copy() for key in keys], over="OVER"
     )
-    return exp.Select(
-        expressions=[
-            *(exp.Column(this=quoted(column)) for column in columns),
-            exp.Alias(this=number, alias=quoted(_AGAIN)),
-        ]
-    ).from_(exp.Subquery(this=query, alias=alias))
+    results = [*keys, called(number, _AGAIN)]
+    return exp.Select(expressions=results).from_(derived_table(query, "side", columns))

@@ -8,7 +8,7 @@ from itertools import product
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.identifiers import column_of, quoted
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _NAMES = "names of columns"
@@ -47,11 +47,8 @@ def _turn(source: exp.Expr, context: RewriteContext) -> None:
     alias: exp.Expr = exp.TableAlias(this=quoted(source.alias_or_name or "turned"))
     for pivot in pivots:
         alias = pivot.args.get("alias") or alias
-        turned = (
-            _long(turned_source, pivot, context, source)
-            if pivot.args.get("unpivot")
-            else _wide(turned_source, pivot, context, source)
-        )
+        turn = _long if pivot.args.get("unpivot") else _wide
+        turned = turn(turned_source, pivot, context, source)
         turned_source = exp.Subquery(this=turned, alias=alias.copy())
     turned_source.set("joins", joins)
     source.replace(turned_source)
@@ -79,7 +76,7 @@ def _wide(
             for column in part.find_all(exp.Column)
         }
         names = [name for name in _columns(source, context, node) if name.casefold() not in used]
-        keys = [exp.Column(this=quoted(name)) for name in names]
+        keys = [column_of(None, name) for name in names]
     values: list[exp.Expr] = []
     for chosen in product(*(field.expressions for field in fields)):
         matches = exp.and_(
@@ -151,7 +148,7 @@ def _long(
     turned = {column.name.casefold() for group in groups for column in group}
     others = [name for name in _columns(source, context, node) if name.casefold() not in turned]
     values = [part for one in pivot.expressions for part in _members(one)]
-    label = exp.Column(this=quoted(_NAMES), table=quoted(_NAMES))
+    label = column_of(_NAMES, _NAMES)
     cases: list[exp.Expr] = []
     for number, value in enumerate(values):
         case = exp.Case(this=label.copy())
@@ -164,18 +161,12 @@ def _long(
     )
     named: exp.Expr = exp.alias_(label, field.this.name, quoted=True)
     turned_columns = [*cases, named] if pivot.args.get("value_columns_first") else [named, *cases]
-    rows = exp.select(*(exp.Column(this=quoted(name)) for name in others), *turned_columns).from_(
-        source.copy()
-    )
+    kept = (column_of(None, name) for name in others)
+    rows = exp.select(*kept, *turned_columns).from_(source.copy())
     rows.append("joins", exp.Join(this=names, kind="CROSS"))
     if pivot.args.get("include_nulls"):
         return rows
-    known = exp.or_(
-        *(
-            exp.Not(this=exp.Is(this=exp.Column(this=quoted(v.name)), expression=exp.null()))
-            for v in values
-        )
-    )
+    known = exp.or_(*(column_of(None, v.name).is_(exp.null()).not_() for v in values))
     return exp.select("*").from_(rows.subquery(quoted("turned"))).where(known)
 
 
@@ -200,7 +191,7 @@ def _unpivoting(pivot: exp.Pivot, source: exp.Expr, context: RewriteContext) -> 
         if isinstance(one, exp.Star):
             left_out = {e.name.casefold() for e in one.args.get("except_") or []}
             names = [n for n in _columns(source, context, source) if n.casefold() not in left_out]
-            columns += [exp.Column(this=quoted(n)) for n in names]
+            columns += [column_of(None, n) for n in names]
         else:
             columns.append(one)
     field = exp.In(this=quoted(name), expressions=columns)

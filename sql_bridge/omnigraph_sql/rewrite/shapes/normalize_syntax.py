@@ -7,11 +7,11 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.conjuncts import COMPARISONS
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _STRICT: dict[type[exp.Expr], type[exp.Expr]] = {exp.LTE: exp.LT, exp.GTE: exp.GT}
 _MONTH_FIRST = re.compile(r"^(\d\d)/(\d\d)/(\d{4})")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
@@ -42,7 +42,7 @@ def normalize_syntax(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
         _limit(fetch)
     for array in list(tree.find_all(exp.Array)):
         _collect(array)
-    for comparison in list(tree.find_all(*_COMPARISONS)):
+    for comparison in list(tree.find_all(*COMPARISONS)):
         _compare_rows(comparison)
     for join in tree.find_all(exp.Join):
         _choose_elements(join)
@@ -150,11 +150,9 @@ def _order_by_all(order: exp.Order) -> None:
     name = key.this if isinstance(key, exp.Ordered) else key
     if not isinstance(name, exp.Var | exp.Column) or name.name.upper() != "ALL":
         return
-    keys = []
-    for place in range(1, len(select.expressions) + 1):
-        one = key.copy()
+    keys = [key.copy() for _ in select.expressions]
+    for place, one in enumerate(keys, 1):
         one.set("this", exp.Literal.number(place))
-        keys.append(one)
     order.set("expressions", keys)
 
 
@@ -189,17 +187,9 @@ def _escape(escape: exp.Escape) -> None:
     pattern = like.expression
     if char == "\\" or not isinstance(pattern, exp.Literal) or len(char) > 1:
         return
-    written, place, text = [], 0, pattern.name
-    while place < len(text):
-        one = text[place]
-        if one == char and place + 1 < len(text):
-            place += 1
-            one = "\\" + text[place]
-        elif one == "\\":
-            one = "\\\\"
-        written.append(one)
-        place += 1
-    like.set("expression", exp.Literal.string("".join(written)))
+    escaped = re.compile(rf"{re.escape(char) or '(?!)'}(.)|\\", re.S)
+    written = escaped.sub(lambda found: "\\" + (found[1] or "\\"), pattern.name)
+    like.set("expression", exp.Literal.string(written))
     escape.replace(like)
 
 

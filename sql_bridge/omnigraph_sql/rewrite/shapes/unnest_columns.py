@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.identifiers import derived_table, quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
 from omnigraph_sql.resolve.column_sources import columns_of, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
@@ -75,10 +75,7 @@ def _move(
         values = _never_empty(values, context)
     rows = exp.select("*", exp.alias_(exp.Explode(this=values.copy()), inner_name, quoted=True))
     owner_name = owner.alias_or_name
-    derived = exp.Subquery(
-        this=rows.from_(owner.copy()), alias=exp.TableAlias(this=quoted(owner_name))
-    )
-    owner.replace(derived)
+    owner.replace(derived_table(rows.from_(owner.copy()), owner_name))
     mine = {alias.name.casefold()} if alias.name else set()
     for column in select.find_all(exp.Column):
         table = column.table.casefold()

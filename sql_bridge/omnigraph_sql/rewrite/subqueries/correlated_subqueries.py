@@ -108,27 +108,26 @@ def _is_alias(column: exp.Column, query: exp.Expr) -> bool:
 
 def has_always_a_row(query: exp.Expr) -> bool:
     """Whether a query gives a row whatever its tables hold: an aggregate of all rows does."""
-    return (
-        isinstance(query, exp.Select)
-        and is_aggregated(query)
-        and not any(
-            query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
-        )
-    )
+    return isinstance(query, exp.Select) and is_aggregated(query) and not limits_rows(query)
+
+
+def limits_rows(query: exp.Expr) -> bool:
+    """Whether a query groups its rows, or leaves some out behind WHERE."""
+    clauses = ("group", "having", "limit", "offset", "qualify")
+    return any(query.args.get(clause) for clause in clauses)
 
 
 def runs_natively(subquery: CorrelatedSubquery, select: exp.Select) -> bool:
     """Whether DataFusion runs a subquery as it stands."""
     query = subquery.query
-    if not isinstance(query, exp.Select) or any(
-        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
-    ):
+    if not isinstance(query, exp.Select) or limits_rows(query):
         return False
     if any(one.find(exp.Window) for one in query.selects):
         return False
     where = query.args.get("where")
-    if not all(
-        _is_in(column, where) and column.parent_select is query for column in subquery.outer
+    if where is None or not all(
+        column.find_ancestor(exp.Where, exp.Select) is where and column.parent_select is query
+        for column in subquery.outer
     ):
         return False
     aggregated = is_aggregated(query)
@@ -145,10 +144,6 @@ def runs_natively(subquery: CorrelatedSubquery, select: exp.Select) -> bool:
         and (subquery.kind == "source" or inside is select)
         and all(_equalities(subquery))
     )
-
-
-def _is_in(column: exp.Column, where: exp.Expr | None) -> bool:
-    return where is not None and column.find_ancestor(exp.Where, exp.Select) is where
 
 
 def _equalities(subquery: CorrelatedSubquery) -> Iterator[bool]:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.conjuncts import conjuncts
-from omnigraph_sql.frontend.identifiers import column_of, quoted
+from omnigraph_sql.frontend.identifiers import called, column_of, derived_table, quoted
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select, qualified
 from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name, named
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
@@ -388,13 +388,9 @@ def _replace(
 
 def _first(rows: exp.Subquery, name: str, counted: str, domain: Domain) -> exp.Select:
     """One row for each row of the domain, and how many there are."""
-    keys: list[exp.Expr] = [exp.Column(this=quoted(key)) for key in domain.keys]
-    first = exp.func("first_value", exp.Column(this=quoted(name)))
-    projections = [
-        exp.alias_(first, name, quoted=True),
-        exp.alias_(exp.Count(this=exp.Star()), counted, quoted=True),
-        *keys,
-    ]
+    keys = [column_of(None, key) for key in domain.keys]
+    first = exp.func("first_value", column_of(None, name))
+    projections = [called(first, name), called(exp.Count(this=exp.Star()), counted), *keys]
     select = exp.Select(expressions=projections).from_(rows)
     return select.group_by(*(key.copy() for key in keys), copy=False)
 
@@ -403,5 +399,4 @@ def _derived(
     rows: exp.Query, alias: str, names: Sequence[str] | None, domain: Domain
 ) -> exp.Subquery:
     """The rows as a source; with names, its columns are called so, and by the domain's keys."""
-    columns = [quoted(name) for name in (*names, *domain.keys)] if names is not None else None
-    return exp.Subquery(this=rows, alias=exp.TableAlias(this=quoted(alias), columns=columns))
+    return derived_table(rows, alias, (*names, *domain.keys) if names is not None else ())

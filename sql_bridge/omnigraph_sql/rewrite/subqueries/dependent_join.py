@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import called, column_of, quoted
+from omnigraph_sql.frontend.identifiers import called, column_of, derived_table, quoted
 from omnigraph_sql.resolve.projection_names import hide_from_stars, named, projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
@@ -49,8 +49,7 @@ class Domain:
 
     def source(self) -> exp.Subquery:
         """The domain as the source of a SELECT."""
-        alias = exp.TableAlias(this=quoted(self.alias))
-        return exp.Subquery(this=self.rows.copy(), alias=alias)
+        return derived_table(self.rows.copy(), self.alias)
 
     def named(self, name: str) -> str:
         """A name for what is computed for this domain only."""
@@ -249,7 +248,7 @@ def _sorted_output(key: exp.Expr, query: exp.SetOperation) -> exp.Expr:
 
 def _ordered(key: exp.Expr, name: str) -> exp.Expr:
     ordered = key.copy()
-    ordered.set("this", exp.Column(this=quoted(name)))
+    ordered.set("this", column_of(None, name))
     return ordered
 
 
@@ -263,29 +262,23 @@ def _limited(
 ) -> exp.Select:
     """LIMIT and OFFSET for each row of the domain; the hidden columns are left out."""
     if limit == exp.Literal.number(0) and not sorts:  # none: not some that nothing decides
-        none = exp.TableAlias(this=quoted(domain.named("rows")))
-        return exp.select("*").from_(exp.Subquery(this=query, alias=none)).where(exp.false())
+        return exp.select("*").from_(derived_table(query, domain.named("rows"))).where(exp.false())
     position = domain.named("position")
     number = exp.Window(
         this=exp.RowNumber(),
-        partition_by=[exp.Column(this=quoted(key)) for key in domain.keys],
+        partition_by=[column_of(None, key) for key in domain.keys],
         order=exp.Order(expressions=list(sorts)) if sorts else None,
         over="OVER",
     )
-    numbered = exp.select("*", exp.alias_(number, position, quoted=True)).from_(
-        exp.Subquery(this=query, alias=exp.TableAlias(this=quoted(domain.named("rows"))))
-    )
+    rows = derived_table(query, domain.named("rows"))
+    numbered = exp.select("*", called(number, position)).from_(rows)
     star = exp.Star(except_=[quoted(name) for name in (*hidden, position)])
-    select = exp.Select(expressions=[star]).from_(
-        exp.Subquery(this=numbered, alias=exp.TableAlias(this=quoted(domain.named("numbered"))))
-    )
+    select = exp.Select(expressions=[star]).from_(derived_table(numbered, domain.named("numbered")))
     if offset is not None:
-        select.where(
-            exp.GT(this=exp.Column(this=quoted(position)), expression=_count(offset)), copy=False
-        )
+        select.where(column_of(None, position) > _count(offset), copy=False)
     if limit is not None:
         last = _count(limit) if offset is None else _count(offset) + _count(limit)
-        select.where(exp.LTE(this=exp.Column(this=quoted(position)), expression=last), copy=False)
+        select.where(column_of(None, position) <= last, copy=False)
     return select
 
 

@@ -20,8 +20,8 @@ from itertools import count
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
-from omnigraph_sql.frontend.conjuncts import conjuncts
-from omnigraph_sql.frontend.identifiers import column_of, quoted
+from omnigraph_sql.frontend.conjuncts import COMPARISONS, conjuncts
+from omnigraph_sql.frontend.identifiers import column_of, derived_table, quoted
 from omnigraph_sql.resolve.column_sources import (
     belongs_to,
     columns_of,
@@ -33,6 +33,7 @@ from omnigraph_sql.resolve.column_sources import (
 )
 from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name
 from omnigraph_sql.resolve.rewrite_context import THREE_VALUED, RewriteContext
+from omnigraph_sql.rewrite.subqueries.correlated_subqueries import limits_rows
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     is_aggregated,
     is_below,
@@ -40,7 +41,6 @@ from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
     name_groups,
 )
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _LEAST_DECIDES = {exp.GT: True, exp.GTE: True, exp.LT: False, exp.LTE: False}
 """Whether ANY of these holds if it holds for the least value; else for the greatest."""
 
@@ -105,12 +105,12 @@ def _is_above(node: exp.Expr, select: exp.Select) -> bool:
 
 
 def _predicates(select: exp.Select) -> Iterator[exp.Expr]:
-    for node in select.find_all(exp.In, exp.Exists, *_COMPARISONS):
+    for node in select.find_all(exp.In, exp.Exists, *COMPARISONS):
         if node.find_ancestor(exp.Select) is not select:
             continue
         if isinstance(node, exp.In) and node.args.get("query") is None:
             continue
-        if isinstance(node, _COMPARISONS) and not isinstance(node.expression, exp.Any | exp.All):
+        if isinstance(node, COMPARISONS) and not isinstance(node.expression, exp.Any | exp.All):
             continue
         yield node
 
@@ -150,27 +150,19 @@ def _expand(
     polarity, conjunct = _place(predicate.node)
     if predicate.all_ and polarity is not None:
         polarity = not polarity
-    simplified = (
-        _simplified(predicate) if predicate.correlated and not _is_plain(predicate.query) else None
-    )
-    if simplified is not None:
+    compound = predicate.correlated and not _is_plain(predicate.query)
+    if compound and (simplified := _simplified(predicate)) is not None:
         return simplified
     united = predicate.correlated and isinstance(predicate.query, exp.Union)
     if predicate.plain and polarity is True and not united:
         return []  # DataFusion's own IN: unknown is as good as false
-    if predicate.correlated and not _is_plain(predicate.query):
+    if compound:
         raise InvalidInput(
             "a correlated IN, ANY or ALL subquery has a window, LIMIT, GROUP BY or *",
             hint="Join the subquery instead, or leave the outer columns out of it.",
         )
-    has_column = predicate.node.this.find(exp.Column) is not None
-    if (
-        predicate.plain
-        and polarity is False
-        and conjunct
-        and has_column
-        and not predicate.correlated
-    ):
+    compares_column = predicate.plain and predicate.node.this.find(exp.Column) is not None
+    if compares_column and polarity is False and conjunct and not predicate.correlated:
         return []  # its own NOT IN as a condition of its own knows about nulls
     operands = tuple(qualified(x, select, context) for x in predicate.operands)
     if predicate.correlated:
@@ -239,9 +231,7 @@ def _is_one_row(query: exp.Query) -> bool:
 
 def _is_plain(query: exp.Query) -> bool:
     """Whether a condition can be added to a query."""
-    if not isinstance(query, exp.Select) or any(
-        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "qualify")
-    ):
+    if not isinstance(query, exp.Select) or limits_rows(query):
         return False
     return not any(column.is_star or column.find(exp.AggFunc) for column in query.selects)
 
@@ -345,9 +335,8 @@ class _Rows:
         return exp.Exists(this=rows) if outer else _any_row(rows)
 
     def _rows(self) -> exp.Subquery:
-        columns = [quoted(f"{self.alias}.{place}") for place in range(len(self.operands))]
-        alias = exp.TableAlias(this=quoted(self.alias), columns=columns)
-        return exp.Subquery(this=self.predicate.query.copy(), alias=alias)
+        columns = [f"{self.alias}.{place}" for place in range(len(self.operands))]
+        return derived_table(self.predicate.query.copy(), self.alias, columns)
 
     def _columns(self) -> list[exp.Expr]:
         if self.predicate.correlated:
@@ -386,9 +375,8 @@ def _move_join_conditions(select: exp.Select, context: RewriteContext) -> None:
             select.where(*(part.copy() for part in predicates), copy=False)
             continue
         source = join.this
-        alias = exp.TableAlias(this=quoted(source.alias_or_name))
         filtered = exp.select("*").from_(source.copy()).where(*(p.copy() for p in predicates))
-        join.set("this", exp.Subquery(this=filtered, alias=alias))
+        join.set("this", derived_table(filtered, source.alias_or_name))
         _expand_in(filtered, context, count(1000))
 
 
@@ -430,7 +418,7 @@ def _outside_of_conditions(select: exp.Select) -> list[exp.Expr]:
     """The predicates of a SELECT's own expressions: EXISTS, or what a quantified one became."""
     return [
         node
-        for node in select.find_all(exp.Exists, exp.Case, *_COMPARISONS)
+        for node in select.find_all(exp.Exists, exp.Case, *COMPARISONS)
         if (node.meta.get(THREE_VALUED) or (isinstance(node, exp.Exists) and not _is_part(node)))
         and node.find_ancestor(exp.Select) is select
         and not _in_condition(node)

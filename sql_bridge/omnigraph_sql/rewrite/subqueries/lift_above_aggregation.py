@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.identifiers import column_of, quoted
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
 from omnigraph_sql.resolve.projection_names import projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
@@ -121,7 +121,7 @@ def _replace(
         name = next((name for found, name in named if _same(found, node)), None)
         if name is None or not _is_of(node, select, context):
             continue
-        node.replace(exp.Column(this=quoted(name), table=quoted(_GROUPS)))
+        node.replace(column_of(_GROUPS, name))
 
 
 def _is_of(node: exp.Expr, select: exp.Select, context: RewriteContext) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.frontend.conjuncts import COMPARISONS
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
@@ -13,7 +14,6 @@ _TRUNCATING_DIALECTS = ("spark", "tsql")
 """Here a cast to an integer truncates, as DataFusion's does; elsewhere it rounds."""
 _SUNDAY_IS_ONE = ("mysql", "spark", "bigquery", "tsql")
 """Here days of the week are counted from 1, elsewhere from 0; both begin with Sunday."""
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _OPERATIONS = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
 _UNITS_OF_TIME = ("hour", "minute", "second", "milli", "micro", "nano", ":")
 _DAYS_OF_WEEK = ("dayofweek", "weekday", "dw")
@@ -31,7 +31,7 @@ def coerce_types(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     if context.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
     types = TypeInference(context, guess=True)
-    for node in tree.find_all(exp.Coalesce, exp.Case, *_COMPARISONS):
+    for node in tree.find_all(exp.Coalesce, exp.Case, *COMPARISONS):
         _dates_as_timestamps(_sides(node), types)
     for union in tree.find_all(exp.SetOperation):
         for pair in zip(union.this.selects, union.expression.selects, strict=False):

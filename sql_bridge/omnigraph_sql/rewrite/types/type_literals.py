@@ -7,21 +7,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.frontend.conjuncts import COMPARISONS
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
-_COMPARISONS = (
-    exp.EQ,
-    exp.NEQ,
-    exp.GT,
-    exp.GTE,
-    exp.LT,
-    exp.LTE,
-    exp.NullSafeEQ,
-    exp.NullSafeNEQ,
-    exp.In,
-    exp.Between,
-)
+_COMPARISONS = (*COMPARISONS, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, exp.Between)
 _INTEGERS = range(-(2**31), 2**31)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypedDict
+from typing import Any, Literal
 
 import sqlglot
 from sqlglot import exp
@@ -70,19 +70,11 @@ def create_branch(session: SessionContext, body: str) -> int:
     return 0
 
 
-class BranchOptions(TypedDict, total=False):
-    """The options of a new branch."""
-
-    ttl: str
-    owner: str
-    deferred_checks: bool
-
-
 _OPTIONS: dict[str, type] = {"ttl": str, "owner": str, "deferred_checks": bool}
 
 
-def _branch_options(text: str, dialect: str) -> BranchOptions:
-    options = BranchOptions()
+def _branch_options(text: str, dialect: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
     tree = parse_one(f"SELECT {text}", dialect).tree.expressions[0]
     for option in tree.expressions if isinstance(tree, exp.Tuple) else [tree.this]:
         name = option.this.name.lower() if isinstance(option, exp.EQ) else ""
@@ -94,7 +86,7 @@ def _branch_options(text: str, dialect: str) -> BranchOptions:
                 f"{option.sql()} is not an option of a branch",
                 hint="Write WITH (ttl = '7d', owner = 'ada', deferred_checks = true).",
             )
-        options[name] = value  # type: ignore[literal-required]
+        options[name] = value
     return options
 
 

@@ -18,7 +18,7 @@ from omnigraph_sql.writing.ddl.graph_types import comment_on_type, drop_type
 from omnigraph_sql.writing.ddl.temporary_tables import is_temporary
 from omnigraph_sql.writing.ddl.views import comment_on_view
 from omnigraph_sql.writing.statement.column_mapping import pick_columns
-from omnigraph_sql.writing.statement.row_sinks import insert_all, sink_for
+from omnigraph_sql.writing.statement.row_sinks import clear_rows, insert_all, sink_for
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import (
     WriteTarget,
@@ -113,16 +113,12 @@ def _plain_table(work: WriteStatement, table: exp.Expr) -> PlainTable:
 
 
 def _like(statement: exp.Create) -> exp.Expr | None:
-    properties = statement.args.get("properties")
-    items = list(properties.expressions) if properties else []
-    if isinstance(statement.this, exp.Schema):
-        items += statement.this.expressions
-    return next((item.this for item in items if isinstance(item, exp.LikeProperty)), None)
+    like = statement.find(exp.LikeProperty)
+    return None if like is None else like.this
 
 
 def _comment(statement: exp.Create) -> str | None:
-    properties = statement.args.get("properties")
-    comment = properties.find(exp.SchemaCommentProperty) if properties else None
+    comment = statement.find(exp.SchemaCommentProperty)
     return None if comment is None else str(comment.this.name)
 
 
@@ -151,16 +147,7 @@ def drop(work: WriteStatement, statement: exp.Drop) -> int:
 
 def truncate(work: WriteStatement, statement: exp.TruncateTable) -> int:
     """Remove all rows; how many there were."""
-    count = 0
-    for table in statement.expressions:
-        target = rows_target(work, table)
-        if target.is_type:
-            count += work.snapshot.count(target.type_name)
-            work.txn.clear(target.type_name)
-        else:
-            count += work.txn.plain.table(target.full).rows
-            work.txn.plain.clear(target.full)
-    return count
+    return sum(clear_rows(work, rows_target(work, table)) for table in statement.expressions)
 
 
 def comment(work: WriteStatement, statement: exp.Comment) -> int:

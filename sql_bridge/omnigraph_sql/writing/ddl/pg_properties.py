@@ -100,10 +100,7 @@ def _constrained(
 ) -> list[str]:
     """The lines of the properties, and of the constraints over several of them."""
     lines: list[str] = []
-    keys: list[str] = []
-    for column in columns:
-        if column.find(exp.PrimaryKeyColumnConstraint) is not None:
-            keys = [column.name]
+    keys = [c.name for c in columns if c.find(exp.PrimaryKeyColumnConstraint) is not None][-1:]
     for rule in rules:
         inner = rule.expressions[0] if isinstance(rule, exp.Constraint) else rule
         match inner:

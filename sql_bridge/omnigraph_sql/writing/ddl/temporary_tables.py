@@ -15,8 +15,7 @@ from omnigraph_sql.writing.statement.write_statement import WriteStatement, run_
 
 def is_temporary(statement: exp.Create) -> bool:
     """Whether a table or view is for this session only."""
-    properties = statement.args.get("properties")
-    return properties is not None and properties.find(exp.TemporaryProperty) is not None
+    return statement.find(exp.TemporaryProperty) is not None
 
 
 def drop_temporary(session: SessionContext, names: Iterable[tuple[str, str]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 from sqlglot import exp
 
@@ -29,11 +31,9 @@ def run_for_each(
     inserted = _inserted_parameters(statement)
     if inserted is not None:
         catalog = target_name(session, statement.this).catalog
-
-        def insert_rows(work: WriteStatement) -> int:
-            return _insert_rows(work, statement.this, rows.select(inserted))
-
-        return run_write(session, catalog, text, None, insert_rows)
+        given_rows = rows.select(inserted)
+        insert = partial(_insert_rows, table=statement.this, rows=given_rows)
+        return run_write(session, catalog, text, None, insert)
     with session.one_publish():
         count = 0
         for row in rows.to_pylist():

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import called, column_of, derived_table, quoted
-from omnigraph_sql.frontend.sql_types import arrow_name
+from omnigraph_sql.frontend.sql_types import arrow_name, is_text
 from omnigraph_sql.writing.dml.insert_on_conflict import insert_or_update
 from omnigraph_sql.writing.statement.column_mapping import (
     columns_of,
@@ -18,7 +18,7 @@ from omnigraph_sql.writing.statement.column_mapping import (
     pick_columns,
     renamed,
 )
-from omnigraph_sql.writing.statement.row_sinks import sink_for
+from omnigraph_sql.writing.statement.row_sinks import clear_rows, sink_for
 from omnigraph_sql.writing.statement.write_statement import WriteStatement
 from omnigraph_sql.writing.statement.write_target import WriteTarget, rows_target
 
@@ -46,10 +46,7 @@ def insert(work: WriteStatement, statement: exp.Insert) -> int:
         table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
         return insert_or_update(work, target, query, columns, conflict, table.alias or None)
     if statement.args.get("overwrite"):
-        if target.is_type:
-            work.txn.clear(target.type_name)
-        else:
-            work.txn.plain.clear(target.full)
+        clear_rows(work, target)
     sink, count = sink_for(work, target), 0
     for rows in work.parts(query):
         work.record(sink.insert(renamed(rows, columns)))
@@ -113,7 +110,7 @@ def _type_literal(value: exp.Expr, type_: pa.DataType) -> None:
     """Cast a text given for a number, or a number given for a text: rows may differ in it."""
     if not isinstance(value, exp.Literal) or pa.types.is_nested(type_):
         return
-    textual = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    textual = is_text(type_)
     binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
     if value.is_string and not textual and not binary:
         wanted = type_

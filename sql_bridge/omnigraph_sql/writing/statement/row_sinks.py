@@ -95,6 +95,16 @@ def sink_for(work: WriteStatement, target: WriteTarget) -> Sink:
     return TypeSink(work, target) if target.is_type else PlainSink(work, target)
 
 
+def clear_rows(work: WriteStatement, target: WriteTarget) -> int:
+    """Remove all rows of a target; how many there were."""
+    if target.is_type:
+        work.txn.clear(target.type_name)
+        return work.snapshot.count(target.type_name)
+    count = work.txn.plain.table(target.full).rows
+    work.txn.plain.clear(target.full)
+    return count
+
+
 def insert_all(sink: Sink, reader: pa.RecordBatchReader, columns: Sequence[str]) -> int:
     """Insert the rows of a stream, whose columns are those of the target; how many."""
     count = 0

@@ -82,7 +82,7 @@ class SessionTransaction:
                 hint="Choose the branch before SET commit_once.",
             )
         if catalog != self.catalog and self._is_unchanged():
-            self._drop()
+            self.rollback()
             self.base = self._graph.snapshot(catalog)
             self.catalog = catalog
 
@@ -119,7 +119,7 @@ class SessionTransaction:
         if self.branch is None:
             return
         if commit is None:
-            self._drop()
+            self.rollback()
         elif self._graph.snapshot(self.branch).commit != commit:
             old = self.branch
             self.branch = self._fork(f"{old}@{commit}")
@@ -145,16 +145,12 @@ class SessionTransaction:
 
         A batch of a stream is recorded on the target in any case.
         """
-        if self._once is not None:
-            self.writable()
-        if self.branch is None:
-            return None
-        if self._once is None and self._is_unchanged():
-            self._drop()
+        if self.is_untouched:
+            self.rollback()
             return None
         try:
             merged = self._graph.merge(
-                self.branch,
+                self.writable(),
                 self.catalog,
                 delete_source=True,
                 actor=self._user,
@@ -162,7 +158,7 @@ class SessionTransaction:
                 once=self._once,
             )
         except BaseException as error:
-            self._drop()
+            self.rollback()
             if isinstance(error, MergeConflict):
                 raise CommitConflict(error, self.catalog) from error
             raise
@@ -177,9 +173,6 @@ class SessionTransaction:
 
     def rollback(self) -> None:
         """Discard everything."""
-        self._drop()
-
-    def _drop(self) -> None:
         branch, self.branch = self.branch, None
         if branch is not None:
             self._graph.delete_branch(branch)
