@@ -25,16 +25,21 @@ def reading(version: TableVersion) -> Iterator[None]:
         raise read_error(version, error) from error
 
 
-@contextmanager
-def translating(explain: Explain) -> Iterator[None]:
-    """Failed reads inside this block, in the caller's terms."""
-    try:
-        yield
-    except StorageError as error:
-        explained = explain(error)
-        if explained is error:
-            raise
-        raise explained from error
+class translating:
+    """Failed reads inside this block, in the caller's terms; cheap, since every read has one."""
+
+    __slots__ = ("_explain",)
+
+    def __init__(self, explain: Explain) -> None:
+        self._explain = explain
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, StorageError):
+            explained = self._explain(error)
+            if explained is not error:
+                raise explained from error
 
 
 def guarded(reader: Iterable[pa.RecordBatch], version: TableVersion) -> Iterator[pa.RecordBatch]:
