@@ -18,13 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.common.ulid import new_ulids
+from omnigraph.embedding.embedder import EmbedderOf, no_embedder
 from omnigraph.errors import InvalidInput, NotFound, ReadSetConflict, ResourceLimit
-from omnigraph.exec.mutate.embed_missing import (
-    EmbedderFor,
-    VectorsByRow,
-    embed_missing,
-    no_embedder,
-)
+from omnigraph.exec.mutate.embed_missing import VectorsByRow, embed_missing
 from omnigraph.exec.mutate.statement_values import StatementValues, stored_column
 from omnigraph.exec.mutate.where_filter import where_condition
 from omnigraph.loading.typed_batch import ids_for
@@ -85,7 +81,7 @@ def run_mutation(
     actor: str | None = None,
     message: str | None = None,
     if_commit: str | None = None,
-    embedder_for: EmbedderFor = no_embedder,
+    embedder_for: EmbedderOf = no_embedder,
     max_affected: int | None = None,
 ) -> MutationResult:
     """Apply a compiled mutation to the head of a branch.

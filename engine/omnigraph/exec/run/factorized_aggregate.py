@@ -182,7 +182,7 @@ class FactorizedAggregate:
         agg = self.aggregates[number]
         assert isinstance(agg.argument, PropertyRef)
         if agg.function in ("min", "max"):
-            ranks = entities.by_handle_filled(entities.ranks(agg.argument.property)[0], -1)
+            ranks = entities.by_handle(entities.ranks(agg.argument.property)[0], -1)
             return None, _only(ranks, rows)
         nulls = entities.nulls(agg.argument.property)
         counted = rows
@@ -193,7 +193,7 @@ class FactorizedAggregate:
             return None if nulls is None else counted, None
         # Sums are floats, and products with large whole numbers must not wrap around.
         stored = entities.numbers(agg.argument.property).astype(np.float64, copy=False)
-        numbers = entities.by_handle_filled(stored, 0)
+        numbers = entities.by_handle(stored, 0)
         if nulls is None:
             return None, numbers if rows is None else numbers * rows
         return counted, numbers * counted
