@@ -10,6 +10,7 @@ when that has moved.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from omnigraph.exec.mutate.statement_values import StatementValues, stored_colum
 from omnigraph.exec.mutate.where_filter import where_condition
 from omnigraph.loading.typed_batch import ids_for
 from omnigraph.query import CompiledQuery, coerce_params
+from omnigraph.query.logical.expressions import EntityKind
 from omnigraph.query.logical.logical_plan import (
     Assignment,
     DeleteEdges,
@@ -38,7 +40,7 @@ from omnigraph.query.logical.logical_plan import (
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.core.lance_filter import NO_ROW
-from omnigraph.storage.core.model import MAIN, Commit
+from omnigraph.storage.core.model import MAIN, Commit, now
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import branch_name
 from omnigraph.storage.transaction.write_transaction import WriteTxn
@@ -66,10 +68,7 @@ class MutationResult:
         }
 
 
-@dataclass(slots=True)
-class _Affected:
-    nodes: int = 0
-    edges: int = 0
+_Affected = Counter[EntityKind]
 
 
 def run_mutation(
@@ -94,18 +93,19 @@ def run_mutation(
         raise InvalidInput(f"{query.name} is a read and changes nothing", hint="Run it as a read.")
     target = require_branch(branch)
     _check_token(if_commit)
-    values = StatementValues.at_once(coerce_params(query, params))
+    values = StatementValues(coerce_params(query, params), now())
     txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
     try:
         _require_same_schema(txn, plan)
         vectors = embed_missing(txn.catalog, plan, values, embedder_for)
         affected = _apply(txn, plan, values, vectors)
-        _check_ceiling(affected, max_affected)
+        if max_affected is not None and affected.total() > max_affected:
+            raise ResourceLimit("affected entities", max_affected, affected.total())
         commit = txn.commit()
     except BaseException:
         txn.abort()
         raise
-    return MutationResult(query.name, target, affected.nodes, affected.edges, commit)
+    return MutationResult(query.name, target, affected["node"], affected["edge"], commit)
 
 
 def _apply(
@@ -116,15 +116,15 @@ def _apply(
         return _delete(txn, plan, values)
     affected = _Affected()
     for number, statement in enumerate(plan.statements):
+        changed = 1
         match statement:
             case InsertNode():
                 _insert_node(txn, statement, values, vectors.get(number, {}))
-                affected.nodes += 1
             case InsertEdge():
                 _insert_edge(txn, statement, values)
-                affected.edges += 1
             case UpdateNodes():
-                affected.nodes += _update(txn, statement, values)
+                changed = _update(txn, statement, values)
+        affected[statement.entity] += changed
     return affected
 
 
@@ -169,12 +169,6 @@ def _require_same_schema(txn: WriteTxn, plan: MutationPlan) -> None:
                 txn.pin.schema,
                 f"the query was compiled for another schema than {txn.pin.branch} has",
             )
-
-
-def _check_ceiling(affected: _Affected, most: int | None) -> None:
-    total = affected.nodes + affected.edges
-    if most is not None and total > most:
-        raise ResourceLimit("affected entities", most, total)
 
 
 def _type(txn: WriteTxn, statement: MutationStatement) -> NodeType | EdgeType:
@@ -262,8 +256,5 @@ def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affe
             txn.remove(txn.catalog.type_for(key), ids)
     affected = _Affected()
     for key, change in txn.prepare().items():
-        if txn.catalog.type_for(key).kind == "node":
-            affected.nodes -= change
-        else:
-            affected.edges -= change
+        affected[txn.catalog.type_for(key).kind] -= change
     return affected

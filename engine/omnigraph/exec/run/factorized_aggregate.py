@@ -52,7 +52,6 @@ class FactorizedAggregate:
     ) -> None:
         self.evaluator = evaluator
         self.view = evaluator.view
-        self.plan = plan
         self.tree = tree
         self.candidates = {
             name: Candidates(evaluator, name, info, tree.tests.get(name, ()))
@@ -64,9 +63,8 @@ class FactorizedAggregate:
             if isinstance(step, AntiJoinStep)
         ]
         self.first = next(step.variable for step in match.steps if isinstance(step, ScanStep))
-        self.aggregates = [
-            column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
-        ]
+        self.grouper = Grouper(evaluator, plan)
+        self.aggregates = self.grouper.aggregates
         self.aggregates_at: dict[str, list[int]] = defaultdict(list)
         for number, agg in enumerate(self.aggregates):
             if isinstance(agg.argument, PropertyRef):
@@ -78,15 +76,13 @@ class FactorizedAggregate:
         root = self.tree.root(self.first, self._selective(), self._only_counts)
         self._narrow(root)
         tally = self._tally(root, None)
-        entities = self._entities(root)
         handles = self.active[root]
         if handles is None:
-            handles = entities.all()
-        grouper = Grouper(self.evaluator, self.plan)
-        partial = self._partial(grouper, root, handles, tally)
+            handles = self._entities(root).all()
+        partial = self._partial(root, handles, tally)
         if partial is not None:
-            grouper.add_partial(partial)
-        return grouper.finish()
+            self.grouper.add_partial(partial)
+        return self.grouper.finish()
 
     # ------------------------------------------------------------------ which nodes take part
 
@@ -181,7 +177,7 @@ class FactorizedAggregate:
     ) -> tuple[AnyArray | None, AnyArray | None]:
         agg = self.aggregates[number]
         assert isinstance(agg.argument, PropertyRef)
-        if agg.function in ("min", "max"):
+        if self._best(number):
             ranks = entities.by_handle(entities.ranks(agg.argument.property)[0], -1)
             return None, _only(ranks, rows)
         nulls = entities.nulls(agg.argument.property)
@@ -206,12 +202,13 @@ class FactorizedAggregate:
 
         `own` is zero for nodes of the variable that do not take part.
         """
-        size = self._entities(name).size
         csr = self._csr(link, bag=link.expand.edge is not None)
         if self._only_counts(link):
-            return Tally(_padded(csr.degrees, size))
+            size = self._entities(name).size
+            degrees = csr.degrees[:size].astype(np.int64)
+            return Tally(np.pad(degrees, (0, size - len(degrees))))
         below = self._tally(link.other, name)
-        entries = self._entries(link, csr, self.active[name], own, below)
+        entries = self._entries(link, csr, name, own, below)
         weight = None if below.rows is None else below.rows[entries.targets]
         if below.rows is not None and len(below.rows):
             _require_countable(_largest(below.rows) * len(entries.targets))
@@ -227,19 +224,15 @@ class FactorizedAggregate:
                     None if value is None else entries.sums(value[entries.targets]),
                 )
         for number in self.aggregates_at[link.expand.edge] if link.expand.edge is not None else ():
-            message.values[number] = self._edge_value(number, csr, weight, entries)
+            message.values[number] = self._edge_value(number, weight, entries)
         return message
 
     def _entries(
-        self,
-        link: Link,
-        csr: Csr,
-        handles: Handles | None,
-        own: AnyArray | None,
-        below: Tally,
+        self, link: Link, csr: Csr, name: str, own: AnyArray | None, below: Tally
     ) -> Entries:
         """The adjacency entries that matter: both ends take part, the edge passes its tests."""
-        entries = all_entries(csr, self._size(link), handles)
+        handles = self.active[name]
+        entries = all_entries(csr, self._entities(name).size, handles)
         chosen: Mask | None = None
         edge = link.expand.edge
         if edge is not None and self.candidates[edge].tests:
@@ -250,13 +243,8 @@ class FactorizedAggregate:
             chosen = _both(chosen, (own[: csr.rows] > 0)[csr.owners])
         return entries if chosen is None else entries.only(chosen)
 
-    def _size(self, link: Link) -> int:
-        expand = link.expand
-        name = expand.left if link.other == expand.right else expand.right
-        return self._entities(name).size
-
     def _edge_value(
-        self, number: int, csr: Csr, weight: AnyArray | None, entries: Entries
+        self, number: int, weight: AnyArray | None, entries: Entries
     ) -> tuple[AnyArray | None, AnyArray | None]:
         agg = self.aggregates[number]
         assert isinstance(agg.argument, PropertyRef)
@@ -286,16 +274,14 @@ class FactorizedAggregate:
 
     # ------------------------------------------------------------------ the result
 
-    def _partial(
-        self, grouper: Grouper, root: str, handles: Handles, tally: Tally
-    ) -> Partial | None:
+    def _partial(self, root: str, handles: Handles, tally: Tally) -> Partial | None:
         rows = None if tally.rows is None else tally.rows[handles]
         if rows is not None and (self.tree.group is not None or not rows.any()):
             chosen = rows > 0
             handles, rows = handles[chosen], rows[chosen]
         if not len(handles):
             return None
-        codes = grouper.codes(Bindings({root: handles}, len(handles)))
+        codes = self.grouper.codes(Bindings({root: handles}, len(handles)))
         groups, keys = grouped(codes, len(handles))
         count = len(keys[0]) if keys else 1
         ones = np.ones(len(handles), np.int64) if rows is None else rows
@@ -327,12 +313,6 @@ class FactorizedAggregate:
 
 def _both(first: Mask | None, second: Mask) -> Mask:
     return second if first is None else first & second
-
-
-def _padded(degrees: AnyArray, size: int) -> AnyArray:
-    wide = degrees[:size].astype(np.int64)
-    missing = size - len(wide)
-    return wide if not missing else np.concatenate([wide, np.zeros(missing, np.int64)])
 
 
 def _only(ranks: AnyArray, rows: AnyArray | None) -> AnyArray:

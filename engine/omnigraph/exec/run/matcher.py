@@ -91,8 +91,7 @@ class Matcher:
             return
         found = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
-            columns = {step.variable: found} if step.variable in step.keep else {}
-            yield from Bindings(columns, len(found)).chunks()
+            yield from _bound(rows, step.keep, step.variable, found).chunks()
             return
         block = max(1, CHUNK // max(len(found), 1))
         for part in rows.keep(step.keep).chunks(block):
@@ -119,7 +118,8 @@ class Matcher:
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
                 part = needed.take(found.order[index_ranges(starts[start:stop], some)])
-                yield self._bound(step, part, np.repeat(handles[start:stop], some))
+                bound = np.repeat(handles[start:stop], some)
+                yield _bound(part, step.keep, step.variable, bound)
             return
         if index is None:
             index = ValueIndex(self._entities(own), own.property, handles)
@@ -129,11 +129,7 @@ class Matcher:
             some = counts[start:stop]
             entries = index.order[index_ranges(starts[start:stop], some)]
             part = needed.slice(start, stop).take(repeated(some))
-            yield self._bound(step, part, handles[entries])
-
-    def _bound(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
-        columns = {step.variable: handles} if step.variable in step.keep else {}
-        return Bindings({**part.columns, **columns}, len(handles))
+            yield _bound(part, step.keep, step.variable, handles[entries])
 
     def _entities(self, ref: PropertyRef) -> EntitySet:
         return self.view.entities(self.evaluator.variables[ref.variable])
@@ -213,10 +209,8 @@ class Matcher:
             entries = index_ranges(starts[some], counts[some])
             if not len(entries):
                 continue
-            columns = part.slice(start, stop).take(repeated(counts[some])).columns
-            if step.variable in step.keep:
-                columns = {**columns, step.variable: nodes[entries]}
-            yield Bindings(columns, len(entries))
+            sources = part.slice(start, stop).take(repeated(counts[some]))
+            yield _bound(sources, step.keep, step.variable, nodes[entries])
 
     def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
         back = origin != expand.left
@@ -251,10 +245,8 @@ class Matcher:
             entries = index_ranges(starts[start:stop], some)
             if not len(entries):
                 continue
-            columns = needed.slice(start, stop).take(repeated(some)).columns
-            if expand.edge in step.keep:
-                columns = {**columns, expand.edge: csr.edges[entries]}
-            yield Bindings(columns, len(entries))
+            part = needed.slice(start, stop).take(repeated(some))
+            yield _bound(part, step.keep, expand.edge, csr.edges[entries])
 
     def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
         sources, which = np.unique(left, return_inverse=True)
@@ -283,6 +275,12 @@ class Matcher:
             tuples, which = np.unique(stacked, axis=0, return_inverse=True)
             given = Bindings({n: tuples[:, i] for i, n in enumerate(given.columns)}, len(tuples))
         return inner.exists(given)[which.reshape(-1)]
+
+
+def _bound(rows: Bindings, keep: frozenset[str], name: str, handles: Handles) -> Bindings:
+    """Rows with a variable bound, if it is kept."""
+    columns = {**rows.columns, name: handles} if name in keep else rows.columns
+    return Bindings(columns, len(handles))
 
 
 def _ascending(handles: Handles) -> bool:

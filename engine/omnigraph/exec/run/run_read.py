@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.ranking_scores import scoped
-from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_indices
+from omnigraph.exec.evaluate.sort_keys import SortKey, SortOrder, sorted_indices
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import GraphView
@@ -109,7 +109,7 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
     ties = [
         (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
     ]
-    return in_order(rows, keys, ties, plan.limit)
+    return in_order(rows, SortOrder(keys, ties), plan.limit)
 
 
 def _projected(
