@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -90,10 +91,7 @@ def load(
             if isinstance(source, ChainedFiles):
                 raise source.located(error) from error
             raise
-    if invocation.json:
-        output.write_json(result.to_json())
-    else:
-        _show(result)
+    output.write_answer(invocation, result.to_json(), partial(_show, result))
 
 
 def _source(files: Sequence[str], type_: str | None, typed_files: Sequence[str]) -> LoadInput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,12 +79,8 @@ def merge(
         if not invocation.json:
             _show_conflicts(error.conflicts, error.counts)
         raise
-    if invocation.json:
-        output.write_json(result.to_json())
-    elif plan:
-        _show_plan(result)
-    else:
-        _show_merged(result)
+    show = _show_plan if plan else _show_merged
+    output.write_answer(invocation, result.to_json(), partial(show, result))
 
 
 def _show_merged(result: MergeResult) -> None:
