@@ -39,11 +39,10 @@ LoadInput = str | Path | BinaryIO | ChainedFiles | dict[str, str]
     "--mode",
     type=click.Choice(["merge", "append", "overwrite"]),
     default="merge",
-    show_default=True,
     help="merge replaces entities that exist, append refuses them, overwrite replaces all "
     "entities of the types in the input.",
 )
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Where to.")
+@click.option("--branch", metavar="NAME", default="main", help="Where to.")
 @click.option("--from", "from_", metavar="BASE", help="Create a missing branch here first.")
 @click.option("--type", "type_", metavar="TYPE", help="The type of the rows of one other file.")
 @click.option(

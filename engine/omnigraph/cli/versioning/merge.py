@@ -30,22 +30,18 @@ CONFLICTS_SHOWN = 50
     """,
 )
 @click.argument("source")
-@click.option(
-    "--into", metavar="NAME", default="main", show_default=True, help="The branch that changes."
-)
+@click.option("--into", metavar="NAME", default="main", help="The branch that changes.")
 @click.option("--plan", is_flag=True, help="Say what would happen and change nothing.")
 @click.option(
     "--on-conflict",
     type=click.Choice(["fail", "ours", "theirs"]),
     default="fail",
-    show_default=True,
     help="Who is right about entities that both changed: ours is --into, theirs is SOURCE.",
 )
 @click.option(
     "--granularity",
     type=click.Choice(["entity", "property"]),
     default="entity",
-    show_default=True,
     help="Whether changes to different properties of one entity go together.",
 )
 @click.option("--delete-source", is_flag=True, help="Delete SOURCE in the same commit.")
