@@ -203,19 +203,15 @@ def tabular(rows: RowInput) -> pa.Table | pa.RecordBatchReader:
 
 
 def _column(name: str, values: list[Any]) -> pa.Array:
+    reason = "value_type"
     try:
-        return pa.array(values)
-    except OverflowError:
-        return _large_integers(name, values)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise LoadError("value_type", f"{name}: {error}", field=name) from error
-
-
-def _large_integers(name: str, values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values, pa.uint64())
+        try:
+            return pa.array(values)
+        except OverflowError:
+            reason = "value_range"
+            return pa.array(values, pa.uint64())
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise LoadError("value_range", f"{name}: {error}", field=name) from error
+        raise LoadError(reason, f"{name}: {error}", field=name) from error
 
 
 def parts(rows: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
