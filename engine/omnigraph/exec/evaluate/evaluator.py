@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,6 @@ class Evaluator:
         self.params = params
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
-        self.scores: RankingScores | None = None
         self.trace: Trace | None = None
         self._text: dict[tuple[int, str], Mask] = {}
 
@@ -65,6 +65,13 @@ class Evaluator:
         inner.variables = {**self.variables, **variables}
         inner.trace, inner._text = self.trace, self._text
         return inner
+
+    @cached_property
+    def scores(self) -> RankingScores:
+        """The scores of the block's ranking calls."""
+        from omnigraph.exec.evaluate.ranking_scores import RankingScores
+
+        return RankingScores(self)
 
     # ------------------------------------------------------------------ values
 
@@ -91,7 +98,6 @@ class Evaluator:
             case Literal() | Param() | Now():
                 return constant(self.constant(expr), arrow_type(expr.type), rows.count)
             case Nearest() | Bm25() | Rrf():
-                assert self.scores is not None
                 return self.scores.column(expr, rows[ranked_variable(expr)])
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")

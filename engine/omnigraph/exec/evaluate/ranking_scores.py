@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 
@@ -15,7 +13,6 @@ from omnigraph.exec.evaluate.sort_keys import id_ranks
 from omnigraph.exec.graph.graph_view import Entities
 from omnigraph.exec.search.nearest_neighbours import VectorColumn
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
-from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.schema.model.catalog import Property
 
 
@@ -161,10 +158,3 @@ def require_model(type_name: str, prop: Property, embedder: object) -> None:
             hint=f"Configure an embedder for {recorded!r}.",
             details={"type_name": type_name, "property": prop.name, "model": recorded},
         )
-
-
-def scoped(evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> Evaluator:
-    """An evaluator for a block with these variables, and with scores of its own."""
-    inner = evaluator.within(variables)
-    inner.scores = RankingScores(inner)
-    return inner

@@ -171,10 +171,10 @@ class AdjacencyDiskCache:
     ) -> None:
         """Save adjacency whose ids are all on disk."""
         out, into = adjacency.bag("forward", 0), adjacency.bag("reverse", 0)
-        arrays = [a for csr in (out, into) for a in (csr.starts, csr.targets, csr.edges)]
+        forms = [a for csr in (out, into) for a in (csr.starts, csr.targets, csr.edges)]
+        arrays = [array for array in forms if array is not None]
         items, offset = [], 0
         for array in arrays:
-            assert array is not None
             items.append({"dtype": str(array.dtype), "length": len(array), "offset": offset})
             offset += -(-array.nbytes // ALIGN) * ALIGN
         header = {
@@ -190,7 +190,6 @@ class AdjacencyDiskCache:
             file.write(MAGIC + len(text).to_bytes(8, "little") + text)
             file.write(b"\0" * (-file.tell() % ALIGN))
             for array in arrays:
-                assert array is not None
                 file.write(np.ascontiguousarray(array).data)
                 file.write(b"\0" * (-file.tell() % ALIGN))
 

@@ -154,11 +154,9 @@ class ExecContext:
         """The nodes of a table version."""
         found = self._numberings.get(source.version)
         if found is None:
-            with self._only_one(("numbering", source.version)):
-                found = self._numberings.get(source.version)
-                if found is None:
-                    found = self._number_nodes(source)
-                    self._numberings.put(source.version, found, 4 * found.size + 64)
+            with self._only_one(source.version):
+                found = self._numberings.get(source.version) or self._number_nodes(source)
+                self._numberings.put(source.version, found, 4 * found.size + 64)
         return found
 
     def _number_nodes(self, source: TableSource) -> NodeNumbering:
@@ -199,8 +197,8 @@ class ExecContext:
 
     def in_memory(self, source: TableSource) -> bool:
         """Whether the nodes of a table, or the adjacency of an edge table, need no loading."""
-        caches: tuple[BoundedCache[Hashable, Any], ...] = (self._numberings, self._adjacency)
-        return any(cache.get(source.version) is not None for cache in caches)
+        found = self._numberings.get(source.version) or self._adjacency.get(source.version)
+        return found is not None
 
     def spares_ids(self, source: TableSource) -> bool:
         """Whether the ids of a node table are many and have not been read."""
@@ -211,13 +209,10 @@ class ExecContext:
         """The adjacency of an edge table version between two node tables."""
         found = self._adjacency.get(edge.version)
         if found is None:
-            with self._only_one(("adjacency", edge.version)):
-                found = self._adjacency.get(edge.version)
-                if found is None:
-                    found = self._make_adjacency(edge, src, dst)
-                    weight = 2 * found.nbytes + 64
-                    self._adjacency.put(edge.version, found, weight)
-                    self._newest[(edge.version.location, edge.identity)] = edge.version
+            with self._only_one(edge.version):
+                found = self._adjacency.get(edge.version) or self._make_adjacency(edge, src, dst)
+                self._adjacency.put(edge.version, found, 2 * found.nbytes + 64)
+                self._newest[(edge.version.location, edge.identity)] = edge.version
         return found
 
     def _make_adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:

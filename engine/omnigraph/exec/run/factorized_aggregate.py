@@ -18,7 +18,6 @@ from omnigraph.common.array_types import Mask
 from omnigraph.errors import ResourceLimit
 from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.graph.adjacency_entries import Entries, all_entries
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.csr import Csr
@@ -58,7 +57,7 @@ class FactorizedAggregate:
             for name, info in match.variables.items()
         }
         self.anti_joins = [
-            (step.correlated[0], Matcher(scoped(evaluator, step.plan.variables), step.plan))
+            (step.correlated[0], Matcher(evaluator.within(step.plan.variables), step.plan))
             for step in match.steps
             if isinstance(step, AntiJoinStep)
         ]

@@ -9,7 +9,6 @@ import numpy as np
 from omnigraph.common.array_types import Mask
 from omnigraph.exec.columns.arrays import AnyArray, Handles, index_dtype, index_ranges
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.evaluate.value_join import ValueIndex
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.graph_view import EntitySet, Neighbours
@@ -185,12 +184,9 @@ class Matcher:
 
     def _expand_repeatedly(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         needed = rows.keep(step.keep)
-        sources, which = np.unique(rows[step.origin], return_inverse=True)
-        order = np.argsort(which, kind="stable")
-        ordered = which[order]
-        for reached in self._reached(step.expand, step.origin, sources):
-            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
-            yield from self._reached_rows(step, needed.take(some), which[some], reached)
+        origins = rows[step.origin]
+        for reached, some, which in self._reached(step.expand, step.origin, origins):
+            yield from self._reached_rows(step, needed.take(some), which, reached)
 
     def _reached_rows(
         self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
@@ -212,13 +208,22 @@ class Matcher:
             sources = part.slice(start, stop).take(repeated(counts[some]))
             yield _bound(sources, step.keep, step.variable, nodes[entries])
 
-    def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
+    def _reached(
+        self, expand: Expand, origin: str, handles: Handles
+    ) -> Iterator[tuple[Reached, AnyArray, AnyArray]]:
+        """What some rows' origins reach, with the indices of the rows and of their sources."""
         back = origin != expand.left
         direction = expand.direction
         if direction != "undirected" and back:
             direction = "reverse"
         csr = self.view.neighbours(expand.edge_type, direction, bag=False)
-        return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
+        sources, which = np.unique(handles, return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        ordered = which[order]
+        low, high = expand.min_hops, expand.max_hops
+        for reached in reachable(csr, sources, low, high, from_target=back):
+            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+            yield reached, some, which[some]
 
     def _expand_into(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
@@ -249,22 +254,17 @@ class Matcher:
             yield _bound(part, step.keep, expand.edge, csr.edges[entries])
 
     def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
-        sources, which = np.unique(left, return_inverse=True)
         passed = np.zeros(len(left), np.bool_)
-        order = np.argsort(which, kind="stable")
-        ordered = which[order]
-        for reached in self._reached(expand, expand.left, sources):
-            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+        for reached, some, which in self._reached(expand, expand.left, left):
             pairs = reached.owners << 32 | reached.nodes
-            passed[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
+            passed[some] = np.isin(which.astype(np.int64) << 32 | right[some], pairs)
         return passed
 
     def _has_inner_match(self, step: AntiJoinStep, rows: Bindings) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
-            inner = self._inner[id(step)] = Matcher(
-                scoped(self.evaluator, step.plan.variables), step.plan
-            )
+            evaluator = self.evaluator.within(step.plan.variables)
+            inner = self._inner[id(step)] = Matcher(evaluator, step.plan)
         given = rows.keep(step.correlated)
         if len(given.columns) == 1:
             ((name, column),) = given.columns.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -58,15 +58,15 @@ def typed_batches(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, explain: Explain
 ) -> pa.RecordBatchReader:
     """A stream of exactly that schema, with failed reads in the caller's terms."""
-    typed = (with_schema(batch, schema) for batch in batches)
+    typed = (batch_of(batch.columns, schema) for batch in batches)
     return pa.RecordBatchReader.from_batches(schema, translated(typed, explain))
 
 
-def with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same columns under other names and, where they differ, types."""
+def batch_of(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Columns as a batch of exactly a schema, cast where their types differ."""
     arrays = [
         array if array.type == field.type else array.cast(field.type)
-        for array, field in zip(batch.columns, schema, strict=True)
+        for array, field in zip(columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
