@@ -127,7 +127,7 @@ def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> No
     "omnigraph",
     cls=App,
     store_variable=STORE_VARIABLE,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    context_settings={"help_option_names": ["-h", "--help"]},
     example="""
     omnigraph init social.pg social.omni
     omnigraph load --store social.omni people.ndjson
