@@ -217,7 +217,5 @@ def _column(name: str, values: list[Any]) -> pa.Array:
 def parts(rows: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
     """A table, or what a reader gives, piece by piece."""
     if isinstance(rows, pa.Table):
-        yield rows
-        return
-    for batch in rows:
-        yield pa.Table.from_batches([batch])
+        return iter([rows])
+    return (pa.Table.from_batches([batch]) for batch in rows)

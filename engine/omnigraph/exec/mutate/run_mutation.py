@@ -40,7 +40,7 @@ from omnigraph.query.logical.logical_plan import (
 from omnigraph.schema import EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.core.lance_filter import NO_ROW
-from omnigraph.storage.core.model import MAIN, Commit, now
+from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import branch_name
 from omnigraph.storage.transaction.write_transaction import WriteTxn
@@ -92,8 +92,12 @@ def run_mutation(
     if not isinstance(plan, MutationPlan):
         raise InvalidInput(f"{query.name} is a read and changes nothing", hint="Run it as a read.")
     target = require_branch(branch)
-    _check_token(if_commit)
-    values = StatementValues(coerce_params(query, params), now())
+    if if_commit is not None and not _COMMIT_ID.fullmatch(if_commit):
+        raise InvalidInput(
+            f"{if_commit!r} is not a commit id",
+            hint="Give if_commit the graph_commit_id of a read, without quotes or wildcards.",
+        )
+    values = StatementValues.at_once(coerce_params(query, params))
     txn = WriteTxn(store, target, actor=actor, message=message, if_commit=if_commit)
     try:
         _require_same_schema(txn, plan)
@@ -139,14 +143,6 @@ def require_branch(branch: str) -> str:
             hint="Create a branch there and write to that.",
         )
     return branch_name(branch)
-
-
-def _check_token(if_commit: str | None) -> None:
-    if if_commit is not None and not _COMMIT_ID.fullmatch(if_commit):
-        raise InvalidInput(
-            f"{if_commit!r} is not a commit id",
-            hint="Give if_commit the graph_commit_id of a read, without quotes or wildcards.",
-        )
 
 
 def _require_same_schema(txn: WriteTxn, plan: MutationPlan) -> None:

@@ -15,6 +15,7 @@ from omnigraph.loading.json_property import ValueProblem, check_value
 from omnigraph.query.logical.expressions import Literal, Now, Param, ValueExpr
 from omnigraph.schema.model.arrow_schema import arrow_type
 from omnigraph.schema.model.catalog import EdgeType, NodeType, Property
+from omnigraph.storage.core.model import now
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,6 +26,10 @@ class StatementValues:
 
     params: Mapping[str, Any]
     now: datetime
+
+    @classmethod
+    def at_once(cls, params: Mapping[str, Any]) -> StatementValues:
+        return cls(params, now())
 
     def of(self, value: ValueExpr) -> Any:  # noqa: ANN401
         """A Python value; none for null."""

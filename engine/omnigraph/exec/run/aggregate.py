@@ -212,15 +212,13 @@ def _merged_state(
     agg: Aggregate, states: Sequence[tuple[AnyArray, Any]], groups: AnyArray | None, count: int
 ) -> tuple[AnyArray, Any]:
     counts = np.concatenate([state[0] for state in states])
-    total = np.array([counts.sum()]) if groups is None else _exact_bincount(groups, counts, count)
+    total = group_sums(counts, groups, count)
     match agg.function:
         case "count":
             return total, None
         case "sum" | "avg":
             sums = np.concatenate([state[1] for state in states])
-            if groups is None:
-                return total, np.array([sums.sum()])
-            return total, np.bincount(groups, weights=sums, minlength=count)
+            return total, group_sums(sums, groups, count)
         case _:
             values = pa.concat_arrays([state[1] for state in states])
             valid = values.is_valid().to_numpy(zero_copy_only=False)
@@ -229,10 +227,17 @@ def _merged_state(
             return total, _best(agg.function, values.drop_null(), present_groups, present)
 
 
-def _exact_bincount(groups: AnyArray, counts: AnyArray, size: int) -> AnyArray:
-    found = np.zeros(size, np.int64)
-    np.add.at(found, groups, counts)
-    return found
+def group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArray:
+    """Numbers added up by group, whole ones exactly."""
+    if groups is None:
+        return np.array([values.sum()])
+    if values.dtype.kind == "f":
+        return np.bincount(groups, weights=values, minlength=count)
+    if values.sum(dtype=np.float64) < 2**53:
+        return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, groups, values)
+    return sums
 
 
 def _result(agg: Aggregate, counts: AnyArray, state: Any) -> pa.Array:  # noqa: ANN401

@@ -24,7 +24,7 @@ from omnigraph.exec.graph.csr import Csr
 from omnigraph.exec.graph.graph_view import Entities
 from omnigraph.exec.plan.match_plan import AntiJoinStep, MatchPlan, ScanStep
 from omnigraph.exec.plan.pattern_tree import Link, PatternTree
-from omnigraph.exec.run.aggregate import Grouper, Partial, grouped, state_of
+from omnigraph.exec.run.aggregate import Grouper, Partial, group_sums, grouped, state_of
 from omnigraph.exec.run.candidate_set import Candidates
 from omnigraph.exec.run.matcher import Matcher
 from omnigraph.query.logical.expressions import Aggregate, NodeRef, PropertyRef
@@ -284,11 +284,11 @@ class FactorizedAggregate:
         groups, keys = grouped(codes, len(handles))
         count = len(keys[0]) if keys else 1
         ones = np.ones(len(handles), np.int64) if rows is None else rows
-        total = _group_sums(ones, groups, count)
+        total = group_sums(ones, groups, count)
         states: list[tuple[AnyArray, Any]] = []
         for number, agg in enumerate(self.aggregates):
             counted, value = tally.values.get(number, (None, None))
-            counts = total if counted is None else _group_sums(counted[handles], groups, count)
+            counts = total if counted is None else group_sums(counted[handles], groups, count)
             if isinstance(agg.argument, NodeRef) or agg.function == "count":
                 states.append((counts, None))
             elif self._best(number):
@@ -296,7 +296,7 @@ class FactorizedAggregate:
                 states.append(self._best_state(agg, value[handles], groups, count))
             else:
                 assert value is not None
-                sums = _group_sums(value[handles].astype(np.float64), groups, count)
+                sums = group_sums(value[handles].astype(np.float64), groups, count)
                 states.append((counts, sums))
         return Partial(keys, states)
 
@@ -352,15 +352,3 @@ def _largest(values: AnyArray) -> int:
 def _require_countable(most: int) -> None:
     if most >= 2**63:
         raise ResourceLimit("the number of matches", 2**63 - 1, most)
-
-
-def _group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArray:
-    if groups is None:
-        return np.array([values.sum()])
-    if values.dtype.kind == "f":
-        return np.bincount(groups, weights=values, minlength=count)
-    if values.sum(dtype=np.float64) < 2**53:
-        return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
-    sums = np.zeros(count, np.int64)
-    np.add.at(sums, groups, values)
-    return sums
