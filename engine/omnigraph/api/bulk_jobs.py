@@ -14,7 +14,6 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput
 from omnigraph.loading.columnar_reader import read_columnar
 from omnigraph.schema import Catalog
-from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.distributed_protocol import (
     ConstraintChecker,
     KeyColumn,
@@ -106,24 +105,16 @@ def write_rows(
         schema = job.bases[table_key].schema
         return bulk_job.write_files(job, table_key, _conformed(rows, schema), options)
     type_ = Catalog.from_json(dict(job.catalog)).type_for(table_key)
-    typed = _Typed(rows, type_)
-    files = bulk_job.write_files(job, table_key, typed.batches(), options)
-    return StagedFiles(table_key, files.fragments, files.rows, typed.fresh_ids)
+    generated: set[bool] = set()
 
-
-class _Typed:
-    """Rows in the columns of a type's table, checked one batch at a time."""
-
-    def __init__(self, rows: pa.RecordBatchReader, type_: GraphType) -> None:
-        self._rows = rows
-        self._type = type_
-        self.fresh_ids = True
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        for typed in read_columnar(self._rows, self._type):
-            check_values(self._type, pa.Table.from_batches([typed.batch]))
-            self.fresh_ids = self.fresh_ids and typed.generated_ids
+    def typed_batches() -> Iterator[pa.RecordBatch]:
+        for typed in read_columnar(rows, type_):
+            check_values(type_, pa.Table.from_batches([typed.batch]))
+            generated.add(typed.generated_ids)
             yield typed.batch
+
+    files = bulk_job.write_files(job, table_key, typed_batches(), options)
+    return StagedFiles(table_key, files.fragments, files.rows, all(generated))
 
 
 def _conformed(rows: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -173,16 +173,6 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
             tips = [self._store.head(branch_name(branch)).commit]
         return newest_first(tips, self._store.all_commits())
 
-    def commit(self, commit_id: str) -> Commit:
-        """One commit by its id."""
-        commit = self._store.commit(commit_id)
-        if commit is None:
-            raise NotFound(
-                f"there is no commit {commit_id!r}",
-                hint="List commits with `omnigraph commit list`.",
-            )
-        return commit
-
     # ------------------------------------------------------------------ reading
 
     def snapshot(self, at: str = MAIN) -> Snapshot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,11 +15,11 @@ from omnigraph.branching.changelog.commit_changes import (
     require_parent,
 )
 from omnigraph.branching.changelog.feed_page import Page, page_size
-from omnigraph.branching.compare.change_filter import ENTITY_KINDS, Filter, make_filter
+from omnigraph.branching.compare.change_filter import ENTITY_KINDS, make_filter
 from omnigraph.branching.compare.snapshot_diff import Diff, diff
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.loading.export_snapshot import export_snapshot, opened
-from omnigraph.storage.core.model import MAIN
+from omnigraph.storage.core.model import MAIN, Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.moments import branch_name, resolve
 from omnigraph.storage.refs.snapshot import Snapshot
@@ -47,14 +48,19 @@ class HistoryMethods:
         chosen = make_filter(kinds, types, ops)
         return diff(self._store, resolve(self._store, from_), resolve(self._store, to), chosen)
 
-    def changes(self, commit_id: str) -> CommitChanges:
-        """What one commit changed against its first parent, with row states before and after."""
+    def commit(self, commit_id: str) -> Commit:
+        """One commit by its id."""
         commit = self._store.commit(commit_id)
         if commit is None:
             raise NotFound(
                 f"there is no commit {commit_id!r}",
                 hint="List commits with `omnigraph commit list`.",
             )
+        return commit
+
+    def changes(self, commit_id: str) -> CommitChanges:
+        """What one commit changed against its first parent, with row states before and after."""
+        commit = self.commit(commit_id)
         before, after = (resolve(self._store, id_) for id_ in (require_parent(commit), commit.id))
         return commit_changes(self._store, commit, before, after)
 
@@ -122,7 +128,4 @@ class HistoryMethods:
         return written
 
 
-def _entities(
-    kinds: Iterable[str] | None, types: Iterable[str] | None, ops: Iterable[str] | None
-) -> Filter:
-    return make_filter(kinds, types, ops, known_kinds=ENTITY_KINDS)
+_entities = partial(make_filter, known_kinds=ENTITY_KINDS)

@@ -58,7 +58,6 @@ def register_queries(
     *,
     file: str | None = None,
     actor: str | None = None,
-    message: str | None = None,
 ) -> list[str]:
     """Store every query of a text on a branch, in one commit; the names, in the order written.
 
@@ -77,20 +76,11 @@ def register_queries(
             raise InvalidInput("the text holds no query")
         return {definition.key: definition for definition in definitions.values()}
 
-    change_definitions(
-        store, branch_name(branch), build, actor=actor, message=message or "register queries"
-    )
+    change_definitions(store, branch_name(branch), build, actor=actor, message="register queries")
     return list(definitions)
 
 
-def remove_query(
-    store: GraphStore,
-    branch: str,
-    name: str,
-    *,
-    actor: str | None = None,
-    message: str | None = None,
-) -> None:
+def remove_query(store: GraphStore, branch: str, name: str, *, actor: str | None = None) -> None:
     """Take a stored query off a branch, in one commit."""
 
     def build(head: Head, _: Catalog) -> DefinitionChange:
@@ -100,7 +90,7 @@ def remove_query(
         return {key: None}
 
     change_definitions(
-        store, branch_name(branch), build, actor=actor, message=message or f"remove query {name}"
+        store, branch_name(branch), build, actor=actor, message=f"remove query {name}"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -145,12 +144,7 @@ class Transaction:
     def __enter__(self) -> Transaction:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.commit = self._txn.commit()
         else:
@@ -211,25 +205,19 @@ def tabular(rows: RowInput) -> pa.Table | pa.RecordBatchReader:
 
 
 def _column(name: str, values: list[Any]) -> pa.Array:
+    reason = "value_type"
     try:
-        return pa.array(values)
-    except OverflowError:
-        return _large_integers(name, values)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise LoadError("value_type", f"{name}: {error}", field=name) from error
-
-
-def _large_integers(name: str, values: list[Any]) -> pa.Array:
-    try:
-        return pa.array(values, pa.uint64())
+        try:
+            return pa.array(values)
+        except OverflowError:
+            reason = "value_range"
+            return pa.array(values, pa.uint64())
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise LoadError("value_range", f"{name}: {error}", field=name) from error
+        raise LoadError(reason, f"{name}: {error}", field=name) from error
 
 
 def parts(rows: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
     """A table, or what a reader gives, piece by piece."""
     if isinstance(rows, pa.Table):
-        yield rows
-        return
-    for batch in rows:
-        yield pa.Table.from_batches([batch])
+        return iter([rows])
+    return (pa.Table.from_batches([batch]) for batch in rows)

@@ -90,6 +90,9 @@ class Command(click.Command):
     ) -> None:
         super().__init__(name, **attributes)
         self.example = example
+        for option in self.params:
+            if isinstance(option, click.Option) and option.show_default is None:
+                option.show_default = True
         self.params += _shared_options(store_variable)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -35,12 +35,18 @@ def write_line(text: str) -> None:
     click.echo(clean(text))
 
 
-def write_answer(invocation: Invocation, document: Any, text: str) -> None:  # noqa: ANN401
-    """The outcome of a command: one JSON document with `--json`, else one line for people."""
+def write_answer(
+    invocation: Invocation,
+    document: Any,  # noqa: ANN401
+    shown: str | Callable[[], None],
+) -> None:
+    """The outcome of a command: one JSON document with `--json`, else what people are shown."""
     if invocation.json:
         write_json(document)
+    elif isinstance(shown, str):
+        write_line(shown)
     else:
-        write_line(text)
+        shown()
 
 
 def write_lines(lines: Iterable[str]) -> None:

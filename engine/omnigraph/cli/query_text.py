@@ -14,13 +14,7 @@ import click
 from omnigraph.errors import InvalidInput, NotFound
 
 target_option = click.option(
-    "--branch",
-    "--at",
-    "branch",
-    metavar="NAME",
-    default="main",
-    show_default=True,
-    help="The branch to change.",
+    "--branch", "--at", "branch", metavar="NAME", default="main", help="The branch to change."
 )
 
 
@@ -35,7 +29,13 @@ def query_options(function: Callable[..., None]) -> Callable[..., None]:
             click.argument("name", metavar="[NAME]", required=False),
             text_option,
             file_option,
-            click.option("--params", metavar="JSON", default="{}", help="Parameters by name."),
+            click.option(
+                "--params",
+                metavar="JSON",
+                default="{}",
+                show_default=False,
+                help="Parameters by name.",
+            ),
         )
     ):
         function = option(function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +25,15 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row per text."""
         ...
+
+
+EmbedderOf = Callable[[int], Embedder | None]
+"""The embedder for vectors of a dimension, if there is one."""
+
+
+def no_embedder(dimension: int) -> Embedder | None:
+    """No embedder for any dimension."""
+    return None
 
 
 def normalised(vectors: npt.NDArray[np.float64]) -> Vectors:

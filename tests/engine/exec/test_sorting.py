@@ -18,7 +18,7 @@ import omnigraph
 from engine.exec.reads import read, values
 from omnigraph.api.graph import Graph
 from omnigraph.errors import InvalidInput, StorageError
-from omnigraph.exec.evaluate.sort_keys import SortKey
+from omnigraph.exec.evaluate.sort_keys import SortKey, SortOrder
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.exec_context import ExecContext, Mode
 from omnigraph.exec.graph.graph_view import EntitySet
@@ -74,13 +74,14 @@ def test_many_rows_are_in_the_order_of_few(
     entities: Any = Named(pa.array(ids))
     ties: list[tuple[str, EntitySet]] = [("x", entities)]
     keys = [SortKey(_values_of(array), descending) for array, descending in arrays]
+    order = SortOrder(keys, ties)
     rows = Bindings({"x": np.arange(count, dtype=np.int32)}, count)
 
     def ordered(in_memory: int) -> list[int]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(external_sort, "SORTED_IN_MEMORY", in_memory)
             patch.setattr(external_sort, "BATCH", 7)
-            parts = external_sort.in_order(rows.chunks(size), keys, ties, limit)
+            parts = external_sort.in_order(rows.chunks(size), order, limit)
             return [h for part in parts if part.count for h in part["x"].tolist()]
 
     assert ordered(0) == ordered(1000)
@@ -182,12 +183,13 @@ def test_an_error_of_the_match_comes_out_as_it_was(
 # --------------------------------------------------------------------------- memory
 
 
-def many(count: int) -> tuple[Iterator[Bindings], list[SortKey], list[tuple[str, EntitySet]]]:
+def many(count: int) -> tuple[Iterator[Bindings], SortOrder]:
     rng = np.random.default_rng(1)
     numbers = pa.array(rng.integers(0, count // 10, count))
     entities: Any = Named(pa.array(rng.permutation(count).astype(str)))
     rows = Bindings({"x": np.arange(count, dtype=np.int32)}, count)
-    return rows.chunks(1 << 16), [SortKey(_values_of(numbers), True)], [("x", entities)]
+    order = SortOrder([SortKey(_values_of(numbers), True)], [("x", entities)])
+    return rows.chunks(1 << 16), order
 
 
 @pytest.mark.slow

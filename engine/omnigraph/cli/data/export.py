@@ -30,7 +30,13 @@ from omnigraph.cli.progress import progress
     help="Only this type; repeat it for several.  [default: all]",
 )
 @click.option(
-    "-o", "--output", "file", metavar="FILE", default="-", help="Where to.  [default: stdout]"
+    "-o",
+    "--output",
+    "file",
+    metavar="FILE",
+    default="-",
+    show_default=False,
+    help="Where to.  [default: stdout]",
 )
 @pass_invocation
 def export(invocation: Invocation, at: str, types: tuple[str, ...], file: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -38,11 +39,10 @@ LoadInput = str | Path | BinaryIO | ChainedFiles | dict[str, str]
     "--mode",
     type=click.Choice(["merge", "append", "overwrite"]),
     default="merge",
-    show_default=True,
     help="merge replaces entities that exist, append refuses them, overwrite replaces all "
     "entities of the types in the input.",
 )
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Where to.")
+@click.option("--branch", metavar="NAME", default="main", help="Where to.")
 @click.option("--from", "from_", metavar="BASE", help="Create a missing branch here first.")
 @click.option("--type", "type_", metavar="TYPE", help="The type of the rows of one other file.")
 @click.option(
@@ -90,10 +90,7 @@ def load(
             if isinstance(source, ChainedFiles):
                 raise source.located(error) from error
             raise
-    if invocation.json:
-        output.write_json(result.to_json())
-    else:
-        _show(result)
+    output.write_answer(invocation, result.to_json(), partial(_show, result))
 
 
 def _source(files: Sequence[str], type_: str | None, typed_files: Sequence[str]) -> LoadInput:

@@ -20,7 +20,7 @@ SHOWN_COMMITS = 5
     omnigraph optimize --branch draft
     """,
 )
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose tables.")
+@click.option("--branch", metavar="NAME", default="main", help="Whose tables.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @pass_invocation
 def optimize(invocation: Invocation, branch: str, dry_run: bool) -> None:

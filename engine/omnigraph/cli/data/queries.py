@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -52,10 +53,8 @@ def register(invocation: Invocation, file: str, branch: str, actor: str | None) 
 def list_(invocation: Invocation, at: str) -> None:
     """List stored queries and how they are called."""
     stored = invocation.graph().queries(at)
-    if invocation.json:
-        output.write_json({"queries": [query.to_json() for query in stored]})
-    else:
-        write_queries(stored)
+    document = {"queries": [query.to_json() for query in stored]}
+    output.write_answer(invocation, document, partial(write_queries, stored))
 
 
 def write_queries(stored: Sequence[StoredQuery]) -> None:

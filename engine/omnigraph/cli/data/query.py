@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(FORMATS),
     default="table",
-    show_default=True,
     help="How to write rows; arrow is an IPC stream.",
 )
 @pass_invocation
@@ -89,7 +88,6 @@ def query(
     "form",
     type=click.Choice(FORMATS[:2]),
     default="table",
-    show_default=True,
     help="How to write the outcome; json is the same as --json.",
 )
 @pass_invocation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +76,8 @@ def plan(
     """
     current = invocation.graph().schema(branch)
     planned = current.plan(schema_source(file), allow_data_loss=allow_data_loss)
-    if invocation.json:
-        output.write_json(planned.to_json() | {"diagnostics": list(planned.diagnostics)})
-    else:
-        _show_plan(planned)
+    document = planned.to_json() | {"diagnostics": list(planned.diagnostics)}
+    output.write_answer(invocation, document, partial(_show_plan, planned))
     if not planned.supported:
         context.exit(BAD_INPUT)
 

@@ -33,7 +33,6 @@ PREVIEW_ROWS = 20
     metavar="N",
     type=click.IntRange(min=1),
     default=PREVIEW_ROWS,
-    show_default=True,
     help="At most this many rows.",
 )
 @pass_invocation

@@ -40,12 +40,7 @@ branch.add_command(diff)
 )
 @click.argument("name")
 @click.option(
-    "--from",
-    "from_",
-    metavar="MOMENT",
-    default="main",
-    show_default=True,
-    help=f"Where it starts: {MOMENTS}.",
+    "--from", "from_", metavar="MOMENT", default="main", help=f"Where it starts: {MOMENTS}."
 )
 @click.option(
     "--ttl", metavar="TIME", help="Let collections remove it after this time: 90s, 30m, 24h, 7d."

@@ -20,7 +20,7 @@ def commit() -> None:
 
 
 @commit.command("list", example="omnigraph commit list --branch draft --limit 5")
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose history.")
+@click.option("--branch", metavar="NAME", default="main", help="Whose history.")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.  [default: all]"
 )

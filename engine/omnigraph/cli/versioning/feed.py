@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     omnigraph feed --baseline > baseline.ndjson
     """,
 )
-@click.option("--branch", metavar="NAME", default="main", show_default=True, help="Whose commits.")
+@click.option("--branch", metavar="NAME", default="main", help="Whose commits.")
 @click.option("--start", metavar="PLACE", help="now, beginning or after:COMMIT.  [default: now]")
 @click.option("--cursor", metavar="CURSOR", help="Go on from here, as an earlier run said.")
 @click.option("--page-token", metavar="TOKEN", help="Go on inside a block, as an earlier run said.")
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     type=click.FloatRange(min=0.01),
     default=1.0,
-    show_default=True,
     help="How often --follow looks.",
 )
 @click.option("--baseline", is_flag=True, help="Write every entity, then where the feed goes on.")

@@ -40,7 +40,6 @@ Names = Mapping[str, Sequence[str]]
     metavar="N",
     type=click.IntRange(min=1),
     default=20,
-    show_default=True,
     help="At most this many commits.",
 )
 @pass_invocation

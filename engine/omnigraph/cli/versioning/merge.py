@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,22 +30,18 @@ CONFLICTS_SHOWN = 50
     """,
 )
 @click.argument("source")
-@click.option(
-    "--into", metavar="NAME", default="main", show_default=True, help="The branch that changes."
-)
+@click.option("--into", metavar="NAME", default="main", help="The branch that changes.")
 @click.option("--plan", is_flag=True, help="Say what would happen and change nothing.")
 @click.option(
     "--on-conflict",
     type=click.Choice(["fail", "ours", "theirs"]),
     default="fail",
-    show_default=True,
     help="Who is right about entities that both changed: ours is --into, theirs is SOURCE.",
 )
 @click.option(
     "--granularity",
     type=click.Choice(["entity", "property"]),
     default="entity",
-    show_default=True,
     help="Whether changes to different properties of one entity go together.",
 )
 @click.option("--delete-source", is_flag=True, help="Delete SOURCE in the same commit.")
@@ -78,12 +75,8 @@ def merge(
         if not invocation.json:
             _show_conflicts(error.conflicts, error.counts)
         raise
-    if invocation.json:
-        output.write_json(result.to_json())
-    elif plan:
-        _show_plan(result)
-    else:
-        _show_merged(result)
+    show = _show_plan if plan else _show_merged
+    output.write_answer(invocation, result.to_json(), partial(show, result))
 
 
 def _show_merged(result: MergeResult) -> None:

@@ -28,13 +28,7 @@ def tag() -> None:
     """,
 )
 @click.argument("name")
-@click.option(
-    "--at",
-    metavar="MOMENT",
-    default="main",
-    show_default=True,
-    help=f"What it names: {MOMENTS}.",
-)
+@click.option("--at", metavar="MOMENT", default="main", help=f"What it names: {MOMENTS}.")
 @pass_invocation
 def create(invocation: Invocation, name: str, at: str) -> None:
     """Name the commit of a moment.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.common.arrow_arrays import one_array, take
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.exec.columns.arrays import AnyArray, ranked
+from omnigraph.exec.columns.fragment_cache import FragmentCache
 from omnigraph.exec.columns.live_rows import LiveRows
 from omnigraph.storage.tables.fragment_scan import TableSource
 from omnigraph.storage.tables.fragment_stats import FragmentStats
@@ -26,6 +27,8 @@ PATIENCE = 8
 """After so many fetches, loading the column has been worth it; a scan counts as several."""
 SCAN = 4
 
+T = TypeVar("T")
+
 
 class ColumnCache:
     """Columns of table versions and of their fragments, within one byte budget.
@@ -36,12 +39,9 @@ class ColumnCache:
 
     def __init__(self, budget: int, live: LiveRows) -> None:
         self.live = live
-        self._last: BoundedCache[tuple[str, str], tuple[FragmentStats, pa.Array]] = BoundedCache(
-            budget
-        )
         self._whole: BoundedCache[tuple[str, int, str], pa.Array] = BoundedCache(budget)
-        self._parts: BoundedCache[tuple[str, str], pa.Array] = BoundedCache(budget)
-        self._derived: BoundedCache[tuple[str, int, str], Any] = BoundedCache(budget)
+        self._parts: FragmentCache[pa.Array] = FragmentCache(budget, live, take)
+        self._derived: BoundedCache[Hashable, Any] = BoundedCache(budget)
         self._spared: BoundedCache[tuple[str, int, str], int] = BoundedCache(1 << 16)
         self._lock = threading.RLock()
 
@@ -50,7 +50,7 @@ class ColumnCache:
         key = (*table.key, name)
         if table.rows < SPARED_FROM or self._whole.get(key) is not None:
             return False
-        unread = sum(f.rows for f in table.fragments if self._last.get((f.files, name)) is None)
+        unread = sum(f.rows for f in table.fragments if not self._parts.knows_files(name, f))
         return unread >= SPARED_FROM and (self._spared.get(key) or 0) < PATIENCE
 
     def count_spared(self, table: LoadedTable, name: str, times: int = 1) -> None:
@@ -73,7 +73,7 @@ class ColumnCache:
 
     def _read(self, table: LoadedTable, names: Sequence[str]) -> dict[str, pa.Array]:
         known = {
-            (index, name): self._part(table, index, fragment, name)
+            (index, name): self._parts.find(name, table.source, index, fragment)
             for index, fragment in enumerate(table.fragments)
             for name in names
         }
@@ -86,40 +86,24 @@ class ColumnCache:
         indices = range(len(table.fragments))
         return {n: self._remember(table, n, [known[index, n] for index in indices]) for n in names}
 
-    def _part(self, table: LoadedTable, index: int, fragment: FragmentStats, name: str) -> pa.Array:
-        """A column of a fragment, if it is there or an older state of the same rows is."""
-        found = self._parts.get((fragment.key, name))
-        older = self._last.get((fragment.files, name)) if found is None else None
-        if older is None:
-            return found
-        indices = self.live.within(table.source, index, fragment, older[0])
-        return None if indices is None else take(older[1], indices)
-
     def _remember(self, table: LoadedTable, name: str, chunks: list[pa.Array]) -> pa.Array:
         type_ = chunks[0].type if chunks else table.source.stored_type(name)
         whole = one_array(chunks, type_)
         self._whole.put((*table.key, name), whole, whole.nbytes + 64)
         start = 0
         for fragment in table.fragments:
-            part = whole.slice(start, fragment.rows)
-            self._parts.put((fragment.key, name), part, part.nbytes + 64)
-            self._last.put((fragment.files, name), (fragment, part), part.nbytes + 64)
+            self._parts.put(name, fragment, whole.slice(start, fragment.rows))
             start += fragment.rows
         return whole
 
-    def derived(
-        self,
-        table: LoadedTable,
-        name: str,
-        kind: str,
-        make: Callable[[pa.Array], tuple[Any, int]],
-    ) -> Any:  # noqa: ANN401
-        """Something computed from a column once per version; `make` also gives its bytes."""
-        key = (*table.key, f"{kind}:{name}")
-        found = self._derived.get(key)
+    def derived(self, table: LoadedTable, name: str, make: Callable[[pa.Array], T]) -> T:
+        """Something with `nbytes`, or several such, computed from a column once per version."""
+        key = (*table.key, name, make)
+        found: T | None = self._derived.get(key)
         if found is None:
-            found, weight = make(self.whole(table, name))
-            self._derived.put(key, found, weight + 64)
+            found = make(self.whole(table, name))
+            parts: Any = found if isinstance(found, tuple) else (found,)
+            self._derived.put(key, found, sum(part.nbytes for part in parts) + 64)
         return found
 
 
@@ -167,31 +151,19 @@ class LoadedTable:
 
     def codes(self, name: str) -> tuple[AnyArray, pa.Array]:
         """A column as small numbers and what they stand for; null has a number of its own."""
-
-        def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
-            if pa.types.is_nested(column.type):
-                codes, values = nested_codes(column)
-                return (codes, values), codes.nbytes + values.nbytes
-            encoded = pc.dictionary_encode(column, null_encoding="encode")
-            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-            return (codes, encoded.dictionary), codes.nbytes + encoded.dictionary.nbytes
-
-        found: tuple[AnyArray, pa.Array] = self.columns.derived(self, name, "codes", make)
-        return found
+        return self.columns.derived(self, name, _codes)
 
     def ranks(self, name: str) -> tuple[AnyArray, pa.Array]:
         """The rank of each value among the column's distinct ones, -1 for null; and these."""
-
-        def make(column: pa.Array) -> tuple[tuple[AnyArray, pa.Array], int]:
-            ranks, values = ranked(column)
-            return (ranks, values), ranks.nbytes + column.nbytes
-
-        found: tuple[AnyArray, pa.Array] = self.columns.derived(self, name, "ranks", make)
-        return found
+        return self.columns.derived(self, name, ranked)
 
 
-def nested_codes(column: pa.Array) -> tuple[AnyArray, pa.Array]:
-    """Lists or vectors as small numbers, and what they stand for; Arrow has no such encoding."""
+def _codes(column: pa.Array) -> tuple[AnyArray, pa.Array]:
+    if not pa.types.is_nested(column.type):
+        encoded = pc.dictionary_encode(column, null_encoding="encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        return codes, encoded.dictionary
+    # Arrow has no such encoding for lists and vectors.
     numbers: dict[object, int] = {}
     texts = (None if value is None else tuple(value) for value in column.to_pylist())
     codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int32)

@@ -31,11 +31,6 @@ class NodeNumbering:
             self._positions = np.full(self.size, -1, np.int32)
             self._positions[dense] = np.arange(self.rows, dtype=np.int32)
 
-    @property
-    def in_order(self) -> bool:
-        """Whether positions and dense ids are the same numbers."""
-        return self._dense is None
-
     def all(self) -> Handles:
         """Every node, in position order."""
         return self._all
@@ -65,12 +60,8 @@ class NodeNumbering:
 
     def by_dense(self, by_position: AnyArray, absent: object) -> AnyArray:
         """Values in position order turned into values by dense id."""
-        if self._dense is None:
-            if self.size == self.rows:
-                return by_position
-            padded = np.full(self.size, absent, by_position.dtype)
-            padded[: self.rows] = by_position
-            return padded
+        if self._dense is None and self.size == self.rows:
+            return by_position
         values = np.full(self.size, absent, by_position.dtype)
-        values[self._dense] = by_position
+        values[slice(self.rows) if self._dense is None else self._dense] = by_position
         return values

@@ -6,8 +6,6 @@ The rules are docs/design/query-language.md#3-matching.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,22 +17,17 @@ from omnigraph.exec.columns.arrays import AnyArray, truth
 from omnigraph.query.logical.expressions import MIRRORED
 from omnigraph.query.syntax.tree import Comparison
 
-OPERATORS: dict[Comparison, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+# numpy and Arrow call their comparisons by the same names.
+_NAMES: dict[Comparison, str] = {
+    "=": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
 }
-_ARROW = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
+OPERATORS: dict[Comparison, np.ufunc] = {op: getattr(np, name) for op, name in _NAMES.items()}
+_ARROW = {op: getattr(pc, name) for op, name in _NAMES.items()}
 
 
 def is_number(type_: pa.DataType) -> bool:

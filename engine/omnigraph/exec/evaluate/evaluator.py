@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,6 @@ class Evaluator:
         self.params = params
         self.now = now
         self.variables: dict[str, VariableInfo] = {}
-        self.scores: RankingScores | None = None
         self.trace: Trace | None = None
         self._text: dict[tuple[int, str], Mask] = {}
 
@@ -65,6 +65,13 @@ class Evaluator:
         inner.variables = {**self.variables, **variables}
         inner.trace, inner._text = self.trace, self._text
         return inner
+
+    @cached_property
+    def scores(self) -> RankingScores:
+        """The scores of the block's ranking calls."""
+        from omnigraph.exec.evaluate.ranking_scores import RankingScores
+
+        return RankingScores(self)
 
     # ------------------------------------------------------------------ values
 
@@ -91,7 +98,6 @@ class Evaluator:
             case Literal() | Param() | Now():
                 return constant(self.constant(expr), arrow_type(expr.type), rows.count)
             case Nearest() | Bm25() | Rrf():
-                assert self.scores is not None
                 return self.scores.column(expr, rows[ranked_variable(expr)])
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
@@ -125,20 +131,14 @@ class Evaluator:
 
     def _compare(self, condition: Compare, rows: Bindings) -> Mask:
         left, right, op = condition.left, condition.right, condition.operator
-        if is_constant(left) and not is_constant(right):
+        if is_constant(left):
             left, right, op = right, left, MIRRORED[op]
-        if not is_constant(right):
+        if is_constant(left) or not is_constant(right):
             return compare_arrays(op, self.column(left, rows), self.column(right, rows))
         value = self.constant(right)
         if value is None:
             return np.zeros(rows.count, np.bool_)
-        if not is_constant(left):
-            return compare_constant(op, self.column(left, rows), value)
-        first = self.constant(left)
-        if first is None:
-            return np.zeros(rows.count, np.bool_)
-        one = compare_constant(op, pa.array([first], arrow_type(left.type)), value)
-        return np.full(rows.count, bool(one[0]))
+        return compare_constant(op, self.column(left, rows), value)
 
     def _texts(
         self,
@@ -148,20 +148,12 @@ class Evaluator:
         kernel: Callable[..., Any],
         each: Callable[[str, str], bool],
     ) -> Mask:
-        if is_constant(part):
+        if is_constant(part) and not is_constant(text):
             pattern = self.constant(part)
             if pattern is None:
                 return np.zeros(rows.count, np.bool_)
-            if is_constant(text):
-                value = self.constant(text)
-                return np.full(rows.count, value is not None and each(value, pattern))
             return truth(kernel(self.column(text, rows), pattern=pattern))
-        parts = self.column(part, rows).to_pylist()
-        texts: Sequence[str | None] = (
-            [self.constant(text)] * rows.count
-            if is_constant(text)
-            else self.column(text, rows).to_pylist()
-        )
+        texts, parts = (self.column(expr, rows).to_pylist() for expr in (text, part))
         pairs = zip(texts, parts, strict=True)
         return np.array(
             [t is not None and p is not None and each(t, p) for t, p in pairs], np.bool_
@@ -188,9 +180,6 @@ class Evaluator:
 
     def _in_constant(self, condition: Membership, rows: Bindings) -> Mask:
         values = [v for v in self.constant(condition.list) or () if v is not None]
-        if is_constant(condition.item):
-            item = self.constant(condition.item)
-            return np.full(rows.count, item is not None and item in values)
         items = self.column(condition.item, rows)
         known = pa.array(exact_values(values, items.type), items.type)
         return truth(pc.is_in(items, value_set=known, skip_nulls=True))
@@ -229,5 +218,4 @@ def text_index(view: GraphView, info: VariableInfo, name: str) -> TextIndex:
     # PyStemmer is only loaded by those who search.
     from omnigraph.exec.search.inverted_index import TextIndex
 
-    found: TextIndex = view.loaded(info).derived(name, "text", TextIndex)
-    return found
+    return view.loaded(info).derived(name, TextIndex)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,7 +13,6 @@ from omnigraph.exec.evaluate.sort_keys import id_ranks
 from omnigraph.exec.graph.graph_view import Entities
 from omnigraph.exec.search.nearest_neighbours import VectorColumn
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
-from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.schema.model.catalog import Property
 
 
@@ -28,7 +24,7 @@ class RankingScores:
         self._found: dict[Ranking, Floats] = {}
         self._known: dict[Ranking, AnyArray] = {}
         self._ranks: dict[Ranking, AnyArray] = {}
-        self._targets: dict[Nearest, Any] = {}
+        self._embedded: dict[Nearest, Floats] = {}
 
     def of(self, rank: Ranking, handles: Handles) -> Floats:
         """The scores of some entities."""
@@ -96,7 +92,7 @@ class RankingScores:
                 index = text_index(self._evaluator.view, info, rank.field.property)
                 positions, scores = index.bm25(query)
                 by_position[positions] = scores
-            found = self._found[rank] = entities.by_handle_filled(by_position, np.nan)
+            found = self._found[rank] = entities.by_handle(by_position, np.nan)
         return found
 
     def _nearest(self, rank: Nearest, handles: Handles) -> Floats:
@@ -109,7 +105,7 @@ class RankingScores:
         if len(fresh):
             query = self._target(rank)
             if query is not None:
-                matrix = self._matrix(entities, rank.field.property)
+                matrix = entities.derived(rank.field.property, VectorColumn)
                 found[fresh] = matrix.distances(query, entities.positions(fresh).astype(np.int64))
             known[fresh] = True
         return found[handles]
@@ -120,38 +116,33 @@ class RankingScores:
         query = self._target(rank)
         found = np.zeros(entities.rows, np.bool_)
         if query is not None:
-            matrix = self._matrix(entities, rank.field.property)
+            matrix = entities.derived(rank.field.property, VectorColumn)
             among = entities.positions(distinct(handles, entities.size)).astype(np.int64)
             whole = None if len(among) == entities.rows else among
             found[matrix.top(query, count, whole, ties=True)[0]] = True
         return found[entities.positions(handles)]
 
-    def _matrix(self, entities: Entities, name: str) -> VectorColumn:
-        found: VectorColumn = entities.derived(name, "vectors", VectorColumn)
-        return found
-
-    def _target(self, rank: Nearest) -> Any:  # noqa: ANN401
+    def _target(self, rank: Nearest) -> Floats | None:
         """The vector to measure from; text is embedded once in a run."""
-        if rank not in self._targets:
-            self._targets[rank] = self._vector(rank)
-        return self._targets[rank]
-
-    def _vector(self, rank: Nearest) -> Any:  # noqa: ANN401
         query = self._evaluator.constant(rank.query)
         if not isinstance(query, str):
             return None if query is None else np.asarray(query, np.float64)
+        if rank not in self._embedded:
+            self._embedded[rank] = self._embed(rank, query)
+        return self._embedded[rank]
+
+    def _embed(self, rank: Nearest, text: str) -> Floats:
         type_ = self._entities(rank).source.type
         prop = type_.property(rank.field.property)
         assert prop.type.dimension is not None
-        make = self._evaluator.view.context.embedder
-        embedder = None if make is None else make(prop.type.dimension)
+        embedder = self._evaluator.view.context.embedder(prop.type.dimension)
         if embedder is None:
             raise InvalidInput(
                 "nearest() got a text, and no embedder is configured",
                 hint="Set OMNIGRAPH_EMBEDDER=offline or openai, or pass a vector.",
             )
         require_model(type_.name, prop, embedder)
-        return np.asarray(embedder.embed([query])[0], np.float64)
+        return np.asarray(embedder.embed([text])[0], np.float64)
 
     def _entities(self, rank: Ranking) -> Entities:
         return self._evaluator.view.loaded(self._evaluator.variables[ranked_variable(rank)])
@@ -167,10 +158,3 @@ def require_model(type_name: str, prop: Property, embedder: object) -> None:
             hint=f"Configure an embedder for {recorded!r}.",
             details={"type_name": type_name, "property": prop.name, "model": recorded},
         )
-
-
-def scoped(evaluator: Evaluator, variables: Mapping[str, VariableInfo]) -> Evaluator:
-    """An evaluator for a block with these variables, and with scores of its own."""
-    inner = evaluator.within(variables)
-    inner.scores = RankingScores(inner)
-    return inner

@@ -26,6 +26,14 @@ class SortKey:
     descending: bool
 
 
+@dataclass(frozen=True)
+class SortOrder:
+    """Keys, the most important first, and the variables whose ids then break ties."""
+
+    keys: Sequence[SortKey]
+    ties: Sequence[tuple[str, EntitySet]]
+
+
 def sortable(array: pa.Array) -> AnyArray:
     """Integers in the order of the values of this array; null is below all others.
 
@@ -131,11 +139,9 @@ def ids_in_order(rows: Bindings, name: str, entities: EntitySet) -> Callable[[An
 class Sorter:
     """Collects rows of a match and puts them in order; with a limit it holds little more."""
 
-    def __init__(
-        self, keys: Sequence[SortKey], ties: Sequence[tuple[str, EntitySet]], limit: int | None
-    ) -> None:
-        self._keys = keys
-        self._ties = ties
+    def __init__(self, order: SortOrder, limit: int | None) -> None:
+        self._keys = order.keys
+        self._ties = order.ties
         self._limit = limit
         self._parts: list[Bindings] = []
         self._buffered = 0

@@ -39,7 +39,10 @@ class Adjacency:
 
     def bag(self, direction: EdgeDirection, rows: int) -> Csr:
         """One entry per edge, at least `rows` rows."""
-        return self._form(self._bags, direction, rows, self._both_bag)
+        bags = self._bags
+        return self._form(
+            bags, direction, rows, lambda: csr.union_bag(bags["forward"], bags["reverse"])
+        )
 
     def set(self, direction: EdgeDirection, rows: int) -> Csr:
         """One entry per neighbour, at least `rows` rows."""
@@ -64,9 +67,6 @@ class Adjacency:
             return self.bag(direction, rows).without_parallel()
         out, into = self.set("forward", rows), self.set("reverse", rows)
         return csr.union(out, into, max(out.rows, into.rows))
-
-    def _both_bag(self) -> Csr:
-        return csr.union_bag(self._bags["forward"], self._bags["reverse"])
 
 
 def build_adjacency(
@@ -108,9 +108,9 @@ def extend_adjacency(
     return Adjacency(fragments, out, into)
 
 
-def shared_rows(base: Adjacency, fragments: tuple[FragmentStats, ...]) -> int:
+def shared_rows(base: tuple[FragmentStats, ...], fragments: tuple[FragmentStats, ...]) -> int:
     """How many edges of a version are in files that the base has too."""
-    known = {fragment.files for fragment in base.fragments}
+    known = {fragment.files for fragment in base}
     return sum(fragment.rows for fragment in fragments if fragment.files in known)
 
 

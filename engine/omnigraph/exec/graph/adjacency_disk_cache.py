@@ -21,6 +21,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -144,27 +145,20 @@ class AdjacencyDiskCache:
         targets: IdDictionary,
     ) -> Adjacency | None:
         """The saved adjacency that shares most edges with a version of an edge table."""
-        best: tuple[int, Path, dict[str, Any], int] | None = None
+        best: Callable[[], Adjacency] | None = None
+        most = 0
         for path in self._edges(location).glob("*.csr"):
-            read = _header(path)
-            if read is None:
-                continue
-            header, offset = read
-            if header["lineages"] != [sources.lineage, targets.lineage]:
+            header, offset = _header(path) or ({}, 0)
+            if header.get("lineages") != [sources.lineage, targets.lineage]:
                 continue
             if header["sizes"][0] > sources.size or header["sizes"][1] > targets.size:
                 continue
-            known = Adjacency(_fragments(header), _EMPTY, _EMPTY)
+            known = tuple(FragmentStats(*item) for item in header["fragments"])
             shared = shared_rows(known, fragments)
-            if best is None or shared > best[0]:
-                best = (shared, path, header, offset)
-        if best is None or not best[0]:
-            return None
-        _, path, header, offset = best
+            if shared > most:
+                most, best = shared, partial(_opened, path, known, header["arrays"], offset)
         with contextlib.suppress(OSError, ValueError):
-            arrays = [_mapped(path, offset, item) for item in header["arrays"]]
-            out, into = Csr(*arrays[:3]), Csr(*arrays[3:])
-            return Adjacency(_fragments(header), out, into)
+            return best() if best is not None else None
         return None
 
     def save_adjacency(
@@ -177,10 +171,10 @@ class AdjacencyDiskCache:
     ) -> None:
         """Save adjacency whose ids are all on disk."""
         out, into = adjacency.bag("forward", 0), adjacency.bag("reverse", 0)
-        arrays = [a for csr in (out, into) for a in (csr.starts, csr.targets, csr.edges)]
+        forms = [a for csr in (out, into) for a in (csr.starts, csr.targets, csr.edges)]
+        arrays = [array for array in forms if array is not None]
         items, offset = [], 0
         for array in arrays:
-            assert array is not None
             items.append({"dtype": str(array.dtype), "length": len(array), "offset": offset})
             offset += -(-array.nbytes // ALIGN) * ALIGN
         header = {
@@ -196,7 +190,6 @@ class AdjacencyDiskCache:
             file.write(MAGIC + len(text).to_bytes(8, "little") + text)
             file.write(b"\0" * (-file.tell() % ALIGN))
             for array in arrays:
-                assert array is not None
                 file.write(np.ascontiguousarray(array).data)
                 file.write(b"\0" * (-file.tell() % ALIGN))
 
@@ -219,11 +212,8 @@ class AdjacencyDiskCache:
             number, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
             with os.fdopen(number, "wb") as file:
                 write(file)
-            if exclusive:
-                os.link(temporary, path)  # fails if another process was first
-            else:
-                os.replace(temporary, path)
-                temporary = None
+            # Linking fails if another process was first.
+            (os.link if exclusive else os.replace)(temporary, path)
         except OSError:
             return False
         finally:
@@ -231,9 +221,6 @@ class AdjacencyDiskCache:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
         return True
-
-
-_EMPTY = Csr(np.zeros(1, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 def _short(text: str) -> str:
@@ -245,10 +232,6 @@ def _age(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _fragments(header: dict[str, Any]) -> tuple[FragmentStats, ...]:
-    return tuple(FragmentStats(*item) for item in header["fragments"])
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int] | None:
@@ -265,6 +248,13 @@ def _header(path: Path) -> tuple[dict[str, Any], int] | None:
             return header, -(-file.tell() // ALIGN) * ALIGN
     except (OSError, ValueError):
         return None
+
+
+def _opened(
+    path: Path, fragments: tuple[FragmentStats, ...], items: list[dict[str, Any]], offset: int
+) -> Adjacency:
+    arrays = [_mapped(path, offset, item) for item in items]
+    return Adjacency(fragments, Csr(*arrays[:3]), Csr(*arrays[3:]))
 
 
 def _mapped(path: Path, base: int, item: dict[str, Any]) -> AnyArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,9 +51,7 @@ class Entries:
     def only(self, chosen: Mask) -> Entries:
         """Without the entries for which the mask is false."""
         if np.count_nonzero(chosen) > MOST * len(chosen):
-            return Entries(
-                self.csr, self.size, self.indices, self.owners, self.counts, self.targets, chosen
-            )
+            return replace(self, mask=chosen)
         before = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(chosen, out=before[1:])
         ends = np.cumsum(self.counts)

@@ -14,10 +14,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from omnigraph.common.bounded_cache import BoundedCache
-from omnigraph.embedding import Embedder
+from omnigraph.embedding.embedder import EmbedderOf, no_embedder
 from omnigraph.errors import Corruption, InvalidInput
 from omnigraph.exec.columns.arrays import AnyArray, Handles
 from omnigraph.exec.columns.column_cache import ColumnCache, LoadedTable
+from omnigraph.exec.columns.fragment_cache import FragmentCache
 from omnigraph.exec.columns.id_dictionary import IdDictionary
 from omnigraph.exec.columns.live_rows import LiveRows
 from omnigraph.exec.columns.node_numbering import NodeNumbering
@@ -27,7 +28,7 @@ from omnigraph.exec.graph.adjacency import (
     extend_adjacency,
     shared_rows,
 )
-from omnigraph.exec.graph.adjacency_disk_cache import AdjacencyDiskCache, default_cache_dir
+from omnigraph.exec.graph.adjacency_disk_cache import AdjacencyDiskCache
 from omnigraph.query.compile import CompiledQuery, compile_query
 from omnigraph.schema.model.catalog import Catalog
 from omnigraph.storage.core.table_version import TableVersion
@@ -42,10 +43,6 @@ SAVE_FROM = 20_000
 
 Mode = Literal["auto", "indexed", "csr"]
 T = TypeVar("T")
-
-
-EmbedderOf = Callable[[int], Embedder | None]
-"""The embedder for vectors of a dimension, if there is one."""
 
 
 @dataclass
@@ -70,7 +67,7 @@ class ExecContext:
     column_bytes: int = COLUMN_BYTES
     adjacency_bytes: int = ADJACENCY_BYTES
     save_from: int = SAVE_FROM
-    embedder: EmbedderOf | None = None
+    embedder: EmbedderOf = no_embedder
     mode: Mode | None = None
     counters: Counters = field(default_factory=Counters)
 
@@ -79,9 +76,8 @@ class ExecContext:
         self.columns = ColumnCache(self.column_bytes, self._live)
         self._tables: BoundedCache[Hashable, LoadedTable] = BoundedCache(256)
         self._numberings: BoundedCache[Hashable, NodeNumbering] = BoundedCache(self.column_bytes)
-        self._dense: BoundedCache[Hashable, Handles] = BoundedCache(self.column_bytes)
-        self._last: BoundedCache[Hashable, tuple[FragmentStats, Handles]] = BoundedCache(
-            self.column_bytes
+        self._dense: FragmentCache[Handles] = FragmentCache(
+            self.column_bytes, self._live, np.ndarray.take
         )
         self._adjacency: BoundedCache[Hashable, Adjacency] = BoundedCache(self.adjacency_bytes)
         self._indexed: BoundedCache[Hashable, int] = BoundedCache(1024)
@@ -94,11 +90,6 @@ class ExecContext:
         )
         self._lock = threading.Lock()
         self._building: defaultdict[Hashable, threading.RLock] = defaultdict(threading.RLock)
-
-    @classmethod
-    def of(cls, root: str, **options: Any) -> ExecContext:  # noqa: ANN401
-        """The context of a graph, with adjacency saved in the platform's cache directory."""
-        return cls(root=root, cache_dir=default_cache_dir(), **options)
 
     # ------------------------------------------------------------------ plans
 
@@ -163,51 +154,37 @@ class ExecContext:
         """The nodes of a table version."""
         found = self._numberings.get(source.version)
         if found is None:
-            with self._only_one(("numbering", source.version)):
-                found = self._numberings.get(source.version)
-                if found is None:
-                    found = self._number_nodes(source)
-                    self._numberings.put(source.version, found, 4 * found.size + 64)
+            with self._only_one(source.version):
+                found = self._numberings.get(source.version) or self._number_nodes(source)
+                self._numberings.put(source.version, found, 4 * found.size + 64)
         return found
 
     def _number_nodes(self, source: TableSource) -> NodeNumbering:
         table = self.table(source)
         dictionary = self.dictionary(source.identity)
-        missing = [
-            index
+        parts = [
+            self._known_numbers(source, dictionary, index, fragment)
             for index, fragment in enumerate(table.fragments)
-            if self._dense.get((source.identity, fragment.key)) is None
-            and not self._opened(source, dictionary, index, fragment)
         ]
+        missing = [index for index, part in enumerate(parts) if part is None]
         if missing:
             rows = [table.fragments[index].rows for index in missing]
-            (parts,) = source.read_fragments(["id"], missing, rows)
-            for index, ids in zip(missing, parts, strict=True):
-                self._number(source.identity, table.fragments[index], dictionary.add(ids))
-        parts = [self._dense.get((source.identity, f.key)) for f in table.fragments]
-        if any(part is None for part in parts):
-            parts = [dictionary.add(table.column("id"))]
-        return NodeNumbering(dictionary, table, parts)
+            (read,) = source.read_fragments(["id"], missing, rows)
+            for index, ids in zip(missing, read, strict=True):
+                numbers = dictionary.add(ids)
+                parts[index] = self._dense.put(source.identity, table.fragments[index], numbers)
+        return NodeNumbering(dictionary, table, [part for part in parts if part is not None])
 
-    def _opened(
+    def _known_numbers(
         self, source: TableSource, dictionary: IdDictionary, index: int, fragment: FragmentStats
-    ) -> bool:
-        """Whether the numbers of a fragment's rows could be had without reading their ids."""
-        found = None
-        older = self._last.get((source.identity, fragment.files))
-        if older is not None:
-            indices = self._live.within(source, index, fragment, older[0])
-            found = None if indices is None else older[1][indices]
+    ) -> Handles | None:
+        """The numbers of a fragment's rows, if they can be had without reading their ids."""
+        found = self._dense.find(source.identity, source, index, fragment)
         if found is None and self._disk is not None:
             found = self._disk.dense(source.identity, dictionary, fragment)
-        if found is None:
-            return False
-        self._number(source.identity, fragment, found)
-        return True
-
-    def _number(self, identity: int, fragment: FragmentStats, dense: Handles) -> None:
-        self._dense.put((identity, fragment.key), dense, dense.nbytes + 64)
-        self._last.put((identity, fragment.files), (fragment, dense), dense.nbytes + 64)
+            if found is not None:
+                self._dense.put(source.identity, fragment, found)
+        return found
 
     # ------------------------------------------------------------------ edges
 
@@ -220,8 +197,8 @@ class ExecContext:
 
     def in_memory(self, source: TableSource) -> bool:
         """Whether the nodes of a table, or the adjacency of an edge table, need no loading."""
-        caches: tuple[BoundedCache[Hashable, Any], ...] = (self._numberings, self._adjacency)
-        return any(cache.get(source.version) is not None for cache in caches)
+        found = self._numberings.get(source.version) or self._adjacency.get(source.version)
+        return found is not None
 
     def spares_ids(self, source: TableSource) -> bool:
         """Whether the ids of a node table are many and have not been read."""
@@ -232,13 +209,10 @@ class ExecContext:
         """The adjacency of an edge table version between two node tables."""
         found = self._adjacency.get(edge.version)
         if found is None:
-            with self._only_one(("adjacency", edge.version)):
-                found = self._adjacency.get(edge.version)
-                if found is None:
-                    found = self._make_adjacency(edge, src, dst)
-                    weight = 2 * found.nbytes + 64
-                    self._adjacency.put(edge.version, found, weight)
-                    self._newest[(edge.version.location, edge.identity)] = edge.version
+            with self._only_one(edge.version):
+                found = self._adjacency.get(edge.version) or self._make_adjacency(edge, src, dst)
+                self._adjacency.put(edge.version, found, 2 * found.nbytes + 64)
+                self._newest[(edge.version.location, edge.identity)] = edge.version
         return found
 
     def _make_adjacency(self, edge: TableSource, src: TableSource, dst: TableSource) -> Adjacency:
@@ -277,7 +251,7 @@ class ExecContext:
         base = None if newest is None else self._adjacency.get(newest)
         if base is None and self._disk is not None:
             base = self._disk.adjacency(edge.version.location, fragments, sources, targets)
-        if base is None or 2 * shared_rows(base, fragments) < max(base.edges, 1):
+        if base is None or 2 * shared_rows(base.fragments, fragments) < max(base.edges, 1):
             return None
         return base
 
@@ -304,7 +278,7 @@ class ExecContext:
                 if not self._disk.save_dictionary(identity, dictionary):
                     return
                 for fragment in self.table(source).fragments:
-                    dense = self._dense.get((identity, fragment.key))
+                    dense = self._dense.exact(identity, fragment)
                     if dense is not None:
                         self._disk.save_dense(identity, dictionary, fragment, dense)
             version = edge.version

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,8 @@ from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.query.logical.logical_plan import VariableInfo
 from omnigraph.storage.core.table_version import PROBE_LIMIT
 from omnigraph.storage.refs.snapshot import Snapshot
+
+T = TypeVar("T")
 
 
 class Neighbours(Protocol):
@@ -38,54 +39,44 @@ class Neighbours(Protocol):
     def between(self, left: Handles, right: Handles) -> tuple[AnyArray, AnyArray]: ...
 
 
-class EntitySet(ABC):
+class EntitySet(Protocol):
     """Entities of one type by handle, wherever they are."""
 
     source: TypeSource
 
     @property
-    @abstractmethod
     def rows(self) -> int:
         """How many there are."""
 
     @property
-    @abstractmethod
     def size(self) -> int:
         """Above every handle."""
 
-    @abstractmethod
     def all(self) -> Handles:
         """Every entity; always the same array."""
 
-    @abstractmethod
     def find(self, ids: Iterable[str]) -> Handles:
         """The entities that have one of the ids, each once."""
 
-    @abstractmethod
     def where(self, condition: str, columns: Sequence[str]) -> Handles | None:
         """The entities a condition on stored columns selects; none if these are in memory."""
 
-    @abstractmethod
     def ids(self, handles: Handles) -> pa.Array: ...
 
-    @abstractmethod
     def values(self, name: str, handles: Handles) -> pa.Array:
         """A property of some entities."""
 
-    @abstractmethod
-    def by_handle(self, mask: Mask) -> Mask:
+    def by_handle(self, values: AnyArray) -> AnyArray:
         """A mask over `all` as one by handle."""
 
-    @abstractmethod
     def group_codes(self, name: str, handles: Handles) -> AnyArray:
         """Small numbers that are equal where a property is."""
 
-    @abstractmethod
     def decoded(self, name: str, codes: AnyArray) -> pa.Array:
         """The values that such numbers stand for."""
 
 
-class Entities(EntitySet):
+class Entities:
     """Entities of one type in memory. A handle is a dense id for nodes, a position for edges."""
 
     def __init__(self, source: TypeSource, table: LoadedTable) -> None:
@@ -115,12 +106,8 @@ class Entities(EntitySet):
     def positions(self, handles: Handles) -> Handles:
         return handles
 
-    def by_handle(self, mask: Mask) -> Mask:
-        """A mask by position as one by handle."""
-        return mask
-
-    def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
-        """Values by position as values by handle."""
+    def by_handle(self, values: AnyArray, absent: object = False) -> AnyArray:
+        """Values by position as values by handle, `absent` for handles without a row."""
         return values
 
     def ids(self, handles: Handles) -> pa.Array:
@@ -135,7 +122,6 @@ class Entities(EntitySet):
         return positions
 
     def values(self, name: str, handles: Handles) -> pa.Array:
-        """A property of some entities."""
         found = self._at(self.source.stored(name), handles)
         target = self.source.target(name)
         return found if found.type == target else found.cast(target)
@@ -174,14 +160,9 @@ class Entities(EntitySet):
         """The rank of each value of a property, by position, -1 for null; and values by rank."""
         return self.table.ranks(self.source.stored(name))
 
-    def derived(self, name: str, kind: str, make: Callable[[pa.Array], Any]) -> Any:  # noqa: ANN401
+    def derived(self, name: str, make: Callable[[pa.Array], T]) -> T:
         """Something with `nbytes` that is made from a property once per table version."""
-
-        def weighed(column: pa.Array) -> tuple[Any, int]:
-            found = make(column)
-            return found, found.nbytes
-
-        return self.table.columns.derived(self.table, self.source.stored(name), kind, weighed)
+        return self.table.columns.derived(self.table, self.source.stored(name), make)
 
     def _at(self, name: str, handles: Handles) -> pa.Array:
         if handles is self._all:
@@ -207,10 +188,7 @@ class Nodes(Entities):
     def _placed(self, positions: AnyArray) -> Handles:
         return self.numbering.at(positions)
 
-    def by_handle(self, mask: Mask) -> Mask:
-        return self.numbering.by_dense(mask, False)
-
-    def by_handle_filled(self, values: AnyArray, absent: object) -> AnyArray:
+    def by_handle(self, values: AnyArray, absent: object = False) -> AnyArray:
         return self.numbering.by_dense(values, absent)
 
     def ids(self, handles: Handles) -> pa.Array:
@@ -251,14 +229,12 @@ class GraphView:
         key = (kind, type_name)
         found = self._sources.get(key)
         if found is None:
-            found = self.context.planned(self.snapshot, key, lambda: self._source(*key))
-            self._sources[key] = found
+            catalog = self.snapshot.catalog
+            find = catalog.node if kind == "node" else catalog.edge
+            found = self._sources[key] = self.context.planned(
+                self.snapshot, key, lambda: type_source(self.snapshot, find(type_name))
+            )
         return found
-
-    def _source(self, kind: str, type_name: str) -> TypeSource:
-        catalog = self.snapshot.catalog
-        type_ = catalog.node(type_name) if kind == "node" else catalog.edge(type_name)
-        return type_source(self.snapshot, type_)
 
     def count(self, kind: str, type_name: str) -> int:
         """How many entities a type has; reads nothing."""

@@ -18,7 +18,7 @@ from omnigraph.exec.columns.arrays import AnyArray, Handles, index_ranges
 from omnigraph.exec.columns.type_source import TypeSource
 from omnigraph.exec.graph.adjacency import EdgeDirection
 from omnigraph.exec.graph.exec_context import ExecContext
-from omnigraph.exec.graph.graph_view import EntitySet, GraphView, Neighbours
+from omnigraph.exec.graph.graph_view import GraphView, Neighbours
 from omnigraph.schema.model.catalog import EdgeType
 from omnigraph.storage.core.lance_filter import in_condition
 from omnigraph.storage.core.table_version import PROBE_LIMIT
@@ -60,15 +60,12 @@ class IndexedView(GraphView):
             some = pa.array(values[start : start + PROBE_LIMIT], pa.string())
             yield from self.select(source, in_condition(column, some), columns)
 
-    def everything(self, source: TypeSource, columns: Sequence[str]) -> Iterable[dict[str, Any]]:
-        if self._limit is not None:
-            raise LookupBudgetExceeded
-        return self.select(source, None, columns)
-
     def select(
         self, source: TypeSource, condition: str | None, columns: Sequence[str]
     ) -> Iterable[dict[str, Any]]:
-        """Rows that satisfy a condition of the table."""
+        """Rows that satisfy a condition of the table; all of them only where there is no limit."""
+        if condition is None and self._limit is not None:
+            raise LookupBudgetExceeded
         self.context.counters.lookups += 1
         table = source.table.read_where(columns, condition)
         self._read += table.num_rows
@@ -85,7 +82,7 @@ class IndexedView(GraphView):
         return found
 
 
-class IndexedEntities(EntitySet):
+class IndexedEntities:
     """Entities of one type, as far as the run has met them."""
 
     def __init__(self, view: IndexedView, source: TypeSource) -> None:
@@ -115,15 +112,14 @@ class IndexedEntities(EntitySet):
 
     def all(self) -> Handles:
         if self._all is None:
-            rows = self._view.everything(self.source, ["id"])
-            self._all = np.array([self.number(row["id"]) for row in rows], np.int32)
+            self._all = self.where(None)
         return self._all
 
     def find(self, ids: Iterable[str]) -> Handles:
         rows = self._view.look_up(self.source, "id", list(dict.fromkeys(ids)), ["id"])
         return np.array([self.number(row["id"]) for row in rows], np.int32)
 
-    def where(self, condition: str, columns: Sequence[str]) -> Handles:
+    def where(self, condition: str | None, columns: Sequence[str] = ()) -> Handles:
         rows = self._view.select(self.source, condition, ["id"])
         return np.array([self.number(row["id"]) for row in rows], np.int32)
 
@@ -151,10 +147,10 @@ class IndexedEntities(EntitySet):
         values = list(self._codes[name])
         return pa.array([values[code] for code in codes.tolist()], self.source.target(name))
 
-    def by_handle(self, mask: Mask) -> Mask:
+    def by_handle(self, values: AnyArray) -> AnyArray:
         """Masks over all entities are made from `all`, which is in the order of handles met."""
         found = np.zeros(self.size, np.bool_)
-        found[self.all()] = mask
+        found[self.all()] = values
         return found
 
 
@@ -164,9 +160,8 @@ class IndexedNeighbours:
     def __init__(
         self, view: IndexedView, type_name: str, direction: EdgeDirection, bag: bool
     ) -> None:
-        edge = view.snapshot.catalog.edges[type_name]
         self._view = view
-        self._type: EdgeType = edge
+        self._type: EdgeType = view.snapshot.catalog.edges[type_name]
         self._direction = direction
         self._bag = bag
         self._source = view.source("edge", type_name)

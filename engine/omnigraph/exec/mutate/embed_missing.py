@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
+from omnigraph.embedding.embedder import EmbedderOf
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.ranking_scores import require_model
 from omnigraph.exec.mutate.statement_values import StatementValues
@@ -22,23 +22,8 @@ VectorsByRow = Mapping[int, Mapping[str, Vector]]
 """Per statement number: property to vector."""
 
 
-class TextEmbedder(Protocol):
-    """Turns texts into vectors; may have a `model`, the name of the space they lie in."""
-
-    def embed(self, texts: Sequence[str]) -> Iterable[Iterable[float]]: ...
-
-
-EmbedderFor = Callable[[int], TextEmbedder | None]
-"""The embedder for vectors of a dimension, none where none is configured."""
-
-
-def no_embedder(dimension: int) -> TextEmbedder | None:
-    """No embedder for any dimension."""
-    return None
-
-
 def embed_missing(
-    catalog: Catalog, plan: MutationPlan, values: StatementValues, embedder_for: EmbedderFor
+    catalog: Catalog, plan: MutationPlan, values: StatementValues, embedder_for: EmbedderOf
 ) -> VectorsByRow:
     """All vectors the plan lacks, from one call of the embedder for each dimension."""
     missing_by_dimension: dict[int, list[_MissingVector]] = {}

@@ -9,6 +9,7 @@ when that has moved.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.common.ulid import new_ulids
+from omnigraph.embedding.embedder import EmbedderOf, no_embedder
 from omnigraph.errors import InvalidInput, NotFound, ReadSetConflict, ResourceLimit
-from omnigraph.exec.mutate.embed_missing import (
-    EmbedderFor,
-    VectorsByRow,
-    embed_missing,
-    no_embedder,
-)
+from omnigraph.exec.mutate.embed_missing import VectorsByRow, embed_missing
 from omnigraph.exec.mutate.statement_values import StatementValues, stored_column
 from omnigraph.exec.mutate.where_filter import where_condition
 from omnigraph.loading.typed_batch import ids_for
 from omnigraph.query import CompiledQuery, coerce_params
+from omnigraph.query.logical.expressions import EntityKind
 from omnigraph.query.logical.logical_plan import (
     Assignment,
     DeleteEdges,
@@ -67,10 +65,7 @@ class MutationResult:
         }
 
 
-@dataclass(slots=True)
-class _Affected:
-    nodes: int = 0
-    edges: int = 0
+_Affected = Counter[EntityKind]
 
 
 def run_mutation(
@@ -82,7 +77,7 @@ def run_mutation(
     actor: str | None = None,
     message: str | None = None,
     if_commit: str | None = None,
-    embedder_for: EmbedderFor = no_embedder,
+    embedder_for: EmbedderOf = no_embedder,
     max_affected: int | None = None,
 ) -> MutationResult:
     """Apply a compiled mutation to the head of a branch.
@@ -102,12 +97,13 @@ def run_mutation(
         _require_same_schema(txn, plan)
         vectors = embed_missing(txn.catalog, plan, values, embedder_for)
         affected = _apply(txn, plan, values, vectors)
-        _check_ceiling(affected, max_affected)
+        if max_affected is not None and affected.total() > max_affected:
+            raise ResourceLimit("affected entities", max_affected, affected.total())
         commit = txn.commit()
     except BaseException:
         txn.abort()
         raise
-    return MutationResult(query.name, target, affected.nodes, affected.edges, commit)
+    return MutationResult(query.name, target, affected["node"], affected["edge"], commit)
 
 
 def _apply(
@@ -118,15 +114,15 @@ def _apply(
         return _delete(txn, plan, values)
     affected = _Affected()
     for number, statement in enumerate(plan.statements):
+        changed = 1
         match statement:
             case InsertNode():
                 _insert_node(txn, statement, values, vectors.get(number, {}))
-                affected.nodes += 1
             case InsertEdge():
                 _insert_edge(txn, statement, values)
-                affected.edges += 1
             case UpdateNodes():
-                affected.nodes += _update(txn, statement, values)
+                changed = _update(txn, statement, values)
+        affected[statement.entity] += changed
     return affected
 
 
@@ -163,12 +159,6 @@ def _require_same_schema(txn: WriteTxn, plan: MutationPlan) -> None:
                 txn.pin.schema,
                 f"the query was compiled for another schema than {txn.pin.branch} has",
             )
-
-
-def _check_ceiling(affected: _Affected, most: int | None) -> None:
-    total = affected.nodes + affected.edges
-    if most is not None and total > most:
-        raise ResourceLimit("affected entities", most, total)
 
 
 def _type(txn: WriteTxn, statement: MutationStatement) -> NodeType | EdgeType:
@@ -256,8 +246,5 @@ def _delete(txn: WriteTxn, plan: MutationPlan, values: StatementValues) -> _Affe
             txn.remove(txn.catalog.type_for(key), ids)
     affected = _Affected()
     for key, change in txn.prepare().items():
-        if txn.catalog.type_for(key).kind == "node":
-            affected.nodes -= change
-        else:
-            affected.edges -= change
+        affected[txn.catalog.type_for(key).kind] -= change
     return affected

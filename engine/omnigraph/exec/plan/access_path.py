@@ -52,8 +52,7 @@ def choose_access_path(view: GraphView, plan: ReadPlan, match: MatchPlan) -> Acc
     tables = lookup_tables(view, match)
     if all(context.in_memory(table) for table in tables):
         return AccessPath("csr", "what it needs is in memory")
-    largest = max((rows for rows in _table_rows(view, match)), default=0)
-    if largest < LARGE:
+    if all(rows < LARGE for rows in _table_rows(view, match)):
         return AccessPath("csr", "the tables are small")
     if not _keyed(view, match) or match.touched > LOOKUP_ROWS:
         return AccessPath("csr", f"about {match.touched:,.0f} rows are touched")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from omnigraph.exec.graph.adjacency import EdgeDirection
 from omnigraph.exec.graph.graph_view import GraphView
@@ -108,21 +108,16 @@ class _Planner:
         self.rows = 1.0
         self.tests: dict[str, tuple[Condition, ...]] = {}
         self.checks: list[Condition] = []
-        for scan in pattern.scans:
-            for condition in scan.predicates:
-                self._assign(condition, given)
-        for condition in pattern.filters:
-            self._assign(condition, given)
+        scanned = chain.from_iterable(scan.predicates for scan in pattern.scans)
+        for condition in chain(scanned, pattern.filters):
+            used = variables_of(condition)
+            if len(used) == 1 and not used & given:
+                (name,) = used
+                self.tests[name] = (*self.tests.get(name, ()), condition)
+            else:
+                self.checks.append(condition)
         self.negations = list(pattern.negations)
         self.expands = list(pattern.expands)
-
-    def _assign(self, condition: Condition, given: frozenset[str]) -> None:
-        used = variables_of(condition)
-        if len(used) == 1 and not used & given:
-            (name,) = used
-            self.tests[name] = (*self.tests.get(name, ()), condition)
-        else:
-            self.checks.append(condition)
 
     def plan(self, needed: frozenset[str]) -> MatchPlan:
         unbound = {scan.variable for scan in self.pattern.scans} - self.bound
@@ -170,10 +165,9 @@ class _Planner:
                 self.steps.append(FilterStep(ready))
                 self.rows *= 0.3
             closing = self._expand_into()
-            if closing is not None:
-                self._append_expand(closing)
-                continue
-            break
+            if closing is None:
+                break
+            self._append_expand(closing)
         for negation in list(self.negations):
             if set(negation.correlated) <= self.bound:
                 self.negations.remove(negation)
@@ -188,25 +182,23 @@ class _Planner:
 
     def _expand_into(self) -> ExpandIntoStep | None:
         for expand in self.expands:
-            if {expand.left, expand.right} <= self.bound:
+            left, right = expand.left, expand.right
+            if {left, right} <= self.bound:
                 self.rows = max(self.rows * 0.1, 0.001)
-                return ExpandIntoStep(
-                    expand, expand.left, expand.right, expand.direction, self.rows
-                )
+                return ExpandIntoStep(expand, left, right, expand.direction, self.rows)
         return None
 
     def _best_expand(self) -> ExpandStep | None:
-        hops = [hop for expand in self.expands for hop in self._possible_expands(expand)]
-        if not hops:
-            return None
-        return min(hops, key=lambda hop: hop.estimate)
-
-    def _possible_expands(self, expand: Expand) -> Iterator[ExpandStep]:
-        left, right = expand.left in self.bound, expand.right in self.bound
-        if left and not right:
-            yield self._expand(expand, expand.left, expand.right, expand.direction)
-        elif right and not left:
-            yield self._expand(expand, expand.right, expand.left, BACK[expand.direction])
+        hops = (
+            self._expand(expand, origin, variable, direction)
+            for expand in self.expands
+            for origin, variable, direction in (
+                (expand.left, expand.right, expand.direction),
+                (expand.right, expand.left, BACK[expand.direction]),
+            )
+            if origin in self.bound and variable not in self.bound
+        )
+        return min(hops, key=lambda hop: hop.estimate, default=None)
 
     def _expand(
         self, expand: Expand, origin: str, variable: str, direction: EdgeDirection

@@ -53,9 +53,7 @@ def tree_of(view: GraphView, plan: ReadPlan) -> PatternTree | None:
     nodes = [scan.variable for scan in pattern.scans]
     if not _summable(plan) or len(pattern.expands) != len(nodes) - 1:
         return None
-    if any(len(negation.correlated) != 1 for negation in pattern.negations):
-        return None
-    if any(negation.correlated[0] not in nodes for negation in pattern.negations):
+    if any(n.correlated not in {(name,) for name in nodes} for n in pattern.negations):
         return None
     tests: dict[str, tuple[Condition, ...]] = {}
     conditions = [c for scan in pattern.scans for c in scan.predicates]
@@ -84,14 +82,12 @@ def tree_of(view: GraphView, plan: ReadPlan) -> PatternTree | None:
 
 
 def _summable(plan: ReadPlan) -> bool:
-    for column in plan.columns:
-        if isinstance(column.expr, Aggregate):
-            argument = column.expr.argument
-            if not isinstance(argument, NodeRef | PropertyRef):
-                return False
-            if isinstance(argument, NodeRef) and column.expr.function != "count":
-                return False
-    return True
+    aggregates = (c.expr for c in plan.columns if isinstance(c.expr, Aggregate))
+    return all(
+        isinstance(agg.argument, PropertyRef)
+        or (isinstance(agg.argument, NodeRef) and agg.function == "count")
+        for agg in aggregates
+    )
 
 
 def _connected(links: dict[str, tuple[Link, ...]]) -> bool:

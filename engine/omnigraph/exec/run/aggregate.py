@@ -14,7 +14,8 @@ from omnigraph.exec.columns.arrays import AnyArray, ranked
 from omnigraph.exec.evaluate.comparison import is_number
 from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.graph.bindings import Bindings
-from omnigraph.query.logical.expressions import Aggregate, Expr, NodeRef, PropertyRef
+from omnigraph.exec.graph.graph_view import EntitySet
+from omnigraph.query.logical.expressions import Aggregate, NodeRef, PropertyRef
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.schema.model.arrow_schema import arrow_type
 
@@ -42,8 +43,12 @@ class Grouper:
         assert plan.group_by is not None
         self._evaluator = evaluator
         self._plan = plan
-        self._group = [plan.columns[i] for i in plan.group_by]
-        self._aggregates = [
+        self._group = [
+            expr
+            for i in plan.group_by
+            if isinstance(expr := plan.columns[i].expr, NodeRef | PropertyRef)
+        ]
+        self.aggregates = [
             column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
         ]
         self._partials: list[Partial] = []
@@ -53,7 +58,7 @@ class Grouper:
         """Take in some rows of the match."""
         groups, keys = grouped(self.codes(rows), rows.count)
         count = len(keys[0]) if keys else 1
-        states = [self._state(agg, rows, groups, count) for agg in self._aggregates]
+        states = [self._state(agg, rows, groups, count) for agg in self.aggregates]
         self.add_partial(Partial(keys, states))
 
     def add_partial(self, partial: Partial) -> None:
@@ -68,36 +73,32 @@ class Grouper:
         merged = self._merged() if self._partials else None
         if merged is None and self._group:
             return [pa.array([], arrow_type(column.type)) for column in self._plan.columns]
-        columns = []
-        keys = iter(merged.keys if merged else ())
-        states = iter(merged.states if merged else [self._none(a) for a in self._aggregates])
-        for column in self._plan.columns:
-            if isinstance(column.expr, Aggregate):
-                columns.append(_result(column.expr, *next(states)))
-            else:
-                columns.append(self._decoded(column.expr, next(keys)))
-        return columns
+        keys = map(self._decoded, self._group, merged.keys if merged else ())
+        states = iter(merged.states if merged else [self._none(a) for a in self.aggregates])
+        return [
+            _result(expr, *next(states)) if isinstance(expr, Aggregate) else next(keys)
+            for expr in (column.expr for column in self._plan.columns)
+        ]
 
     # ------------------------------------------------------------------ group keys
 
     def codes(self, rows: Bindings) -> list[AnyArray]:
         """The group key of each row, one array of codes per member."""
-        return [self._codes(column.expr, rows) for column in self._group]
+        return [
+            rows[expr.variable]
+            if isinstance(expr, NodeRef)
+            else self._entities(expr).group_codes(expr.property, rows[expr.variable])
+            for expr in self._group
+        ]
 
-    def _codes(self, expr: Expr, rows: Bindings) -> AnyArray:
-        handles = rows[_variable(expr)]
-        if isinstance(expr, NodeRef):
-            return handles
-        assert isinstance(expr, PropertyRef)
-        entities = self._evaluator.view.entities(self._evaluator.variables[expr.variable])
-        return entities.group_codes(expr.property, handles)
-
-    def _decoded(self, expr: Expr, codes: AnyArray) -> pa.Array:
-        entities = self._evaluator.view.entities(self._evaluator.variables[_variable(expr)])
+    def _decoded(self, expr: NodeRef | PropertyRef, codes: AnyArray) -> pa.Array:
+        entities = self._entities(expr)
         if isinstance(expr, NodeRef):
             return entities.ids(codes)
-        assert isinstance(expr, PropertyRef)
         return entities.decoded(expr.property, codes)
+
+    def _entities(self, expr: NodeRef | PropertyRef) -> EntitySet:
+        return self._evaluator.view.entities(self._evaluator.variables[expr.variable])
 
     # ------------------------------------------------------------------ states
 
@@ -128,14 +129,9 @@ class Grouper:
         count = len(keys[0]) if keys else 1
         states = [
             _merged_state(agg, [p.states[i] for p in self._partials], groups, count)
-            for i, agg in enumerate(self._aggregates)
+            for i, agg in enumerate(self.aggregates)
         ]
         return Partial(keys, states)
-
-
-def _variable(expr: Expr) -> str:
-    assert isinstance(expr, NodeRef | PropertyRef)
-    return expr.variable
 
 
 def grouped(codes: Sequence[AnyArray], rows: int) -> tuple[AnyArray | None, list[AnyArray]]:
@@ -216,15 +212,13 @@ def _merged_state(
     agg: Aggregate, states: Sequence[tuple[AnyArray, Any]], groups: AnyArray | None, count: int
 ) -> tuple[AnyArray, Any]:
     counts = np.concatenate([state[0] for state in states])
-    total = np.array([counts.sum()]) if groups is None else _exact_bincount(groups, counts, count)
+    total = group_sums(counts, groups, count)
     match agg.function:
         case "count":
             return total, None
         case "sum" | "avg":
             sums = np.concatenate([state[1] for state in states])
-            if groups is None:
-                return total, np.array([sums.sum()])
-            return total, np.bincount(groups, weights=sums, minlength=count)
+            return total, group_sums(sums, groups, count)
         case _:
             values = pa.concat_arrays([state[1] for state in states])
             valid = values.is_valid().to_numpy(zero_copy_only=False)
@@ -233,10 +227,17 @@ def _merged_state(
             return total, _best(agg.function, values.drop_null(), present_groups, present)
 
 
-def _exact_bincount(groups: AnyArray, counts: AnyArray, size: int) -> AnyArray:
-    found = np.zeros(size, np.int64)
-    np.add.at(found, groups, counts)
-    return found
+def group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArray:
+    """Numbers added up by group, whole ones exactly."""
+    if groups is None:
+        return np.array([values.sum()])
+    if values.dtype.kind == "f":
+        return np.bincount(groups, weights=values, minlength=count)
+    if values.sum(dtype=np.float64) < 2**53:
+        return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, groups, values)
+    return sums
 
 
 def _result(agg: Aggregate, counts: AnyArray, state: Any) -> pa.Array:  # noqa: ANN401

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from omnigraph.errors import InvalidInput
-from omnigraph.exec.evaluate.evaluator import Evaluator, is_constant
+from omnigraph.exec.evaluate.evaluator import Evaluator
 from omnigraph.exec.evaluate.step_costs import Trace, rows_shown
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import GraphView
@@ -61,22 +61,20 @@ def explain(
     params: Mapping[str, Any] | None,
     analyze: bool = False,
     *,
-    context: ExecContext | None = None,
+    context: ExecContext,
 ) -> str:
     """The plan of a read as a tree of text; with `analyze` it runs, and says what steps cost."""
     plan = query.ir
     if not isinstance(plan, ReadPlan):
         raise InvalidInput(f"{query.name} changes the graph; only reads are explained")
-    view = GraphView(snapshot, context or ExecContext())
+    view = GraphView(snapshot, context)
     steps = plan_read.match_plan(view, plan)
     route = choose_access_path(view, plan, steps)
     pushes = dict(_pushes(view, route, steps))
     trace = Trace() if analyze else None
-    footer = (
-        ()
-        if trace is None
-        else (_analyzed(view, route, plan, coerce_params(query, params), trace),)
-    )
+    footer = []
+    if trace is not None:
+        footer.append(_analyzed(view, route, plan, coerce_params(query, params), trace))
     head = f"read {query.name}: {route.strategy} ({route.reason})"
     body = _match(view, steps, pushes, trace, 1)
     return "\n".join([head, *_result(view, route, plan), *body, *footer])
@@ -112,9 +110,8 @@ def _analyzed(
     evaluator.trace = trace
     before = view.context.counters.lookups
     begun = time.perf_counter()
-    rows = sum(
-        batch.num_rows for batch in run_read.batches_of(evaluator, plan, result_schema(plan))
-    )
+    batches = run_read.batches_of(evaluator, plan, result_schema(plan))
+    rows = sum(batch.num_rows for batch in batches)
     took = (time.perf_counter() - begun) * 1e3
     looked_up = view.context.counters.lookups - before
     lookups = f", {looked_up} look-ups" if looked_up else ""
@@ -240,6 +237,6 @@ def _literal(value: object) -> str:
 
 
 def _vector(expr: Expr) -> str:
-    if is_constant(expr) and isinstance(expr, Literal) and isinstance(expr.value, tuple):
+    if isinstance(expr, Literal) and isinstance(expr.value, tuple):
         return f"[{len(expr.value)} numbers]"
     return shown(expr)

@@ -18,9 +18,8 @@ import pyarrow as pa
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.common.stream_dataset import StreamDataset
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, sortable
+from omnigraph.exec.evaluate.sort_keys import Sorter, SortKey, SortOrder, sortable
 from omnigraph.exec.graph.bindings import Bindings
-from omnigraph.exec.graph.graph_view import EntitySet
 
 if TYPE_CHECKING:
     from datafusion import DataFrame
@@ -31,15 +30,11 @@ SORT_BYTES = 256 << 20
 """What one sort may hold in memory; the rest goes to temporary files."""
 BATCH = 1 << 16
 
-Tie = tuple[str, EntitySet]
 
-
-def in_order(
-    parts: Iterator[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
-) -> Iterator[Bindings]:
+def in_order(parts: Iterator[Bindings], order: SortOrder, limit: int | None) -> Iterator[Bindings]:
     """The rows in order, as many as the limit lets through."""
     if limit is not None and limit <= SORTED_IN_MEMORY:
-        return _in_memory(parts, keys, ties, limit)
+        return _in_memory(parts, order, limit)
     first: list[Bindings] = []
     buffered = 0
     for part in parts:
@@ -47,9 +42,9 @@ def in_order(
         buffered += part.count
         if buffered > SORTED_IN_MEMORY:
             break
-    if buffered <= SORTED_IN_MEMORY or _has_lists(first, keys):
-        return _in_memory(chain(first, parts), keys, ties, limit)
-    return first_rows(_by_datafusion(chain(first, parts), keys, ties), limit)
+    if buffered <= SORTED_IN_MEMORY or _has_lists(first, order.keys):
+        return _in_memory(chain(first, parts), order, limit)
+    return first_rows(_by_datafusion(chain(first, parts), order), limit)
 
 
 def first_rows(rows: Iterator[Bindings], limit: int | None) -> Iterator[Bindings]:
@@ -64,9 +59,9 @@ def first_rows(rows: Iterator[Bindings], limit: int | None) -> Iterator[Bindings
 
 
 def _in_memory(
-    parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie], limit: int | None
+    parts: Iterable[Bindings], order: SortOrder, limit: int | None
 ) -> Iterator[Bindings]:
-    sorter = Sorter(keys, ties, limit)
+    sorter = Sorter(order, limit)
     for part in parts:
         sorter.add(part)
     return sorter.finish().chunks()
@@ -97,16 +92,14 @@ class _Scanner:
             raise
 
 
-def _by_datafusion(
-    parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie]
-) -> Iterator[Bindings]:
-    batches = _batches(parts, keys, ties)
+def _by_datafusion(parts: Iterable[Bindings], order: SortOrder) -> Iterator[Bindings]:
+    batches = _batches(parts, order)
     head = next(batches)
     scanner = _Scanner(head.schema, chain([head], batches))
     source = StreamDataset(head.schema, lambda *_: scanner)
     names = [name for name in head.schema.names if name.startswith("$")]
     try:
-        stream = _sorted(source, keys, ties).select(*(f'"{name}"' for name in names))
+        stream = _sorted(source, order).select(*(f'"{name}"' for name in names))
         for table in chunks((batch.to_pyarrow() for batch in stream.execute_stream()), BATCH):
             yield Bindings(
                 {name[1:]: table.column(name).to_numpy() for name in names}, table.num_rows
@@ -115,10 +108,13 @@ def _by_datafusion(
         raise
     except Exception as error:
         # DataFusion raises nothing more telling.
-        raise scanner.failure or _failed(error) from error
+        raise scanner.failure or StorageError(
+            f"the rows could not be sorted: {error}",
+            hint="Make room where temporary files go (TMPDIR), or add a limit.",
+        ) from error
 
 
-def _sorted(source: StreamDataset, keys: Sequence[SortKey], ties: Sequence[Tie]) -> DataFrame:
+def _sorted(source: StreamDataset, order: SortOrder) -> DataFrame:
     # Loading it takes a quarter of a second, which only a large sort is worth.
     from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, col
 
@@ -131,40 +127,36 @@ def _sorted(source: StreamDataset, keys: Sequence[SortKey], ties: Sequence[Tie])
         "datafusion.execution.sort_spill_reservation_bytes": str(SORT_BYTES // 4),
     }
     context = SessionContext(SessionConfig(settings), runtime)
-    order = [
+    columns = [
         col(f"key{number}").sort(ascending=not key.descending, nulls_first=not key.descending)
-        for number, key in enumerate(keys)
+        for number, key in enumerate(order.keys)
     ]
-    order += [col(f"tie{number}").sort(ascending=True) for number in range(len(ties))]
-    return context.read_table(source).sort(*order)
+    columns += [col(f"tie{number}").sort(ascending=True) for number in range(len(order.ties))]
+    return context.read_table(source).sort(*columns)
 
 
-def _batches(
-    parts: Iterable[Bindings], keys: Sequence[SortKey], ties: Sequence[Tie]
-) -> Iterator[pa.RecordBatch]:
+def _batches(parts: Iterable[Bindings], order: SortOrder) -> Iterator[pa.RecordBatch]:
     for part in parts:
         for rows in part.chunks(BATCH):
             if rows.count:
-                yield from _small_batches(rows, keys, ties)
+                yield from _small_batches(rows, order)
 
 
-def _small_batches(
-    rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]
-) -> Iterator[pa.RecordBatch]:
-    batch = _batch(rows, keys, ties)
+def _small_batches(rows: Bindings, order: SortOrder) -> Iterator[pa.RecordBatch]:
+    batch = _batch(rows, order)
     if batch.nbytes <= SORT_BYTES // 16 or rows.count == 1:
         yield batch
         return
     half = rows.count // 2
     for part in (rows.slice(0, half), rows.slice(half, rows.count)):
-        yield from _small_batches(part, keys, ties)
+        yield from _small_batches(part, order)
 
 
-def _batch(rows: Bindings, keys: Sequence[SortKey], ties: Sequence[Tie]) -> pa.RecordBatch:
+def _batch(rows: Bindings, order: SortOrder) -> pa.RecordBatch:
     columns: dict[str, pa.Array] = {
-        f"key{number}": _comparable(key.column(rows)) for number, key in enumerate(keys)
+        f"key{number}": _comparable(key.column(rows)) for number, key in enumerate(order.keys)
     }
-    for number, (name, entities) in enumerate(ties):
+    for number, (name, entities) in enumerate(order.ties):
         columns[f"tie{number}"] = _comparable(entities.ids(rows[name]))
     for name, handles in rows.columns.items():
         columns[f"${name}"] = pa.array(handles.astype(np.int64, copy=False))
@@ -182,10 +174,3 @@ def _comparable(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(sortable(array), mask=nulls)
-
-
-def _failed(error: Exception) -> StorageError:
-    return StorageError(
-        f"the rows could not be sorted: {error}",
-        hint="Make room where temporary files go (TMPDIR), or add a limit.",
-    )

@@ -18,14 +18,13 @@ from omnigraph.common.array_types import Mask
 from omnigraph.errors import ResourceLimit
 from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.graph.adjacency_entries import Entries, all_entries
 from omnigraph.exec.graph.bindings import Bindings
 from omnigraph.exec.graph.csr import Csr
 from omnigraph.exec.graph.graph_view import Entities
 from omnigraph.exec.plan.match_plan import AntiJoinStep, MatchPlan, ScanStep
 from omnigraph.exec.plan.pattern_tree import Link, PatternTree
-from omnigraph.exec.run.aggregate import Grouper, Partial, grouped, state_of
+from omnigraph.exec.run.aggregate import Grouper, Partial, group_sums, grouped, state_of
 from omnigraph.exec.run.candidate_set import Candidates
 from omnigraph.exec.run.matcher import Matcher
 from omnigraph.query.logical.expressions import Aggregate, NodeRef, PropertyRef
@@ -52,21 +51,19 @@ class FactorizedAggregate:
     ) -> None:
         self.evaluator = evaluator
         self.view = evaluator.view
-        self.plan = plan
         self.tree = tree
         self.candidates = {
             name: Candidates(evaluator, name, info, tree.tests.get(name, ()))
             for name, info in match.variables.items()
         }
         self.anti_joins = [
-            (step.correlated[0], Matcher(scoped(evaluator, step.plan.variables), step.plan))
+            (step.correlated[0], Matcher(evaluator.within(step.plan.variables), step.plan))
             for step in match.steps
             if isinstance(step, AntiJoinStep)
         ]
         self.first = next(step.variable for step in match.steps if isinstance(step, ScanStep))
-        self.aggregates = [
-            column.expr for column in plan.columns if isinstance(column.expr, Aggregate)
-        ]
+        self.grouper = Grouper(evaluator, plan)
+        self.aggregates = self.grouper.aggregates
         self.aggregates_at: dict[str, list[int]] = defaultdict(list)
         for number, agg in enumerate(self.aggregates):
             if isinstance(agg.argument, PropertyRef):
@@ -78,15 +75,13 @@ class FactorizedAggregate:
         root = self.tree.root(self.first, self._selective(), self._only_counts)
         self._narrow(root)
         tally = self._tally(root, None)
-        entities = self._entities(root)
         handles = self.active[root]
         if handles is None:
-            handles = entities.all()
-        grouper = Grouper(self.evaluator, self.plan)
-        partial = self._partial(grouper, root, handles, tally)
+            handles = self._entities(root).all()
+        partial = self._partial(root, handles, tally)
         if partial is not None:
-            grouper.add_partial(partial)
-        return grouper.finish()
+            self.grouper.add_partial(partial)
+        return self.grouper.finish()
 
     # ------------------------------------------------------------------ which nodes take part
 
@@ -181,8 +176,8 @@ class FactorizedAggregate:
     ) -> tuple[AnyArray | None, AnyArray | None]:
         agg = self.aggregates[number]
         assert isinstance(agg.argument, PropertyRef)
-        if agg.function in ("min", "max"):
-            ranks = entities.by_handle_filled(entities.ranks(agg.argument.property)[0], -1)
+        if self._best(number):
+            ranks = entities.by_handle(entities.ranks(agg.argument.property)[0], -1)
             return None, _only(ranks, rows)
         nulls = entities.nulls(agg.argument.property)
         counted = rows
@@ -193,7 +188,7 @@ class FactorizedAggregate:
             return None if nulls is None else counted, None
         # Sums are floats, and products with large whole numbers must not wrap around.
         stored = entities.numbers(agg.argument.property).astype(np.float64, copy=False)
-        numbers = entities.by_handle_filled(stored, 0)
+        numbers = entities.by_handle(stored, 0)
         if nulls is None:
             return None, numbers if rows is None else numbers * rows
         return counted, numbers * counted
@@ -206,12 +201,13 @@ class FactorizedAggregate:
 
         `own` is zero for nodes of the variable that do not take part.
         """
-        size = self._entities(name).size
         csr = self._csr(link, bag=link.expand.edge is not None)
         if self._only_counts(link):
-            return Tally(_padded(csr.degrees, size))
+            size = self._entities(name).size
+            degrees = csr.degrees[:size].astype(np.int64)
+            return Tally(np.pad(degrees, (0, size - len(degrees))))
         below = self._tally(link.other, name)
-        entries = self._entries(link, csr, self.active[name], own, below)
+        entries = self._entries(link, csr, name, own, below)
         weight = None if below.rows is None else below.rows[entries.targets]
         if below.rows is not None and len(below.rows):
             _require_countable(_largest(below.rows) * len(entries.targets))
@@ -227,19 +223,15 @@ class FactorizedAggregate:
                     None if value is None else entries.sums(value[entries.targets]),
                 )
         for number in self.aggregates_at[link.expand.edge] if link.expand.edge is not None else ():
-            message.values[number] = self._edge_value(number, csr, weight, entries)
+            message.values[number] = self._edge_value(number, weight, entries)
         return message
 
     def _entries(
-        self,
-        link: Link,
-        csr: Csr,
-        handles: Handles | None,
-        own: AnyArray | None,
-        below: Tally,
+        self, link: Link, csr: Csr, name: str, own: AnyArray | None, below: Tally
     ) -> Entries:
         """The adjacency entries that matter: both ends take part, the edge passes its tests."""
-        entries = all_entries(csr, self._size(link), handles)
+        handles = self.active[name]
+        entries = all_entries(csr, self._entities(name).size, handles)
         chosen: Mask | None = None
         edge = link.expand.edge
         if edge is not None and self.candidates[edge].tests:
@@ -250,13 +242,8 @@ class FactorizedAggregate:
             chosen = _both(chosen, (own[: csr.rows] > 0)[csr.owners])
         return entries if chosen is None else entries.only(chosen)
 
-    def _size(self, link: Link) -> int:
-        expand = link.expand
-        name = expand.left if link.other == expand.right else expand.right
-        return self._entities(name).size
-
     def _edge_value(
-        self, number: int, csr: Csr, weight: AnyArray | None, entries: Entries
+        self, number: int, weight: AnyArray | None, entries: Entries
     ) -> tuple[AnyArray | None, AnyArray | None]:
         agg = self.aggregates[number]
         assert isinstance(agg.argument, PropertyRef)
@@ -286,24 +273,22 @@ class FactorizedAggregate:
 
     # ------------------------------------------------------------------ the result
 
-    def _partial(
-        self, grouper: Grouper, root: str, handles: Handles, tally: Tally
-    ) -> Partial | None:
+    def _partial(self, root: str, handles: Handles, tally: Tally) -> Partial | None:
         rows = None if tally.rows is None else tally.rows[handles]
         if rows is not None and (self.tree.group is not None or not rows.any()):
             chosen = rows > 0
             handles, rows = handles[chosen], rows[chosen]
         if not len(handles):
             return None
-        codes = grouper.codes(Bindings({root: handles}, len(handles)))
+        codes = self.grouper.codes(Bindings({root: handles}, len(handles)))
         groups, keys = grouped(codes, len(handles))
         count = len(keys[0]) if keys else 1
         ones = np.ones(len(handles), np.int64) if rows is None else rows
-        total = _group_sums(ones, groups, count)
+        total = group_sums(ones, groups, count)
         states: list[tuple[AnyArray, Any]] = []
         for number, agg in enumerate(self.aggregates):
             counted, value = tally.values.get(number, (None, None))
-            counts = total if counted is None else _group_sums(counted[handles], groups, count)
+            counts = total if counted is None else group_sums(counted[handles], groups, count)
             if isinstance(agg.argument, NodeRef) or agg.function == "count":
                 states.append((counts, None))
             elif self._best(number):
@@ -311,7 +296,7 @@ class FactorizedAggregate:
                 states.append(self._best_state(agg, value[handles], groups, count))
             else:
                 assert value is not None
-                sums = _group_sums(value[handles].astype(np.float64), groups, count)
+                sums = group_sums(value[handles].astype(np.float64), groups, count)
                 states.append((counts, sums))
         return Partial(keys, states)
 
@@ -327,12 +312,6 @@ class FactorizedAggregate:
 
 def _both(first: Mask | None, second: Mask) -> Mask:
     return second if first is None else first & second
-
-
-def _padded(degrees: AnyArray, size: int) -> AnyArray:
-    wide = degrees[:size].astype(np.int64)
-    missing = size - len(wide)
-    return wide if not missing else np.concatenate([wide, np.zeros(missing, np.int64)])
 
 
 def _only(ranks: AnyArray, rows: AnyArray | None) -> AnyArray:
@@ -373,15 +352,3 @@ def _largest(values: AnyArray) -> int:
 def _require_countable(most: int) -> None:
     if most >= 2**63:
         raise ResourceLimit("the number of matches", 2**63 - 1, most)
-
-
-def _group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArray:
-    if groups is None:
-        return np.array([values.sum()])
-    if values.dtype.kind == "f":
-        return np.bincount(groups, weights=values, minlength=count)
-    if values.sum(dtype=np.float64) < 2**53:
-        return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
-    sums = np.zeros(count, np.int64)
-    np.add.at(sums, groups, values)
-    return sums

@@ -9,7 +9,6 @@ import numpy as np
 from omnigraph.common.array_types import Mask
 from omnigraph.exec.columns.arrays import AnyArray, Handles, index_dtype, index_ranges
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import scoped
 from omnigraph.exec.evaluate.value_join import ValueIndex
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.graph_view import EntitySet, Neighbours
@@ -91,8 +90,7 @@ class Matcher:
             return
         handles = self.candidates[step.variable].handles()
         if rows.count == 1 and not rows.columns:
-            columns = {step.variable: handles} if step.variable in step.keep else {}
-            yield from Bindings(columns, len(handles)).chunks()
+            yield from _bound(rows, step.keep, step.variable, handles).chunks()
             return
         block = max(1, CHUNK // max(len(handles), 1))
         for part in rows.keep(step.keep).chunks(block):
@@ -119,7 +117,8 @@ class Matcher:
             for start, stop in split_by_sum(counts, CHUNK):
                 some = counts[start:stop]
                 part = needed.take(row_index.order[index_ranges(starts[start:stop], some)])
-                yield self._bound(step, part, np.repeat(handles[start:stop], some))
+                bound = np.repeat(handles[start:stop], some)
+                yield _bound(part, step.keep, step.variable, bound)
             return
         if index is None:
             index = ValueIndex(self._entities(own), own.property, handles)
@@ -129,11 +128,7 @@ class Matcher:
             some = counts[start:stop]
             entries = index.order[index_ranges(starts[start:stop], some)]
             part = needed.slice(start, stop).take(repeated(some))
-            yield self._bound(step, part, handles[entries])
-
-    def _bound(self, step: ScanStep, part: Bindings, handles: Handles) -> Bindings:
-        columns = {step.variable: handles} if step.variable in step.keep else {}
-        return Bindings({**part.columns, **columns}, len(handles))
+            yield _bound(part, step.keep, step.variable, handles[entries])
 
     def _entities(self, ref: PropertyRef) -> EntitySet:
         return self.view.entities(self.evaluator.variables[ref.variable])
@@ -189,12 +184,9 @@ class Matcher:
 
     def _expand_repeatedly(self, step: ExpandStep, rows: Bindings) -> Iterator[Bindings]:
         needed = rows.keep(step.keep)
-        sources, which = np.unique(rows[step.origin], return_inverse=True)
-        order = np.argsort(which, kind="stable")
-        ordered = which[order]
-        for reached in self._reached(step.expand, step.origin, sources):
-            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
-            yield from self._reached_rows(step, needed.take(some), which[some], reached)
+        origins = rows[step.origin]
+        for reached, some, which in self._reached(step.expand, step.origin, origins):
+            yield from self._reached_rows(step, needed.take(some), which, reached)
 
     def _reached_rows(
         self, step: ExpandStep, part: Bindings, which: AnyArray, reached: Reached
@@ -213,18 +205,25 @@ class Matcher:
             entries = index_ranges(starts[some], counts[some])
             if not len(entries):
                 continue
-            columns = part.slice(start, stop).take(repeated(counts[some])).columns
-            if step.variable in step.keep:
-                columns = {**columns, step.variable: nodes[entries]}
-            yield Bindings(columns, len(entries))
+            sources = part.slice(start, stop).take(repeated(counts[some]))
+            yield _bound(sources, step.keep, step.variable, nodes[entries])
 
-    def _reached(self, expand: Expand, origin: str, sources: Handles) -> Iterator[Reached]:
+    def _reached(
+        self, expand: Expand, origin: str, handles: Handles
+    ) -> Iterator[tuple[Reached, AnyArray, AnyArray]]:
+        """What some rows' origins reach, with the indices of the rows and of their sources."""
         back = origin != expand.left
         direction = expand.direction
         if direction != "undirected" and back:
             direction = "reverse"
         csr = self.view.neighbours(expand.edge_type, direction, bag=False)
-        return reachable(csr, sources, expand.min_hops, expand.max_hops, from_target=back)
+        sources, which = np.unique(handles, return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        ordered = which[order]
+        low, high = expand.min_hops, expand.max_hops
+        for reached in reachable(csr, sources, low, high, from_target=back):
+            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+            yield reached, some, which[some]
 
     def _expand_into(self, step: ExpandIntoStep, rows: Bindings) -> Iterator[Bindings]:
         expand = step.expand
@@ -251,28 +250,21 @@ class Matcher:
             entries = index_ranges(starts[start:stop], some)
             if not len(entries):
                 continue
-            columns = needed.slice(start, stop).take(repeated(some)).columns
-            if expand.edge in step.keep:
-                columns = {**columns, expand.edge: csr.edges[entries]}
-            yield Bindings(columns, len(entries))
+            part = needed.slice(start, stop).take(repeated(some))
+            yield _bound(part, step.keep, expand.edge, csr.edges[entries])
 
     def _within(self, expand: Expand, left: Handles, right: Handles) -> Mask:
-        sources, which = np.unique(left, return_inverse=True)
         passed = np.zeros(len(left), np.bool_)
-        order = np.argsort(which, kind="stable")
-        ordered = which[order]
-        for reached in self._reached(expand, expand.left, sources):
-            some = order[slice(*np.searchsorted(ordered, (reached.start, reached.stop)))]
+        for reached, some, which in self._reached(expand, expand.left, left):
             pairs = reached.owners << 32 | reached.nodes
-            passed[some] = np.isin(which[some].astype(np.int64) << 32 | right[some], pairs)
+            passed[some] = np.isin(which.astype(np.int64) << 32 | right[some], pairs)
         return passed
 
     def _has_inner_match(self, step: AntiJoinStep, rows: Bindings) -> Mask:
         inner = self._inner.get(id(step))
         if inner is None:
-            inner = self._inner[id(step)] = Matcher(
-                scoped(self.evaluator, step.plan.variables), step.plan
-            )
+            evaluator = self.evaluator.within(step.plan.variables)
+            inner = self._inner[id(step)] = Matcher(evaluator, step.plan)
         given = rows.keep(step.correlated)
         if len(given.columns) == 1:
             ((name, column),) = given.columns.items()
@@ -283,6 +275,12 @@ class Matcher:
             tuples, which = np.unique(stacked, axis=0, return_inverse=True)
             given = Bindings({n: tuples[:, i] for i, n in enumerate(given.columns)}, len(tuples))
         return inner.exists(given)[which.reshape(-1)]
+
+
+def _bound(rows: Bindings, keep: frozenset[str], name: str, handles: Handles) -> Bindings:
+    """Rows with a variable bound, if it is kept."""
+    columns = {**rows.columns, name: handles} if name in keep else rows.columns
+    return Bindings(columns, len(handles))
 
 
 def _ascending(handles: Handles) -> bool:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from omnigraph.common.array_types import Floats
 from omnigraph.exec.columns.arrays import AnyArray, Handles, distinct
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import RankingScores
 from omnigraph.exec.evaluate.sort_keys import SortKey, ids_in_order, sorted_indices
 from omnigraph.exec.graph.bindings import Bindings, concat
 from omnigraph.query.logical.expressions import Bm25, Nearest, Ranking, Rrf, ranked_variable
@@ -21,14 +20,12 @@ from omnigraph.query.logical.logical_plan import ReadPlan
 class Ranker:
     """Collects the rows of a match and gives them back ranked, the best `limit` of them."""
 
-    def __init__(
-        self, evaluator: Evaluator, plan: ReadPlan, keys: list[SortKey], scores: RankingScores
-    ) -> None:
+    def __init__(self, evaluator: Evaluator, plan: ReadPlan, keys: list[SortKey]) -> None:
         assert plan.rank is not None
         self._evaluator = evaluator
         self._plan = plan
         self._keys = keys
-        self._scores = scores
+        self._scores = evaluator.scores
         self._rank: Ranking = plan.rank
         self._variable = ranked_variable(plan.rank)
         self._entities = evaluator.view.entities(plan.pattern.variables[self._variable])

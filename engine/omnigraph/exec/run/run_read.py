@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
 from omnigraph.exec.evaluate.evaluator import Evaluator
-from omnigraph.exec.evaluate.ranking_scores import scoped
-from omnigraph.exec.evaluate.sort_keys import SortKey, sorted_indices
+from omnigraph.exec.evaluate.sort_keys import SortKey, SortOrder, sorted_indices
 from omnigraph.exec.graph.bindings import CHUNK, Bindings
 from omnigraph.exec.graph.exec_context import ExecContext
 from omnigraph.exec.graph.graph_view import GraphView
@@ -29,7 +28,7 @@ from omnigraph.query.compile import CompiledQuery
 from omnigraph.query.logical.logical_plan import ReadPlan
 from omnigraph.query.logical.result_schema import result_schema
 from omnigraph.query.params import coerce_params
-from omnigraph.storage.core.read_errors import translated, translating
+from omnigraph.storage.core.read_errors import batch_of, translated, translating
 from omnigraph.storage.refs.snapshot import Snapshot
 
 
@@ -85,7 +84,7 @@ def _routed(
 
 def batches_of(evaluator: Evaluator, plan: ReadPlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The result of a read, evaluated over one view."""
-    evaluator = scoped(evaluator, plan.pattern.variables)
+    evaluator = evaluator.within(plan.pattern.variables)
     evaluator.view.numbered = follows_edges(plan.pattern)
     if plan.group_by is not None:
         return _aggregated(evaluator, plan, schema)
@@ -101,15 +100,14 @@ def _ordered(evaluator: Evaluator, plan: ReadPlan) -> Iterator[Bindings]:
         expr = plan.columns[key.by].expr if isinstance(key.by, int) else key.by
         keys.append(SortKey(partial(evaluator.column, expr), key.descending))
     if plan.rank is not None:
-        assert evaluator.scores is not None
-        ranker = Ranker(evaluator, plan, keys, evaluator.scores)
+        ranker = Ranker(evaluator, plan, keys)
         for part in rows:
             ranker.add(part)
         return ranker.finish().chunks()
     ties = [
         (name, evaluator.view.entities(plan.pattern.variables[name])) for name in plan.tie_break
     ]
-    return in_order(rows, keys, ties, plan.limit)
+    return in_order(rows, SortOrder(keys, ties), plan.limit)
 
 
 def _projected(
@@ -119,15 +117,6 @@ def _projected(
         if part.count:
             columns = [evaluator.column(column.expr, part) for column in plan.columns]
             yield batch_of(columns, schema)
-
-
-def batch_of(columns: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Columns as a batch of exactly the schema."""
-    typed = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(typed, schema=schema)
 
 
 def _aggregated(

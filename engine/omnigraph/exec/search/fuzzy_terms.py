@@ -31,11 +31,6 @@ class Vocabulary:
             np.bitwise_or.reduceat(bits, self._starts) if len(terms) else bits.astype(np.uint64)
         )
 
-    @property
-    def nbytes(self) -> int:
-        arrays = (self._points, self._lengths, self._starts, self._characters)
-        return sum(array.nbytes for array in arrays)
-
     def within(self, term: str, distance: int) -> Ints:
         """The indices of the terms at most `distance` insertions, deletions or changes away."""
         points = _code_points(term)

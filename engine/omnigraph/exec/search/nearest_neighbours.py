@@ -7,6 +7,7 @@ its error; those few are measured again in double precision. The answer is that 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +37,10 @@ class VectorColumn:
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         self.dimension = array.type.list_size
         self.matrix = _matrix(array)
-        self._absent = _absent(array)
+        self._absent = array.is_null().to_numpy(zero_copy_only=False).copy()
         self._squares = _joined(
-            np.square(block, dtype=np.float64).sum(axis=1) for block in _split(self.matrix)
+            np.square(block, dtype=np.float64).sum(axis=1)
+            for block in _split(self.matrix, self.dimension)
         )
         self._squares[self._absent] = np.nan
         self._absent |= np.isnan(self._squares)
@@ -59,18 +61,12 @@ class VectorColumn:
         """The distance of each vector, or of those at the positions; NaN for a null."""
         target = self._target(query)
         if positions is None:
-            found = _joined(_measure(block, target) for block in _split(self.matrix))
-            found[self._absent] = np.nan
-            return found
-        found = _joined(
-            _measure(self.matrix[indices], target) for indices in self._steps(positions)
-        )
-        found[self._absent[positions]] = np.nan
+            blocks: Iterable[Singles] = _split(self.matrix, self.dimension)
+        else:
+            blocks = (self.matrix[indices] for indices in _split(positions, self.dimension))
+        found = _joined(_measure(block, target) for block in blocks)
+        found[self._absent if positions is None else self._absent[positions]] = np.nan
         return found
-
-    def _steps(self, positions: Ints) -> list[Ints]:
-        step = _rows(self.dimension)
-        return [positions[i : i + step] for i in range(0, len(positions), step)]
 
     def top(
         self,
@@ -169,22 +165,14 @@ def _matrix(array: pa.FixedSizeListArray) -> Singles:
     return matrix
 
 
-def _absent(array: pa.FixedSizeListArray) -> npt.NDArray[np.bool_]:
-    absent: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    return absent.copy()
-
-
 def _joined(parts: Iterable[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *parts])
 
 
-def _rows(dimension: int) -> int:
-    return max(1, BLOCK_BYTES // (8 * dimension))
-
-
-def _split(matrix: Singles) -> list[Singles]:
-    step = _rows(matrix.shape[1])
-    return [matrix[i : i + step] for i in range(0, len(matrix), step)]
+def _split(rows: npt.NDArray[Any], dimension: int) -> list[npt.NDArray[Any]]:
+    """Vectors, or positions of vectors, in blocks."""
+    step = max(1, BLOCK_BYTES // (8 * dimension))
+    return [rows[i : i + step] for i in range(0, len(rows), step)]
 
 
 def _measure(block: Singles, target: Floats) -> Floats:

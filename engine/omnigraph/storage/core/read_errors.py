@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -25,16 +25,21 @@ def reading(version: TableVersion) -> Iterator[None]:
         raise read_error(version, error) from error
 
 
-@contextmanager
-def translating(explain: Explain) -> Iterator[None]:
-    """Failed reads inside this block, in the caller's terms."""
-    try:
-        yield
-    except StorageError as error:
-        explained = explain(error)
-        if explained is error:
-            raise
-        raise explained from error
+class translating:
+    """Failed reads inside this block, in the caller's terms; cheap, since every read has one."""
+
+    __slots__ = ("_explain",)
+
+    def __init__(self, explain: Explain) -> None:
+        self._explain = explain
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, StorageError):
+            explained = self._explain(error)
+            if explained is not error:
+                raise explained from error
 
 
 def guarded(reader: Iterable[pa.RecordBatch], version: TableVersion) -> Iterator[pa.RecordBatch]:
@@ -53,15 +58,15 @@ def typed_batches(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, explain: Explain
 ) -> pa.RecordBatchReader:
     """A stream of exactly that schema, with failed reads in the caller's terms."""
-    typed = (with_schema(batch, schema) for batch in batches)
+    typed = (batch_of(batch.columns, schema) for batch in batches)
     return pa.RecordBatchReader.from_batches(schema, translated(typed, explain))
 
 
-def with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same columns under other names and, where they differ, types."""
+def batch_of(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Columns as a batch of exactly a schema, cast where their types differ."""
     arrays = [
         array if array.type == field.type else array.cast(field.type)
-        for array, field in zip(batch.columns, schema, strict=True)
+        for array, field in zip(columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
-from omnigraph.storage.core.read_errors import with_schema
+from omnigraph.storage.core.read_errors import batch_of
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import TableStore, new_session
 
@@ -98,7 +98,7 @@ def read_slice(
         fragments=part.fragments,
         batch_rows=BATCH_ROWS,
     ):
-        yield with_schema(batch, part.schema)
+        yield batch_of(batch.columns, part.schema)
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
