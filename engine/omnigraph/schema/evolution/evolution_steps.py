@@ -80,20 +80,22 @@ class UpdateTypeMetadata(_Step):
 
 
 @dataclass(frozen=True)
-class ChangeCardinality(_Step):
-    """`@card` admits more than before, so no row has to be checked."""
-
+class _StepInType(_Step):
     type_kind: str
     type_name: str
+
+
+@dataclass(frozen=True)
+class ChangeCardinality(_StepInType):
+    """`@card` admits more than before, so no row has to be checked."""
+
     old: Cardinality
     new: Cardinality
     kind = "change_cardinality"
 
 
 @dataclass(frozen=True)
-class _PropertyStep(_Step):
-    type_kind: str
-    type_name: str
+class _PropertyStep(_StepInType):
     property_name: str
 
 
@@ -104,9 +106,7 @@ class AddProperty(_PropertyStep):
 
 
 @dataclass(frozen=True)
-class RenameProperty(_Step):
-    type_kind: str
-    type_name: str
+class RenameProperty(_StepInType):
     old: str
     new: str
     kind = "rename_property"
@@ -141,11 +141,9 @@ class UpdatePropertyMetadata(_PropertyStep):
 
 
 @dataclass(frozen=True)
-class _ConstraintStep(_Step):
+class _ConstraintStep(_StepInType):
     """What adding and dropping have; members that survive carry their new names."""
 
-    type_kind: str
-    type_name: str
     constraint: Constraint
 
 

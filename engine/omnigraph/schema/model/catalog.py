@@ -61,17 +61,11 @@ class Annotation:
     bare: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "argument": self.argument,
-            "keywords": [list(pair) for pair in self.keywords],
-            "bare": self.bare,
-        }
+        return vars(self) | {"keywords": [list(pair) for pair in self.keywords]}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Annotation:
-        keywords = tuple((name, value) for name, value in body["keywords"])
-        return cls(body["name"], body["argument"], keywords, body["bare"])
+        return cls(**body | {"keywords": tuple(map(tuple, body["keywords"]))})
 
 
 @dataclass(frozen=True)
@@ -80,9 +74,6 @@ class Embed:
 
     source: str
     model: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"source": self.source, "model": self.model}
 
 
 @dataclass(frozen=True)
@@ -104,29 +95,20 @@ class Property:
         return self.type.nullable
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
+        return vars(self) | {
             "type": self.type.to_json(),
-            "identity": self.identity,
             "annotations": [a.to_json() for a in self.annotations],
-            "description": self.description,
-            "embed": None if self.embed is None else self.embed.to_json(),
-            "default": self.default,
-            "rename_from": self.rename_from,
+            "embed": self.embed and dict(vars(self.embed)),
         }
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Property:
-        return cls(
-            body["name"],
-            PropertyType.from_json(body["type"]),
-            body["identity"],
-            tuple(Annotation.from_json(a) for a in body["annotations"]),
-            body["description"],
-            None if body["embed"] is None else Embed(**body["embed"]),
-            body["default"],
-            body["rename_from"],
-        )
+        parts = {
+            "type": PropertyType.from_json(body["type"]),
+            "annotations": tuple(Annotation.from_json(a) for a in body["annotations"]),
+            "embed": body["embed"] and Embed(**body["embed"]),
+        }
+        return cls(**body | parts)
 
 
 @dataclass(frozen=True)

@@ -106,19 +106,16 @@ Constraint = Key | Unique | Index | Range | PatternCheck | Cardinality
 
 
 def constraint_from_json(body: dict[str, Any]) -> Constraint:
+    """One of the `constraints` of a type; its key and its cardinality have members of their own."""
     match body["kind"]:
-        case "key":
-            return Key(tuple(body["members"]))
-        case "unique":
-            return Unique(tuple(body["members"]))
-        case "index":
-            return Index(tuple(body["members"]))
         case "range":
             return Range(body["property"], body["lo"], body["hi"])
         case "check":
             return PatternCheck(body["property"], body["pattern"])
-        case "card":
-            return Cardinality(body["min"], body["max"])
+        case "unique":
+            return Unique(tuple(body["members"]))
+        case "index":
+            return Index(tuple(body["members"]))
         case other:
             raise ValueError(f"unknown constraint kind {other!r}")
 
