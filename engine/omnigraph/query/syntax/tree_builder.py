@@ -8,7 +8,8 @@ checked here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from datetime import date
+from typing import Any
 
 from lark import Token, Transformer
 
@@ -63,7 +64,6 @@ _NOTES = ("description", "instruction")
 
 _Parts = list[Any]
 _Tokens = list[Token]
-_Moment = TypeVar("_Moment")
 
 
 class QueryTreeBuilder(Transformer[Token, Any]):
@@ -236,12 +236,10 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         return ListTree(tuple(items), (opening.start_pos, closing.end_pos))
 
     def date(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(_moment(parts[1], parse_date), Scalar.DATE, span_of(parts[0], parts[-1]))
+        return _moment(parts, parse_date, Scalar.DATE)
 
     def datetime(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(
-            _moment(parts[1], parse_datetime), Scalar.DATETIME, span_of(parts[0], parts[-1])
-        )
+        return _moment(parts, parse_datetime, Scalar.DATETIME)
 
     # ------------------------------------------------------------------ mutations
 
@@ -291,8 +289,8 @@ def _count(token: Token) -> int:
     return value
 
 
-def _moment(token: Token, parse: Callable[[str], _Moment]) -> _Moment:
+def _moment(parts: _Tokens, parse: Callable[[str], date], scalar: Scalar) -> LiteralTree:
     try:
-        return parse(string_value(token))
+        return LiteralTree(parse(string_value(parts[1])), scalar, span_of(parts[0], parts[-1]))
     except ValueError as error:
-        raise SourceProblem(str(error), span_of(token)) from None
+        raise SourceProblem(str(error), span_of(parts[1])) from None
