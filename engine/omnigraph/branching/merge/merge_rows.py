@@ -9,7 +9,7 @@ stays; else it is a conflict, which the caller may have decided beforehand. All 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from omnigraph.branching.merge.project_rows import (
 from omnigraph.branching.merge.three_way import ThreeWayType
 from omnigraph.common.array_types import Mask
 from omnigraph.common.spilled_rows import spilled_to_disk
+from omnigraph.errors import InvalidInput
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.tables.tables import TableStore
@@ -44,6 +45,13 @@ class ConflictPolicy:
 
     on_conflict: OnConflict = "fail"
     granularity: Granularity = "entity"
+
+    def __post_init__(self) -> None:
+        known = {"on_conflict": get_args(OnConflict), "granularity": get_args(Granularity)}
+        for name, values in known.items():
+            if (given := getattr(self, name)) not in values:
+                hint = f"Use {' or '.join(map(repr, values))}."
+                raise InvalidInput(f"{name} cannot be {given!r}", hint=hint)
 
 
 def source_changeset(tables: TableStore, three_way: ThreeWayType) -> Changeset:
