@@ -160,5 +160,5 @@ def show(value: object) -> str:
             return _short(str(value))
 
 
-def _short(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -9,10 +9,10 @@ from omnigraph.errors import NotFound, QueryTypeError, did_you_mean
 from omnigraph.query.check.check_expressions import check_argument, check_filter
 from omnigraph.query.check.check_search import check_text
 from omnigraph.query.check.check_values import binding_predicate
-from omnigraph.query.check.checked_query import CheckedMatch, CheckedTraversal
+from omnigraph.query.check.checked_query import CheckedMatch
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import Condition
-from omnigraph.query.logical.logical_plan import Direction, VariableInfo
+from omnigraph.query.logical.logical_plan import Direction, Expand, VariableInfo
 from omnigraph.query.syntax.tree import (
     ANONYMOUS,
     BindingTree,
@@ -29,7 +29,7 @@ from omnigraph.schema.model.catalog import EdgeType
 def check_match(scope: VariableScope, clauses: tuple[ClauseTree, ...]) -> CheckedMatch:
     """Check a block of clauses; afterwards the scope knows every variable the block binds."""
     predicates: list[tuple[str, Condition]] = []
-    traversals: list[CheckedTraversal] = []
+    expands: list[Expand] = []
     filters: list[Condition] = []
     negations: list[CheckedMatch] = []
     for clause in clauses:
@@ -37,7 +37,7 @@ def check_match(scope: VariableScope, clauses: tuple[ClauseTree, ...]) -> Checke
             case BindingTree():
                 predicates += _binding(scope, clause)
             case TraversalTree():
-                traversals.append(_traversal(scope, clause))
+                expands.append(_traversal(scope, clause))
             case FilterTree():
                 filters.append(check_filter(scope, clause))
             case TextTree():
@@ -48,7 +48,7 @@ def check_match(scope: VariableScope, clauses: tuple[ClauseTree, ...]) -> Checke
         variables=dict(scope.own),
         mentioned=dict(scope.mentioned),
         predicates=tuple(predicates),
-        traversals=tuple(traversals),
+        expands=tuple(expands),
         filters=tuple(filters),
         negations=tuple(negations),
     )
@@ -103,7 +103,7 @@ def _unknown_node(scope: VariableScope, tree: BindingTree) -> QueryTypeError:
 # --------------------------------------------------------------------------- traversals
 
 
-def _traversal(scope: VariableScope, tree: TraversalTree) -> CheckedTraversal:
+def _traversal(scope: VariableScope, tree: TraversalTree) -> Expand:
     edge = _edge(scope, tree)
     low, high = _hops(scope, tree)
     if tree.undirected and edge.src != edge.dst:
@@ -121,7 +121,9 @@ def _traversal(scope: VariableScope, tree: TraversalTree) -> CheckedTraversal:
     left = _endpoint(scope, tree.left, left_type, edge)
     right = _endpoint(scope, tree.right, right_type, edge)
     name = binding and scope.bind(binding, VariableInfo("edge", edge.name))
-    return CheckedTraversal(left, edge, direction, low, high, right, name)
+    # An edge between two types cannot follow itself, so one hop is all there is.
+    high = high if edge.src == edge.dst else 1
+    return Expand(left, edge.name, direction, low, high, right, name)
 
 
 def _edge(scope: VariableScope, tree: TraversalTree) -> EdgeType:

@@ -137,14 +137,8 @@ class QueryTreeBuilder(Transformer[Token, Any]):
 
     def traversal(self, parts: _Parts) -> TraversalTree:
         left, binding, (edge, undirected), bounds, right = parts
-        return TraversalTree(
-            _variable(left),
-            None if binding is None else _variable(binding),
-            edge,
-            undirected,
-            bounds,
-            _variable(right),
-        )
+        named = None if binding is None else _variable(binding)
+        return TraversalTree(_variable(left), named, edge, undirected, bounds, _variable(right))
 
     def directed(self, parts: _Tokens) -> tuple[NameNode, bool]:
         return name_of(parts[0]), False
@@ -152,11 +146,9 @@ class QueryTreeBuilder(Transformer[Token, Any]):
     def undirected(self, parts: _Tokens) -> tuple[NameNode, bool]:
         return name_of(parts[1]), True
 
-    def bounds(self, parts: list[Token | None]) -> BoundsTree:
+    def bounds(self, parts: _Parts) -> BoundsTree:
         low, high = parts
-        assert low is not None, "the grammar demands the lower bound"
-        span = span_of(low, high or low)
-        return BoundsTree(_count(low), None if high is None else _count(high), span)
+        return BoundsTree(_count(low), None if high is None else _count(high), span_of(low, high))
 
     def filter(self, parts: _Parts) -> FilterTree:
         left, operator, right = parts
