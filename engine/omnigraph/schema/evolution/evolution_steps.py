@@ -33,12 +33,10 @@ class _Step:
 
 def _json(value: object) -> object:
     match value:
-        case Cardinality():
+        case Cardinality() | str():
             return str(value)
         case tuple():
             return list(value)
-        case str():
-            return value
         case _:
             return value.to_json()  # type: ignore[attr-defined]  # a constraint
 

@@ -40,7 +40,7 @@ from omnigraph.schema.model.catalog import (
     Property,
     TypeDeclaration,
 )
-from omnigraph.schema.model.constraints import Cardinality, PatternCheck, Range
+from omnigraph.schema.model.constraints import PatternCheck, Range
 from omnigraph.schema.model.property_types import WIDENINGS, PropertyType
 
 DROP_TYPE_CODES = {"node": "OG-DS-102", "edge": "OG-DS-103"}
@@ -306,8 +306,6 @@ def _signature(type_: TypeDeclaration, constraint: Constraint) -> tuple[object, 
             return (constraint.kind, identity(prop), lo, hi)
         case PatternCheck(prop, pattern):
             return (constraint.kind, identity(prop), pattern)
-        case Cardinality():
-            return (constraint.kind, constraint.min, constraint.max)
         case _:
             return (constraint.kind, frozenset(identity(member) for member in constraint.members))
 
@@ -323,8 +321,6 @@ def _renamed(pair: _Pair, constraint: Constraint) -> Constraint:
     match constraint:
         case Range() | PatternCheck():
             return replace(constraint, prop=new_name(constraint.prop))
-        case Cardinality():
-            return constraint
         case _:
             return replace(constraint, members=tuple(new_name(m) for m in constraint.members))
 

@@ -83,7 +83,6 @@ class Cardinality:
 
     min: int = 0
     max: int | None = None
-    kind: ClassVar[str] = "card"
 
     def __str__(self) -> str:
         return f"@card({self.min}..{'' if self.max is None else self.max})"
@@ -98,11 +97,8 @@ class Cardinality:
         enough = self.max is None or (other.max is not None and other.max <= self.max)
         return self.min <= other.min and enough
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "min": self.min, "max": self.max}
 
-
-Constraint = Key | Unique | Index | Range | PatternCheck | Cardinality
+Constraint = Key | Unique | Index | Range | PatternCheck
 
 
 def constraint_from_json(body: dict[str, Any]) -> Constraint:
