@@ -14,8 +14,8 @@ from omnigraph.api.queries import QueryMethods
 from omnigraph.api.references import Branch, Tags, branch_of
 from omnigraph.api.transaction import RowInput, Transaction, run_transaction
 from omnigraph.branching.merge.conflicts import OnConflict
-from omnigraph.branching.merge.merge_branches import MergeResult, merge, merge_request, plan_merge
-from omnigraph.branching.merge.merge_rows import Granularity
+from omnigraph.branching.merge.merge_branches import MergeRequest, MergeResult, merge, plan_merge
+from omnigraph.branching.merge.merge_rows import ConflictPolicy, Granularity
 from omnigraph.common.progress import Progress
 from omnigraph.errors import InvalidInput, NotFound
 from omnigraph.loading.export_snapshot import export_snapshot
@@ -145,16 +145,9 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         what would happen and writes nothing. `once` names a stream and the number of its batch: a
         batch that is there already raises `AlreadyApplied`, one that changes nothing is noted.
         """
-        request = merge_request(
-            source,
-            into,
-            on_conflict=on_conflict,
-            granularity=granularity,
-            delete_source=delete_source,
-            actor=actor,
-            message=message,
-            once=once,
-        )
+        policy = ConflictPolicy(on_conflict, granularity)
+        branches = branch_name(source), branch_name(into)
+        request = MergeRequest(*branches, policy, delete_source, actor, message, once)
         return (plan_merge if plan_only else merge)(self._store, request)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:

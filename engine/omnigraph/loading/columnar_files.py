@@ -101,7 +101,8 @@ def _open_file(path: Path, type_: EntityType, format_: Format | None, rows: int)
     readable = partial(_readable, path, format_, type_, names)
     with readable():
         if format_ == "csv":
-            names += _csv_header(path)
+            with path.open(encoding="utf-8-sig", newline="") as text:
+                names += next(csv.reader(text), [])
             columns, batches = names, _csv_batches(path, type_) if names else ()
         elif format_ == "parquet":
             file = pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=MIB)
@@ -121,11 +122,6 @@ def _arrow_batches(path: Path) -> tuple[list[str], Any]:
         return stream.schema.names, stream
     file = pa.ipc.open_file(data)
     return file.schema.names, (file.get_batch(i) for i in range(file.num_record_batches))
-
-
-def _csv_header(path: Path) -> list[str]:
-    with path.open(encoding="utf-8-sig", newline="") as text:
-        return next(csv.reader(text), [])
 
 
 def _csv_batches(path: Path, type_: EntityType) -> Any:  # noqa: ANN401
@@ -168,19 +164,14 @@ def _readable(path: Path, format_: Format, type_: EntityType, names: list[str]) 
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(str(error), path, format_, type_, names) from error
-
-
-def _unreadable(
-    words: str, path: Path, format_: Format, type_: EntityType, names: list[str]
-) -> LoadError:
-    row = _CSV_ROW.search(words)
-    number = int(row[1]) - 1 if row else None
-    cell = _CSV_CELL.search(words)
-    field = names[int(cell[1])] if cell and int(cell[1]) < len(names) else None
-    if cell is None or field is None:
-        code, message = "invalid_json", f"{path.name} cannot be read as {format_}: {words}"
-    else:
-        code = "value_range" if re.fullmatch(r"-?[0-9]+", cell[3]) else "value_type"
-        message = f"{type_.name}.{field}: {cell[2]}"
-    return LoadError(code, message, line=number, type_name=type_.name, field=field, unit="row")
+        row, cell = _CSV_ROW.search(str(error)), _CSV_CELL.search(str(error))
+        number = int(row[1]) - 1 if row else None
+        field = names[int(cell[1])] if cell and int(cell[1]) < len(names) else None
+        if cell is None or field is None:
+            code, message = "invalid_json", f"{path.name} cannot be read as {format_}: {error}"
+        else:
+            code = "value_range" if re.fullmatch(r"-?[0-9]+", cell[3]) else "value_type"
+            message = f"{type_.name}.{field}: {cell[2]}"
+        raise LoadError(
+            code, message, line=number, type_name=type_.name, field=field, unit="row"
+        ) from error

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import LoadError
 from omnigraph.loading.arrow_casts import ColumnProblem, as_utf8, is_text, plain, stored_column
 from omnigraph.loading.columnar_files import Format, open_source
-from omnigraph.loading.ndjson_record import RESERVED, member_problem
+from omnigraph.loading.ndjson_record import member_problem
 from omnigraph.loading.typed_batch import EntityType, IdMismatch, TypedBatch, typed_batch
 from omnigraph.schema import EdgeType, Property
 from omnigraph.schema.model.arrow_schema import arrow_type
@@ -90,9 +90,7 @@ def _typed(
     ends = [column(end, _ends) for end in _ENDS] if isinstance(type_, EdgeType) else []
     columns: dict[str, pa.Array] = {}
     for prop in type_.properties:
-        values = None
-        if prop.name not in RESERVED:
-            values = column(prop.name, partial(stored, prop=prop))
+        values = column(prop.name, partial(stored, prop=prop))
         if values is None:
             values = pa.nulls(batch.num_rows, arrow_type(prop.type))
         columns[prop.name] = values

@@ -8,6 +8,7 @@ import struct
 from base64 import b64encode
 from binascii import Error as BadBase64
 from binascii import a2b_base64
+from collections.abc import Callable
 from typing import Any
 
 from omnigraph.common.json_values import BLOB_PREFIX
@@ -41,37 +42,26 @@ class ValueProblem(Exception):
 
 def check_value(value: Any, type_: PropertyType) -> None:  # noqa: ANN401
     """Raise `ValueProblem` unless the JSON value is of the type; null is the caller's question."""
-    if type_.is_list:
-        _check_list(value, type_)
-    elif type_.is_vector:
-        _check_vector(value, type_)
+    if type_.is_list or type_.is_vector:
+        _check_array(value, type_)
     elif type_.is_blob:
         blob_bytes(value)
     else:
         _check_scalar(value, type_.scalar)
 
 
-def _check_list(value: object, type_: PropertyType) -> None:
-    if not isinstance(value, list):
-        raise ValueProblem("value_type", f"an array is needed, not {show(value)}")
+def _check_array(value: Any, type_: PropertyType) -> None:  # noqa: ANN401
+    words = "an array of numbers" if type_.is_vector else "an array"
+    _need(isinstance(value, list), words, value)
+    if type_.is_vector and len(value) != type_.dimension:
+        raise ValueProblem("vector_dim", f"{type_.dimension} numbers are needed, not {len(value)}")
     element = scalar_type(type_.scalar)
     for position, item in enumerate(value):
         try:
             check_value(item, element)
         except ValueProblem as problem:
-            raise ValueProblem(problem.code, f"element {position}: {problem.reason}") from None
-
-
-def _check_vector(value: object, type_: PropertyType) -> None:
-    if not isinstance(value, list):
-        raise ValueProblem("value_type", f"an array of numbers is needed, not {show(value)}")
-    if len(value) != type_.dimension:
-        raise ValueProblem("vector_dim", f"{type_.dimension} numbers are needed, not {len(value)}")
-    for position, item in enumerate(value):
-        try:
-            _check_scalar(item, Scalar.F32)
-        except ValueProblem as problem:
-            raise ValueProblem("vector_element", f"element {position}: {problem.reason}") from None
+            code = "vector_element" if type_.is_vector else problem.code
+            raise ValueProblem(code, f"element {position}: {problem.reason}") from None
 
 
 def _check_scalar(value: Any, scalar: Scalar) -> None:  # noqa: ANN401
@@ -117,22 +107,20 @@ def _check_float(value: float, scalar: Scalar) -> None:
 
 def date_days(text: str) -> int:
     """Days since 1970-01-01 of `YYYY-MM-DD`."""
-    if not _DATE_SHAPE.fullmatch(text):
-        raise ValueProblem("value_type", f"{show(text)} is not a date like 2024-01-31")
-    try:
-        return parse_date(text)
-    except ValueError as error:
-        raise ValueProblem("value_range", str(error)) from None
+    return _parsed(text, _DATE_SHAPE, "a date like 2024-01-31", parse_date)
 
 
 def moment_micros(text: str) -> int:
     """Microseconds since the epoch of an ISO 8601 time; UTC when it names no zone."""
-    if not _MOMENT_SHAPE.fullmatch(text):
-        raise ValueProblem(
-            "value_type", f"{show(text)} is not an ISO 8601 time like 2024-01-31T12:00:00Z"
-        )
+    words = "an ISO 8601 time like 2024-01-31T12:00:00Z"
+    return _parsed(text, _MOMENT_SHAPE, words, parse_datetime)
+
+
+def _parsed(text: str, shape: re.Pattern[str], words: str, parse: Callable[[str], int]) -> int:
+    if not shape.fullmatch(text):
+        raise ValueProblem("value_type", f"{show(text)} is not {words}")
     try:
-        return parse_datetime(text)
+        return parse(text)
     except ValueError as error:
         raise ValueProblem("value_range", str(error)) from None
 
@@ -172,5 +160,5 @@ def show(value: object) -> str:
             return _short(str(value))
 
 
-def _short(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"

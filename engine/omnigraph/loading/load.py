@@ -145,11 +145,10 @@ def _batches(
     limits: Limits,
     on_progress: Callable[[int], None] | None,
 ) -> Iterator[Iterator[TypedBatch]]:
+    if type_name is not None and not isinstance(source, Mapping):
+        source = {type_name: source}
     if isinstance(source, Mapping):
         yield _counted(source, catalog, on_progress)
-        return
-    if type_name is not None:
-        yield _counted({type_name: source}, catalog, on_progress)
         return
     if isinstance(source, pa.Table | pa.RecordBatchReader):
         raise InvalidInput("an Arrow input needs a type", hint='Name it: type="Person".')

@@ -77,6 +77,18 @@ def read_ndjson(
     yield from reader.flush()
 
 
+@contextmanager
+def _garbage_collection_paused() -> Iterator[None]:
+    """Decoded records hold no cycles; looking for some halves the speed."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 @dataclass
 class _Reader:
     """Reads chunks and gathers the rows of each type until a batch is due."""
@@ -87,16 +99,13 @@ class _Reader:
     pending: dict[str, list[TypedBatch]] = field(default_factory=lambda: defaultdict(list))
     pending_bytes: int = 0
 
+    @_garbage_collection_paused()
     def read(self, chunk: LineChunk) -> list[TypedBatch]:
-        with _garbage_collection_paused():
-            return self._read(chunk)
-
-    def _read(self, chunk: LineChunk) -> list[TypedBatch]:
         try:
             batches, records = _read_fast(chunk.lines, self.catalog, self.limits)
         except NeedsExactReading:
             if len(chunk.lines) > _SMALL:
-                return [batch for part in _parts(chunk) for batch in self._read(part)]
+                return [batch for part in _parts(chunk) for batch in self.read(part)]
             batches, records = _read_exact(chunk, self.catalog, self.limits)
         self.records += records
         if self.limits.records is not None and self.records > self.limits.records:
@@ -121,18 +130,6 @@ def _parts(chunk: LineChunk) -> Iterator[LineChunk]:
     size = max(_SMALL, -(-len(chunk.lines) // _PARTS))
     for low in range(0, len(chunk.lines), size):
         yield LineChunk(chunk.first + low, chunk.lines[low : low + size])
-
-
-@contextmanager
-def _garbage_collection_paused() -> Iterator[None]:
-    """Decoded records hold no cycles; looking for some halves the speed."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # --------------------------------------------------------------------------- the fast reading
@@ -240,10 +237,9 @@ def _prove_no_repeats(lines: list[bytes], records: list[Object], members: int) -
 
 
 def _most_members(text: bytes) -> int:
-    most = text.count(b'":')
     if b" :" in text or b"\t:" in text or b"\r:" in text:
         return len(_NAME_END.findall(text))
-    return most
+    return text.count(b'":')
 
 
 # --------------------------------------------------------------------------- the exact reading

@@ -51,7 +51,6 @@ class Record:
 def read_record(line: bytes, number: int, catalog: Catalog, limits: Limits) -> Record:
     """The record of one line that is not blank; LoadError or ResourceLimit if it is problem."""
     envelope = _object(line, number, limits)
-    _check_kind(envelope, number)
     _check_envelope(envelope, number)
     type_ = _lookup(envelope, number, catalog)
     data = envelope.get("data", {})
@@ -102,7 +101,8 @@ def _object(line: bytes, number: int, limits: Limits) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         place = f"byte {error.start + 1}"
         raise LoadError("invalid_json", f"{place} is not UTF-8", line=number) from None
-    _check_depth(text, limits)
+    if text.count("{") + text.count("[") > limits.depth and _depth(text) > limits.depth:
+        raise ResourceLimit("depth", limits.depth, _depth(text))
     try:
         value, repeated = _decode(text)
         if "\\u" in text:
@@ -139,13 +139,6 @@ def _check_surrogates(value: object) -> None:
         raise _NotJson("a \\u escape names half of a surrogate pair") from None
 
 
-def _check_depth(text: str, limits: Limits) -> None:
-    if text.count("{") + text.count("[") > limits.depth:
-        depth = _depth(text)
-        if depth > limits.depth:
-            raise ResourceLimit("depth", limits.depth, depth)
-
-
 def _depth(text: str) -> int:
     steps = (_STEPS.get(character, 0) for character in _STRING.sub("", text))
     return max(accumulate(steps), default=0)
@@ -154,14 +147,11 @@ def _depth(text: str) -> int:
 # --------------------------------------------------------------------------- envelope
 
 
-def _check_kind(envelope: dict[str, Any], number: int) -> None:
+def _check_envelope(envelope: dict[str, Any], number: int) -> None:
     if ("type" in envelope) == ("edge" in envelope):
         count = "both" if "type" in envelope else "neither"
         message = f'a record has "type" (a node) or "edge" (an edge); this one has {count}'
         raise LoadError("envelope_kind", message, line=number)
-
-
-def _check_envelope(envelope: dict[str, Any], number: int) -> None:
     name = "edge" if "edge" in envelope else "type"
     texts = ("edge", "from", "to") if name == "edge" else ("type",)
     type_name = envelope[name] if isinstance(envelope[name], str) else None
@@ -202,8 +192,7 @@ def _check_members(data: dict[str, Any], type_: EntityType, number: int) -> None
         if problem is None and member == "id" and not isinstance(value, str):
             problem = "id_not_string", f"an id must be a string, not {show(value)}"
         if problem is not None:
-            code, message = problem
-            raise LoadError(code, message, line=number, type_name=type_.name, field=member)
+            raise LoadError(*problem, line=number, type_name=type_.name, field=member)
 
 
 def member_problem(name: str, type_: EntityType) -> tuple[str, str] | None:

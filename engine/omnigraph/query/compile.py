@@ -70,11 +70,11 @@ def compile_file(
 
 def compile_tree(file: QueryFile, query: QueryTree, catalog: Catalog) -> CompiledQuery:
     check_distinct(file, query)
-    checked = check(file, query, catalog)
-    plan = lower(checked)
+    params, body = check(file, query, catalog)
+    plan = lower(body)
     return CompiledQuery(
         name=query.name.text,
-        params=checked.params,
+        params=params,
         ir=plan,
         descriptor=describe(plan, catalog),
         description=query.description,

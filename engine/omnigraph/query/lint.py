@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
 
@@ -105,38 +106,25 @@ def _habits(query: QueryTree) -> Iterator[LintFinding]:
 # --------------------------------------------------------------------------- L201
 
 
-@dataclass
-class _Updates:
-    """What the update queries of one node type set."""
-
-    queries: set[str] = field(default_factory=set)
-    properties: set[str] = field(default_factory=set)
-
-
 def _forgotten_properties(queries: list[CompiledQuery], catalog: Catalog) -> Iterator[LintFinding]:
-    for type_name, updates in _updates(queries).items():
+    updated_by: dict[str, set[str]] = defaultdict(set)
+    updated: dict[str, set[str]] = defaultdict(set)
+    for query in queries:
+        for statement in query.ir.statements if isinstance(query.ir, MutationPlan) else ():
+            if isinstance(statement, UpdateNodes):
+                updated_by[statement.type_name].add(query.name)
+                updated[statement.type_name] |= {a.property for a in statement.assignments}
+    for type_name, names in updated_by.items():
         node = catalog.nodes[type_name]
         key = () if node.key is None else node.key.members
         for prop in node.properties:
             settable = prop.nullable and prop.name not in key and prop.embed is None
-            if settable and prop.name not in updates.properties:
+            if settable and prop.name not in updated[type_name]:
                 yield LintFinding(
                     "warning",
                     f"no update query sets {type_name}.{prop.name}",
                     code="L201",
                     type_name=type_name,
                     property=prop.name,
-                    query_names=tuple(sorted(updates.queries)),
+                    query_names=tuple(sorted(names)),
                 )
-
-
-def _updates(queries: list[CompiledQuery]) -> dict[str, _Updates]:
-    found: dict[str, _Updates] = {}
-    for query in queries:
-        statements = query.ir.statements if isinstance(query.ir, MutationPlan) else ()
-        for statement in statements:
-            if isinstance(statement, UpdateNodes):
-                updates = found.setdefault(statement.type_name, _Updates())
-                updates.queries.add(query.name)
-                updates.properties |= {a.property for a in statement.assignments}
-    return found

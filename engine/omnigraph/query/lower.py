@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from omnigraph.query.check.checked_query import (
     CheckedItem,
     CheckedMatch,
-    CheckedQuery,
     CheckedRead,
-    CheckedTraversal,
 )
 from omnigraph.query.logical.expressions import (
     Aggregate,
@@ -27,7 +25,7 @@ from omnigraph.query.logical.expressions import (
 )
 from omnigraph.query.logical.logical_plan import (
     AntiJoin,
-    Expand,
+    MutationPlan,
     OutputColumn,
     Pattern,
     Plan,
@@ -40,9 +38,9 @@ _UNNAMED = {Literal: "literal", Now: "now", Nearest: "nearest", Bm25: "bm25", Rr
 """What a result column is called that names neither a variable nor a parameter."""
 
 
-def lower(query: CheckedQuery) -> Plan:
+def lower(body: CheckedRead | MutationPlan) -> Plan:
     """The plan of a checked query; a mutation is one already."""
-    return _read(query.body) if isinstance(query.body, CheckedRead) else query.body
+    return _read(body) if isinstance(body, CheckedRead) else body
 
 
 # --------------------------------------------------------------------------- patterns
@@ -60,7 +58,7 @@ def _pattern(match: CheckedMatch, outer: Mapping[str, VariableInfo]) -> Pattern:
     return Pattern(
         variables=dict(sorted({**match.mentioned, **used}.items())),
         scans=_scans(match, outer),
-        expands=tuple(_expand(traversal) for traversal in match.traversals),
+        expands=match.expands,
         filters=match.filters,
         negations=tuple(negations),
     )
@@ -83,21 +81,6 @@ def _scans(match: CheckedMatch, outer: Mapping[str, VariableInfo]) -> tuple[Scan
     return tuple(
         Scan(name, match.mentioned[name].type_name, tuple(dict.fromkeys(conditions)))
         for name, conditions in predicates.items()
-    )
-
-
-def _expand(traversal: CheckedTraversal) -> Expand:
-    edge = traversal.edge_type
-    # An edge between two types cannot follow itself, so one hop is all there is.
-    high = traversal.max_hops if edge.src == edge.dst else 1
-    return Expand(
-        traversal.left,
-        edge.name,
-        traversal.direction,
-        traversal.min_hops,
-        high,
-        traversal.right,
-        traversal.edge,
     )
 
 
@@ -147,15 +130,13 @@ def _field_name(expr: Expr) -> str:
     The rules are docs/design/query-language.md#8-descriptors-stored-queries-lint.
     """
     match expr:
-        case PropertyRef():
-            return expr.property
-        case NodeRef():
-            return expr.variable
-        case Param():
-            return expr.name
-        case TextMatch():
-            return expr.kind
-        case Aggregate():
-            return expr.function
+        case (
+            PropertyRef(property=name)
+            | NodeRef(variable=name)
+            | Param(name=name)
+            | TextMatch(kind=name)
+            | Aggregate(function=name)
+        ):
+            return name
         case _:
             return _UNNAMED[type(expr)]

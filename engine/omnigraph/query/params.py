@@ -59,24 +59,15 @@ def _error(name: str, problem: str) -> InvalidInput:
 
 
 def _value(value: object, type_: PropertyType, strict_js: bool) -> Any:  # noqa: ANN401
-    if type_.is_vector:
-        return _vector(value, type_)
-    if type_.is_list:
-        return [_scalar(item, type_.scalar, strict_js) for item in _array(value, type_)]
-    return _scalar(value, type_.scalar, strict_js)
-
-
-def _array(value: object, type_: PropertyType) -> list[object] | tuple[object, ...]:
+    if not (type_.is_list or type_.is_vector):
+        return _scalar(value, type_.scalar, strict_js)
     if not isinstance(value, list | tuple):
         raise ValueError(f"needs an array for {type_}, not {_json_name(value)}")
-    return value
-
-
-def _vector(value: object, type_: PropertyType) -> list[float]:
-    items = _array(value, type_)
-    if len(items) != type_.dimension:
-        raise ValueError(f"needs {type_.dimension} numbers, not {len(items)}")
-    return [_float(item, Scalar.F32) for item in items]
+    if type_.is_list:
+        return [_scalar(item, type_.scalar, strict_js) for item in value]
+    if len(value) != type_.dimension:
+        raise ValueError(f"needs {type_.dimension} numbers, not {len(value)}")
+    return [_float(item, Scalar.F32) for item in value]
 
 
 def _scalar(value: object, scalar: Scalar, strict_js: bool) -> Any:  # noqa: ANN401

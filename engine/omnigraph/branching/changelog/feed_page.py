@@ -138,6 +138,5 @@ class PageBuilder:
         return complete
 
     def _fits(self, change: FeedChange, count: int, size: int) -> bool:
-        if count == 0:
-            return True
-        return count < self._size.changes and size + change.bytes <= self._size.bytes
+        fits = count < self._size.changes and size + change.bytes <= self._size.bytes
+        return count == 0 or fits

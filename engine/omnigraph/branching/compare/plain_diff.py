@@ -7,12 +7,10 @@ compaction does, is no change.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from omnigraph.branching.compare.row_equality import differing
-from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_table import PREFIX
@@ -21,15 +19,6 @@ from omnigraph.storage.tables.tables import TableStore
 from omnigraph.storage.tables.version_diff import differing_rows, read_rows
 
 _VIEW = "view:"
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What a moment has under one name: the table or the view, and what was declared."""
-
-    pointer: TablePointer | None
-    declared: str | None
-    view: str | None
 
 
 def plain_names(moment: Moment) -> set[str]:
@@ -46,27 +35,21 @@ def plain_changes(store: GraphStore, before: Moment, after: Moment) -> Iterator[
             yield name, "insert"
         elif name not in new:
             yield name, "delete"
-        elif not _same(store.tables, _state(before, name), _state(after, name)):
+        elif not _same(store.tables, before, after, name):
             yield name, "update"
 
 
-def _state(moment: Moment, name: str) -> _State:
-    return _State(
-        moment.tables.get(PREFIX + name),
-        moment.definitions.get(PREFIX + name),
-        moment.definitions.get(_VIEW + name),
-    )
-
-
-def _same(tables: TableStore, old: _State, new: _State) -> bool:
-    if (old.declared, old.view) != (new.declared, new.view):
+def _same(tables: TableStore, before: Moment, after: Moment, name: str) -> bool:
+    for key in (PREFIX + name, _VIEW + name):
+        if before.definitions.get(key) != after.definitions.get(key):
+            return False
+    old, new = before.tables.get(PREFIX + name), after.tables.get(PREFIX + name)
+    if old is None or new is None:
+        return old is new
+    if (old.identity, old.rows) != (new.identity, new.rows):
         return False
-    if old.pointer is None or new.pointer is None:
-        return old.pointer is new.pointer
-    if (old.pointer.identity, old.pointer.rows) != (new.pointer.identity, new.pointer.rows):
-        return False
-    before, after = old.pointer.address, new.pointer.address
-    return before == after or _same_rows(tables, before, after)
+    versions = old.address, new.address
+    return versions[0] == versions[1] or _same_rows(tables, *versions)
 
 
 def _same_rows(tables: TableStore, before: TableVersion, after: TableVersion) -> bool:

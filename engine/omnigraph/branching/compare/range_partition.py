@@ -41,17 +41,14 @@ def by_ranges(
     rows, size = left.rows + right.rows, left.bytes + right.bytes
     ranges = min(max(-(-rows // RANGE_ROWS), -(-size // RANGE_BYTES), 1), MOST_RANGES)
     if ranges == 1:
-        yield _gathered(schema, left.read(schema)), _gathered(schema, right.read(schema))
+        one, other = (pa.Table.from_batches(s.read(schema), schema) for s in (left, right))
+        yield one, other
         return
     bounds = _bounds((left, right), rows, ranges)
     sides = [_spill(schema, source, bounds) for source in (left, right)]
     for _ in range(len(bounds) + 1):
         one, other = (side.popleft().table() for side in sides)
         yield one, other
-
-
-def _gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(batches, schema=schema)
 
 
 def _bounds(sources: Iterable[RangeInput], rows: int, ranges: int) -> list[str]:

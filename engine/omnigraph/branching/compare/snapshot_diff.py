@@ -58,8 +58,16 @@ class Diff:
     _store: GraphStore = field(repr=False)
 
     def __iter__(self) -> Iterator[DiffEntry]:
-        for batch in self.batches():
-            yield from _entries(batch)
+        for row in (row for batch in self.batches() for row in batch.to_pylist()):
+            yield DiffEntry(
+                row["kind"],
+                row["type_name"],
+                row["id"],
+                row["op"],
+                {"src": row["src"], "dst": row["dst"]} if row["src"] is not None else None,
+                orjson.loads(row["before"]) if row["before"] is not None else None,
+                orjson.loads(row["after"]) if row["after"] is not None else None,
+            )
 
     def reader(self) -> pa.RecordBatchReader:
         """The entries as a stream of batches; row states are JSON texts."""
@@ -114,16 +122,3 @@ def diff(store: GraphStore, before: Moment, after: Moment, filter_: Filter) -> D
                 hint=f"The types are {', '.join(known)}." if known else "Neither has any type.",
             )
     return Diff(before, after, filter_, store)
-
-
-def _entries(batch: pa.RecordBatch) -> Iterator[DiffEntry]:
-    for row in batch.to_pylist():
-        yield DiffEntry(
-            row["kind"],
-            row["type_name"],
-            row["id"],
-            row["op"],
-            {"src": row["src"], "dst": row["dst"]} if row["src"] is not None else None,
-            orjson.loads(row["before"]) if row["before"] is not None else None,
-            orjson.loads(row["after"]) if row["after"] is not None else None,
-        )

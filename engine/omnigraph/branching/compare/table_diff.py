@@ -91,8 +91,8 @@ def table_changes(
         return
     columns = pair_columns(before.type if before else None, after.type if after else None, today)
     old, new = candidates or _candidates(tables, columns, before, after)
-    left = _side(tables, columns, old, after=False)
-    right = _side(tables, columns, new, after=True)
+    left = _Side(tables, columns, old, after=False)
+    right = _Side(tables, columns, new, after=True)
     schema = columns.schema.append(ADDRESS) if addresses else columns.schema
     for rows_before, rows_after in by_ranges(schema, left, right):
         changes = compared(columns, rows_before, rows_after)
@@ -150,22 +150,17 @@ def _candidates(
     )
 
 
-def _side(tables: TableStore, paired: PairedColumns, rows: RowSet | None, *, after: bool) -> _Side:
-    stored = paired.stored(after=after)
-    if rows is not None:
-        blobs = [stored[c.name] for c in paired.columns if c.type.is_blob and c.name in stored]
-        rows = with_blobs(tables, rows, blobs)
-    return _Side(tables, stored, rows)
-
-
 class _Side:
     """The candidate rows of one side, in the paired columns."""
 
-    def __init__(self, tables: TableStore, stored: dict[str, str], rows: RowSet | None) -> None:
+    def __init__(
+        self, tables: TableStore, paired: PairedColumns, rows: RowSet | None, *, after: bool
+    ) -> None:
         self._tables = tables
-        self._stored = stored
-        self._set = rows
-        self.rows, self.bytes = (rows.rows, rows.bytes) if rows else (0, 0)
+        self._stored = paired.stored(after=after)
+        blobs = [c.name for c in paired.columns if c.type.is_blob and c.name in self._stored]
+        self._set = rows and with_blobs(tables, rows, [self._stored[name] for name in blobs])
+        self.rows, self.bytes = (self._set.rows, self._set.bytes) if self._set else (0, 0)
 
     def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         if self._set is None:

@@ -53,15 +53,6 @@ class UnreadRows:
         return self.rows.rows * READ_BYTES * COUNTED_SHARE > size
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many entities of the target change."""
-
-    inserted: int
-    updated: int
-    deleted: int
-
-
 @dataclass
 class Changeset:
     """The rows that the target's table gets, and those that are deleted from it."""
@@ -155,17 +146,17 @@ class Changeset:
         sources = self.unread.keys.column("src").combine_chunks()
         return pa.concat_arrays([self._touched, sources.unique()])
 
-    def counts(self) -> Counts | None:
-        """How many entities change; not known where finding out would read much of the table.
+    def counts(self) -> tuple[int, int, int] | None:
+        """How many entities are inserted, updated and deleted; none where that would read much.
 
         A row that was not read counts as updated even if its values were written again.
         """
         if self.unread is None:
-            return Counts(self.inserted, self.updated, len(self.removed))
+            return self.inserted, self.updated, len(self.removed)
         if self.unread.costly:
             return None
         replaced = len(self.unread_at) + len(self._removed) - len(self.removed)
-        return Counts(self.inserted - replaced, self.updated + replaced, len(self.removed))
+        return self.inserted - replaced, self.updated + replaced, len(self.removed)
 
 
 def counts_sources(type_: GraphType) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
-from omnigraph.branching.merge.conflicts import MergeConflictDetail, OnConflict, next_step
-from omnigraph.branching.merge.merge_rows import ConflictPolicy, Granularity
+from omnigraph.branching.merge.conflicts import MergeConflictDetail, next_step
+from omnigraph.branching.merge.merge_rows import ConflictPolicy
 from omnigraph.branching.merge.merged_constraints import TableMergePlan
 from omnigraph.branching.merge.plan_merge import MergePlan, Outcome, decide_merge, find_base
 from omnigraph.branching.merge.stage_merge import MergeStaging
@@ -30,7 +30,7 @@ from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, fa
 from omnigraph.storage.core.model import MAIN, Commit, Head
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.refs.branches import delete_branch, is_hidden
-from omnigraph.storage.refs.moments import branch_name, resolve
+from omnigraph.storage.refs.moments import resolve
 
 
 @dataclass(frozen=True)
@@ -85,48 +85,12 @@ class MergeResult:
     branch_delete_error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "outcome": self.outcome,
-            "source": self.source,
-            "target": self.target,
+        return vars(self) | {
             "commit": self.commit.to_json() if self.commit else None,
             "tables": {key: table.to_json() for key, table in self.tables.items()},
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
             "conflict_counts": dict(self.conflict_counts),
-            "branch_deleted": self.branch_deleted,
-            "branch_delete_error": self.branch_delete_error,
         }
-
-
-def merge_request(
-    source: str,
-    into: str,
-    *,
-    on_conflict: OnConflict = "fail",
-    granularity: Granularity = "entity",
-    delete_source: bool = False,
-    actor: str | None = None,
-    message: str | None = None,
-    once: tuple[str, int] | None = None,
-) -> MergeRequest:
-    """A checked request."""
-    for name, given, values in (
-        ("on_conflict", on_conflict, get_args(OnConflict)),
-        ("granularity", granularity, get_args(Granularity)),
-    ):
-        if given not in values:
-            raise InvalidInput(
-                f"{name} cannot be {given!r}", hint=f"Use {' or '.join(map(repr, values))}."
-            )
-    return MergeRequest(
-        branch_name(source),
-        branch_name(into),
-        ConflictPolicy(on_conflict, granularity),
-        delete_source,
-        actor,
-        message,
-        once,
-    )
 
 
 def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
@@ -134,7 +98,7 @@ def plan_merge(store: GraphStore, request: MergeRequest) -> MergeResult:
     source, target = _heads(store, request)
     base = find_base(store, source, target)
     if base == source.commit:
-        return _up_to_date(request)
+        return MergeResult("already_up_to_date", request.source, request.into)
     with _reading(store, base):
         plan = decide_merge(store, base, source, target, request.policy, compared=True)
         tables = dict(_tables(plan, counted=not plan.conflicts))
@@ -163,10 +127,17 @@ def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> Merg
     require_new(target, request.once)
     base = find_base(store, source, target)
     nothing_new = base == source.commit
+    unchanged = MergeResult(
+        "already_up_to_date",
+        request.source,
+        request.into,
+        branch_deleted=deletes is not None,
+        branch_delete_error=error,
+    )
     if nothing_new and request.once is None:
         if deletes is not None:
             delete_branch(store, source.branch, only=source)
-        return _up_to_date(request, deleted=deletes is not None, error=error)
+        return unchanged
     with _reading(store, base, target):
         merge_plan = decide_merge(store, base, source, target, request.policy)
         if merge_plan.conflicts:
@@ -202,15 +173,8 @@ def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> Merg
             published = attempt.publish(plan)
         finally:
             staging.close()
-    return MergeResult(
-        merge_plan.outcome,
-        request.source,
-        request.into,
-        published,
-        dict(_tables(merge_plan, counted=False)),
-        branch_deleted=deletes is not None,
-        branch_delete_error=error,
-    )
+    tables = dict(_tables(merge_plan, counted=False))
+    return replace(unchanged, outcome=merge_plan.outcome, commit=published, tables=tables)
 
 
 def _heads(store: GraphStore, request: MergeRequest) -> tuple[Head, Head]:
@@ -242,18 +206,6 @@ def _delete_error(source: Head) -> str | None:
     return f"{source.branch} is protected" if source.protected else None
 
 
-def _up_to_date(
-    request: MergeRequest, *, deleted: bool = False, error: str | None = None
-) -> MergeResult:
-    return MergeResult(
-        "already_up_to_date",
-        request.source,
-        request.into,
-        branch_deleted=deleted,
-        branch_delete_error=error,
-    )
-
-
 def _refusal(request: MergeRequest, plan: MergePlan) -> MergeConflict:
     source, target, counts = request.source, request.into, plan.conflicts.counts
     hint = next_step(counts, source, target)
@@ -279,4 +231,4 @@ def _counted(table_merge: TableMergePlan) -> TableMerge:
     counts = changeset.counts()
     if counts is None:
         return TableMerge(way, rows_in=changeset.buffer.rows, rows_out=changeset.rows_deleted)
-    return TableMerge(way, counts.inserted, counts.updated, counts.deleted)
+    return TableMerge(way, *counts)

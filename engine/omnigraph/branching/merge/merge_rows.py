@@ -9,7 +9,7 @@ stays; else it is a conflict, which the caller may have decided beforehand. All 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from omnigraph.branching.merge.project_rows import (
 from omnigraph.branching.merge.three_way import ThreeWayType
 from omnigraph.common.array_types import Mask
 from omnigraph.common.spilled_rows import spilled_to_disk
+from omnigraph.errors import InvalidInput
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.tables.tables import TableStore
@@ -44,6 +45,13 @@ class ConflictPolicy:
 
     on_conflict: OnConflict = "fail"
     granularity: Granularity = "entity"
+
+    def __post_init__(self) -> None:
+        known = {"on_conflict": get_args(OnConflict), "granularity": get_args(Granularity)}
+        for name, values in known.items():
+            if (given := getattr(self, name)) not in values:
+                hint = f"Use {' or '.join(map(repr, values))}."
+                raise InvalidInput(f"{name} cannot be {given!r}", hint=hint)
 
 
 def source_changeset(tables: TableStore, three_way: ThreeWayType) -> Changeset:
@@ -102,39 +110,34 @@ def merge_rows(
     return merge.changeset
 
 
+@dataclass
 class _RowMerge:
     """One pass over the source's changes of one type."""
 
-    def __init__(
-        self,
-        tables: TableStore,
-        three_way: ThreeWayType,
-        policy: ConflictPolicy,
-        conflicts: Conflicts,
-        candidates: CandidateRows | None = None,
-    ) -> None:
-        """`candidates` are the rows of the base that both touched, and those the target wrote."""
-        assert three_way.merged is not None and three_way.target is not None
-        self.type = three_way.merged
-        self.target = three_way.target.state
-        self.tables = tables
-        self.policy = policy
-        self.conflicts = conflicts
-        self.changeset = Changeset(self.type, spilled_to_disk(table_schema(self.type)))
-        self.inserted, self.updated, self.deleted = self._target_changes(three_way, candidates)
+    tables: TableStore
+    three_way: ThreeWayType
+    policy: ConflictPolicy
+    conflicts: Conflicts
+    candidates: CandidateRows | None = None
+    """The rows of the base that both touched, and those the target wrote."""
 
-    def _target_changes(
-        self, three_way: ThreeWayType, candidates: CandidateRows | None
-    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+    def __post_init__(self) -> None:
+        assert self.three_way.merged is not None and self.three_way.target is not None
+        self.type = self.three_way.merged
+        self.target = self.three_way.target.state
+        self.changeset = Changeset(self.type, spilled_to_disk(table_schema(self.type)))
+        self.inserted, self.updated, self.deleted = self._target_changes()
+
+    def _target_changes(self) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Ids that the target inserted, updated and deleted since the base.
 
         Exact for those that the source touched too; others are not read where they were.
         """
         inserted, updated, deleted = [NO_IDS], [NO_IDS], [NO_IDS]
-        before = three_way.base.state if three_way.base else None
-        if three_way.target_changed:
+        before = self.three_way.base.state if self.three_way.base else None
+        if self.three_way.target_changed:
             for changes in projected_changes(
-                self.tables, before, self.target, self.type, candidates
+                self.tables, before, self.target, self.type, self.candidates
             ):
                 inserted.append(_ids(changes.inserted))
                 updated.append(_ids(changes.updated_after))

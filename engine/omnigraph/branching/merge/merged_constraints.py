@@ -84,32 +84,29 @@ class TableMergePlan:
         return TableAfterMerge(table, self.changeset) if self.changeset is not None else table
 
     @cached_property
-    def changed_by_target(self) -> RowSet | None:
-        """The rows of the base that the target replaced or deleted; none without a base."""
+    def touched_by_target(self) -> tuple[RowSet, RowSet] | None:
+        """The rows of the base that the target replaced or deleted, and those that it wrote."""
         base, target = self.three_way.base, self.three_way.target
         if base is None or target is None:
             return None
-        return touched_rows(self.tables, base.state, target.state)[0]
+        return touched_rows(self.tables, base.state, target.state)
 
     @cached_property
     def deleted_by_target(self) -> pa.Array:
         """The ids of entities that the base has and the target has not."""
-        base, target = self.three_way.base, self.three_way.target
-        assert base is not None and target is not None
+        assert self.touched_by_target is not None
         old, new = (
             pa.chunked_array([b.column("id") for b in read_rows(self.tables, rows, ["id"])], _ID)
-            for rows in touched_rows(self.tables, base.state, target.state)
+            for rows in self.touched_by_target
         )
         return old.filter(pc.invert(pc.is_in(old, new))).combine_chunks()
 
     @cached_property
     def written_view(self) -> TableView:
         """The changeset beside what the target wrote since the base."""
-        base, target = self.three_way.base, self.three_way.target
-        if base is None or target is None or self.strategy == "take_source":
+        if self.touched_by_target is None or self.strategy == "take_source":
             return self.view
-        _, new = touched_rows(self.tables, base.state, target.state)
-        table = ProjectedTable(self.tables, target, self.merged, only=new)
+        table = ProjectedTable(self.tables, self.side, self.merged, self.touched_by_target[1])
         return TableAfterMerge(table, self.changeset) if self.changeset is not None else table
 
 
@@ -193,9 +190,9 @@ class _Check:
 
     def _may_dangle(self, edges: TableMergePlan, nodes: TableMergePlan) -> bool:
         """Whether the target may have deleted a node that edges of the source end at."""
-        edge, changed = edges.merged, nodes.changed_by_target
+        edge, touched = edges.merged, nodes.touched_by_target
         assert isinstance(edge, EdgeType)
-        if changed is None or changed.rows > PROBED_WORTH * edges.full_changeset.buffer.rows:
+        if touched is None or touched[0].rows > PROBED_WORTH * edges.full_changeset.buffer.rows:
             return nodes.three_way.target_changed
         deleted = nodes.deleted_by_target
         types = {"src": edge.src, "dst": edge.dst}

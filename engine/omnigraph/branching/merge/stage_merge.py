@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -26,26 +27,23 @@ from omnigraph.storage.transaction.apply_changeset import RowsToDelete, apply_ch
 from omnigraph.storage.transaction.migrate_rows import evolved_version
 
 
+@dataclass
 class MergeStaging:
     """The tables of one attempt; collections spare them once one grew large."""
 
-    def __init__(
-        self, store: GraphStore, commit: str, target: Head, source: Head, actor: str | None
-    ) -> None:
-        self._store = store
-        self._commit = commit
-        self._target = target
-        heads = (target, source)
-        self._locations = {pointer.location for head in heads for pointer in head.tables.values()}
-        self._actor = actor
-        self._lock = threading.Lock()
-        self.registration: str | None = None
+    store: GraphStore
+    commit: str
+    target: Head
+    source: Head
+    actor: str | None
+    registration: str | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def pointers(self, table_merges: Iterable[TableMergePlan]) -> dict[str, TablePointer]:
         """The new pointers of tables that are not as the target has them, by table key."""
         plans = list(table_merges)
         changed = {}
-        for plan, pointer in zip(plans, self._store.workers.map(self._pointer, plans), strict=True):
+        for plan, pointer in zip(plans, self.store.workers.map(self._pointer, plans), strict=True):
             target, key = plan.three_way.target, plan.merged.table_key
             renamed = target is not None and target.type.table_key != key
             if target is None or renamed or pointer.address != target.pointer.address:
@@ -57,10 +55,10 @@ class MergeStaging:
         changeset = table_merge.changeset
         if changeset is None:
             return pointer
-        tables, type_ = self._store.tables, table_merge.merged
-        base = evolved_version(self._store, pointer.address, table_merge.side.type, type_)
+        tables, type_ = self.store.tables, table_merge.merged
+        base = evolved_version(self.store, pointer.address, table_merge.side.type, type_)
         schema, check = table_schema(type_), partial(check_values, type_)
-        sink = DataFileSink(tables, base, schema, check, self._register, self._store.writers)
+        sink = DataFileSink(tables, base, schema, check, self._register, self.store.writers)
         rows_to_insert = RowBuffer(sink)
         for rows in changeset.buffer.scan(schema.names):
             rows_to_insert.append(rows)
@@ -77,7 +75,7 @@ class MergeStaging:
             ids = pa.concat_arrays([changeset.lookup_ids, changeset.replaced_ids])
             return RowsToDelete(NO_ADDRESSES, ids)
         addresses, survived = surviving_addresses(
-            self._store.tables,
+            self.store.tables,
             base.pointer.address,
             version,
             np.concatenate([changeset.replaced_at, changeset.unread_at]),
@@ -90,12 +88,13 @@ class MergeStaging:
     def _register(self) -> None:
         with self._lock:
             if self.registration is None:
-                publisher, target, commit = self._store.publisher, self._target, self._commit
+                pointers = chain(self.target.tables.values(), self.source.tables.values())
+                locations = {pointer.location for pointer in pointers}
                 self.registration = register(
-                    publisher, target, commit, self._locations, self._actor
+                    self.store.publisher, self.target, self.commit, locations, self.actor
                 )
 
     def close(self) -> None:
         """Collections need not spare anything any more."""
         if self.registration is not None:
-            unregister(self._store.publisher, self.registration)
+            unregister(self.store.publisher, self.registration)

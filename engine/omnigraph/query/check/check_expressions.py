@@ -24,7 +24,6 @@ from omnigraph.query.logical.expressions import (
     PropertyRef,
     Rrf,
     StartsWith,
-    TextMatch,
 )
 from omnigraph.query.syntax.tree import (
     AggregateTree,
@@ -195,9 +194,8 @@ def check_filter(scope: VariableScope, tree: FilterTree) -> Condition:
         raise scope.error(
             "T7", f"{described(left)} cannot be compared with {described(right)}", tree.span
         )
-    for expr in (left, right):
-        if isinstance(expr, Rrf):
-            raise scope.error("T21", "rrf ranks a result and cannot filter it", tree.span)
+    if isinstance(left, Rrf) or isinstance(right, Rrf):
+        raise scope.error("T21", "rrf ranks a result and cannot filter it", tree.span)
     if left_type.is_blob or right_type.is_blob:
         raise scope.error("T7", "a Blob cannot be compared", tree.span)
     if tree.operator == "contains":
@@ -217,10 +215,6 @@ def check_filter(scope: VariableScope, tree: FilterTree) -> Condition:
             "T7", f"{a_type(left_type)} cannot be compared with {a_type(right_type)}", tree.span
         )
     return Compare(tree.operator, left, right)
-
-
-def check_text_clause(scope: VariableScope, tree: TextTree) -> TextMatch:
-    return check_text(scope, tree, check_argument)
 
 
 def _contains(scope: VariableScope, tree: FilterTree, left: Expr, right: Expr) -> Condition:

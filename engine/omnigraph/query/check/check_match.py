@@ -5,15 +5,14 @@ The rules are docs/design/query-language.md#3-matching.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from omnigraph.errors import NotFound, QueryTypeError, did_you_mean
-from omnigraph.query.check.check_expressions import check_filter, check_text_clause
+from omnigraph.query.check.check_expressions import check_argument, check_filter
+from omnigraph.query.check.check_search import check_text
 from omnigraph.query.check.check_values import binding_predicate
-from omnigraph.query.check.checked_query import CheckedMatch, CheckedTraversal
+from omnigraph.query.check.checked_query import CheckedMatch
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import Condition
-from omnigraph.query.logical.logical_plan import Direction
+from omnigraph.query.logical.logical_plan import Direction, Expand, VariableInfo
 from omnigraph.query.syntax.tree import (
     ANONYMOUS,
     BindingTree,
@@ -27,38 +26,31 @@ from omnigraph.query.syntax.tree import (
 from omnigraph.schema.model.catalog import EdgeType
 
 
-@dataclass
-class _Parts:
-    """What the clauses read so far amount to."""
-
-    predicates: list[tuple[str, Condition]] = field(default_factory=list)
-    traversals: list[CheckedTraversal] = field(default_factory=list)
-    filters: list[Condition] = field(default_factory=list)
-    negations: list[CheckedMatch] = field(default_factory=list)
-
-
 def check_match(scope: VariableScope, clauses: tuple[ClauseTree, ...]) -> CheckedMatch:
     """Check a block of clauses; afterwards the scope knows every variable the block binds."""
-    parts = _Parts()
+    predicates: list[tuple[str, Condition]] = []
+    expands: list[Expand] = []
+    filters: list[Condition] = []
+    negations: list[CheckedMatch] = []
     for clause in clauses:
         match clause:
             case BindingTree():
-                parts.predicates += _binding(scope, clause)
+                predicates += _binding(scope, clause)
             case TraversalTree():
-                parts.traversals.append(_traversal(scope, clause))
+                expands.append(_traversal(scope, clause))
             case FilterTree():
-                parts.filters.append(check_filter(scope, clause))
+                filters.append(check_filter(scope, clause))
             case TextTree():
-                parts.filters.append(check_text_clause(scope, clause))
+                filters.append(check_text(scope, clause, check_argument))
             case NegationTree():
-                parts.negations.append(_negation(scope, clause))
+                negations.append(_negation(scope, clause))
     return CheckedMatch(
         variables=dict(scope.own),
         mentioned=dict(scope.mentioned),
-        predicates=tuple(parts.predicates),
-        traversals=tuple(parts.traversals),
-        filters=tuple(parts.filters),
-        negations=tuple(parts.negations),
+        predicates=tuple(predicates),
+        expands=tuple(expands),
+        filters=tuple(filters),
+        negations=tuple(negations),
     )
 
 
@@ -111,7 +103,7 @@ def _unknown_node(scope: VariableScope, tree: BindingTree) -> QueryTypeError:
 # --------------------------------------------------------------------------- traversals
 
 
-def _traversal(scope: VariableScope, tree: TraversalTree) -> CheckedTraversal:
+def _traversal(scope: VariableScope, tree: TraversalTree) -> Expand:
     edge = _edge(scope, tree)
     low, high = _hops(scope, tree)
     if tree.undirected and edge.src != edge.dst:
@@ -128,8 +120,10 @@ def _traversal(scope: VariableScope, tree: TraversalTree) -> CheckedTraversal:
         left_type, right_type = right_type, left_type
     left = _endpoint(scope, tree.left, left_type, edge)
     right = _endpoint(scope, tree.right, right_type, edge)
-    name = None if binding is None else scope.bind_edge(binding, edge.name)
-    return CheckedTraversal(left, edge, direction, low, high, right, name)
+    name = binding and scope.bind(binding, VariableInfo("edge", edge.name))
+    # An edge between two types cannot follow itself, so one hop is all there is.
+    high = high if edge.src == edge.dst else 1
+    return Expand(left, edge.name, direction, low, high, right, name)
 
 
 def _edge(scope: VariableScope, tree: TraversalTree) -> EdgeType:
@@ -154,7 +148,7 @@ def _hops(scope: VariableScope, tree: TraversalTree) -> tuple[int, int]:
     return bounds.low, bounds.high
 
 
-def _edge_binding(scope: VariableScope, tree: TraversalTree) -> VariableTree | None:
+def _edge_binding(scope: VariableScope, tree: TraversalTree) -> str | None:
     binding = tree.binding
     if binding is None or binding.name == ANONYMOUS:
         return None
@@ -171,7 +165,7 @@ def _edge_binding(scope: VariableScope, tree: TraversalTree) -> VariableTree | N
             f"`${binding.name}` is already bound; give the edge another variable",
             binding.span,
         )
-    return binding
+    return binding.name
 
 
 def _direction(scope: VariableScope, tree: TraversalTree, edge: EdgeType) -> Direction:
@@ -179,11 +173,8 @@ def _direction(scope: VariableScope, tree: TraversalTree, edge: EdgeType) -> Dir
     if tree.undirected:
         return "undirected"
     left, right = _node_type(scope, tree.left), _node_type(scope, tree.right)
-    if left is not None:
-        return "reverse" if left == edge.dst != edge.src else "forward"
-    if right is not None:
-        return "reverse" if right == edge.src != edge.dst else "forward"
-    return "forward"
+    starts_at_dst = left == edge.dst or (left is None and right == edge.src)
+    return "reverse" if starts_at_dst and edge.src != edge.dst else "forward"
 
 
 def _node_type(scope: VariableScope, variable: VariableTree) -> str | None:

@@ -8,7 +8,7 @@ A mutation has no scopes and no inference, so its checked form is its plan.
 from __future__ import annotations
 
 from omnigraph.common.lexical import NameNode
-from omnigraph.errors import InvalidInput, NotFound, QueryTypeError, did_you_mean
+from omnigraph.errors import InvalidInput, NotFound, did_you_mean
 from omnigraph.query.check.check_values import assigned, where_value
 from omnigraph.query.check.variable_scope import VariableScope
 from omnigraph.query.logical.expressions import STRING
@@ -33,7 +33,7 @@ from omnigraph.query.syntax.tree import (
     StatementTree,
     UpdateTree,
 )
-from omnigraph.schema.model.catalog import EdgeType, NodeType
+from omnigraph.schema.model.catalog import EdgeType, NodeType, Property
 
 _ENDS: dict[str, End] = {"from": "src", "to": "dst"}
 
@@ -120,25 +120,17 @@ def _target(scope: VariableScope, name: NameNode, used: list[str]) -> NodeType |
     only the edge has.
     """
     node = scope.catalog.nodes.get(name.text)
-    edge = _edge(scope, name)
-    if node is None and edge is None:
-        known = (*scope.catalog.nodes, *scope.catalog.edges)
-        raise scope.error(
-            "T10", f"unknown type {name.text!r}{did_you_mean(name.text, known)}", name.span
-        )
-    if node is not None and edge is not None:
-        names_ends = any(word in _ENDS and word not in node.by_name for word in used)
-        return edge if names_ends else node
-    found = node or edge
-    assert found is not None, "one of them exists"
-    return found
-
-
-def _edge(scope: VariableScope, name: NameNode) -> EdgeType | None:
+    if node and not any(word in _ENDS and word not in node.by_name for word in used):
+        return node
     try:
         return scope.catalog.edge(name.text)
     except NotFound:
-        return None
+        if node is not None:
+            return node
+        known = (*scope.catalog.nodes, *scope.catalog.edges)
+        raise scope.error(
+            "T10", f"unknown type {name.text!r}{did_you_mean(name.text, known)}", name.span
+        ) from None
 
 
 # --------------------------------------------------------------------------- assignments
@@ -161,9 +153,7 @@ def _assignments(
 ) -> tuple[Assignment, ...]:
     assignments = []
     for pair in sets:
-        prop = owner.by_name.get(pair.property.text)
-        if prop is None:
-            raise _unknown_property(scope, owner, pair.property)
+        prop = _property(scope, owner, pair.property)
         value = assigned(scope, pair.value, prop.type, prop.name)
         assignments.append(Assignment(prop.name, prop.type, value))
     return tuple(assignments)
@@ -197,15 +187,13 @@ def _where(scope: VariableScope, owner: NodeType | EdgeType, tree: PredicateTree
     if isinstance(owner, EdgeType) and name in _ENDS:
         value = where_value(scope, tree, STRING)
         return Where(name, STRING, tree.operator, value, end=_ENDS[name])
-    prop = owner.by_name.get(name)
-    if prop is None:
-        raise _unknown_property(scope, owner, tree.property)
-    return Where(name, prop.type, tree.operator, where_value(scope, tree, prop.type))
+    type_ = _property(scope, owner, tree.property).type
+    return Where(name, type_, tree.operator, where_value(scope, tree, type_))
 
 
-def _unknown_property(
-    scope: VariableScope, owner: NodeType | EdgeType, name: NameNode
-) -> QueryTypeError:
-    ends = tuple(_ENDS) if isinstance(owner, EdgeType) else ()
+def _property(scope: VariableScope, owner: NodeType | EdgeType, name: NameNode) -> Property:
+    if name.text in owner.by_name:
+        return owner.by_name[name.text]
+    ends = _ENDS if isinstance(owner, EdgeType) else ()
     close = did_you_mean(name.text, (*owner.by_name, *ends))
-    return scope.error("T11", f"{owner.name} has no property {name.text!r}{close}", name.span)
+    raise scope.error("T11", f"{owner.name} has no property {name.text!r}{close}", name.span)

@@ -10,19 +10,23 @@ from omnigraph.query.check.check_mutation import check_mutation
 from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_params import check_params
 from omnigraph.query.check.check_return import check_return
-from omnigraph.query.check.checked_query import CheckedQuery, CheckedRead
+from omnigraph.query.check.checked_query import CheckedRead
 from omnigraph.query.check.variable_scope import VariableScope
+from omnigraph.query.logical.logical_plan import MutationPlan
 from omnigraph.query.syntax.tree import QueryFile, QueryTree, ReadTree
 from omnigraph.schema.model.catalog import Catalog
+from omnigraph.schema.model.property_types import PropertyType
 
 
-def check(file: QueryFile, query: QueryTree, catalog: Catalog) -> CheckedQuery:
-    """Check one query of a file."""
+def check(
+    file: QueryFile, query: QueryTree, catalog: Catalog
+) -> tuple[dict[str, PropertyType], CheckedRead | MutationPlan]:
+    """Check one query of a file: the types of its parameters, and its body."""
     params = check_params(file, query)
     scope = VariableScope(file, catalog, params)
     if isinstance(query.body, ReadTree):
-        return CheckedQuery(query, params, _check_read(scope, query.body))
-    return CheckedQuery(query, params, check_mutation(scope, query.body))
+        return params, _check_read(scope, query.body)
+    return params, check_mutation(scope, query.body)
 
 
 def check_distinct(file: QueryFile, query: QueryTree) -> None:

@@ -45,13 +45,9 @@ def check_text(scope: VariableScope, tree: TextTree, check: CheckExpr) -> TextMa
     query = _text_query(scope, tree.query, tree.kind, code, check)
     if tree.kind != "fuzzy":
         return TextMatch(tree.kind, field, query)
-    if tree.distance is None:
-        return TextMatch("fuzzy", field, query, Literal(DEFAULT_FUZZY_DISTANCE, I64))
-    distance = check(scope, tree.distance)
-    if not isinstance(distance, Literal | Param) or not distance.type.is_integer:
-        raise scope.error(code, "the distance of fuzzy is a whole number", tree.distance.span)
-    if isinstance(distance, Literal) and isinstance(distance.value, int) and distance.value < 0:
-        raise scope.error(code, "the distance of fuzzy is 0 or more", tree.distance.span)
+    distance: Literal | Param = Literal(DEFAULT_FUZZY_DISTANCE, I64)
+    if tree.distance is not None:
+        distance = _integer(scope, tree.distance, code, "the distance of fuzzy", 0, check)
     return TextMatch("fuzzy", field, query, distance)
 
 
@@ -93,34 +89,28 @@ def check_rrf(scope: VariableScope, tree: RrfTree, check: CheckExpr) -> Rrf:
             f"and `${second.field.variable}`",
             tree.span,
         )
-    return Rrf(first, second, _fusion_constant(scope, tree.k, check))
+    k: Literal | Param = Literal(DEFAULT_RRF_K, I64)
+    if tree.k is not None:
+        k = _integer(scope, tree.k, "T21", "the k of rrf", 1, check)
+    return Rrf(first, second, k)
 
 
-def _fusion_constant(
-    scope: VariableScope, tree: ExprTree | None, check: CheckExpr
+def _integer(
+    scope: VariableScope, tree: ExprTree, code: str, what: str, least: int, check: CheckExpr
 ) -> Literal | Param:
-    if tree is None:
-        return Literal(DEFAULT_RRF_K, I64)
-    k = check(scope, tree)
-    if not isinstance(k, Literal | Param) or not k.type.is_integer:
-        raise scope.error("T21", "the k of rrf is a whole number", tree.span)
-    if isinstance(k, Literal) and isinstance(k.value, int) and k.value <= 0:
-        raise scope.error("T21", "the k of rrf is 1 or more", tree.span)
-    return k
+    value = check(scope, tree)
+    if not isinstance(value, Literal | Param) or not value.type.is_integer:
+        raise scope.error(code, f"{what} is a whole number", tree.span)
+    if isinstance(value, Literal) and isinstance(value.value, int) and value.value < least:
+        raise scope.error(code, f"{what} is {least} or more", tree.span)
+    return value
 
 
 def _vector_query(
     scope: VariableScope, tree: ExprTree, field: PropertyRef, check: CheckExpr
 ) -> Expr:
-    query = vector_literal(scope, tree) if isinstance(tree, ListTree) else None
-    if query is None:
-        return _checked_vector_query(scope, tree, field, check(scope, tree))
-    return _checked_vector_query(scope, tree, field, query)
-
-
-def _checked_vector_query(
-    scope: VariableScope, tree: ExprTree, field: PropertyRef, query: Expr
-) -> Expr:
+    vector = vector_literal(scope, tree) if isinstance(tree, ListTree) else None
+    query = vector or check(scope, tree)
     # A ranking is one order of entities: what it measures from cannot differ from row to row.
     fits = isinstance(query, Literal | Param) and (query.type.is_vector or query.type.is_text)
     if not fits:
@@ -152,7 +142,7 @@ def _text_query(
     scope: VariableScope, tree: ExprTree, call: str, code: str, check: CheckExpr
 ) -> Expr:
     query = check(scope, tree)
-    if not _is_value(query) or not query.type.is_text:
+    if isinstance(query, NodeRef | Aggregate) or not query.type.is_text:
         raise scope.error(code, f"{call} searches for a String", tree.span)
     return query
 
@@ -165,7 +155,3 @@ def _refuse_edge(scope: VariableScope, tree: ExprTree, call: str) -> None:
         raise scope.error(
             "T23", f"{call} searches nodes, and `${tree.variable.name}` is an edge", tree.span
         )
-
-
-def _is_value(expr: Expr) -> bool:
-    return not isinstance(expr, NodeRef | Aggregate)

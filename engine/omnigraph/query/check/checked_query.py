@@ -1,4 +1,4 @@
-"""What the checker hands to `lower`: the query with every name resolved and every value typed."""
+"""What the checker hands to `lower`: a read with every name resolved and every value typed."""
 
 from __future__ import annotations
 
@@ -6,21 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.query.logical.expressions import Condition, Expr, Ranking
-from omnigraph.query.logical.logical_plan import Direction, MutationPlan, OrderKey, VariableInfo
-from omnigraph.query.syntax.tree import QueryTree
-from omnigraph.schema.model.catalog import EdgeType
-from omnigraph.schema.model.property_types import PropertyType
-
-
-@dataclass(frozen=True)
-class CheckedTraversal:
-    left: str
-    edge_type: EdgeType
-    direction: Direction
-    min_hops: int
-    max_hops: int
-    right: str
-    edge: str | None
+from omnigraph.query.logical.logical_plan import Expand, OrderKey, VariableInfo
 
 
 @dataclass(frozen=True)
@@ -35,7 +21,7 @@ class CheckedMatch:
     variables: Mapping[str, VariableInfo]
     mentioned: Mapping[str, VariableInfo]
     predicates: tuple[tuple[str, Condition], ...]
-    traversals: tuple[CheckedTraversal, ...]
+    expands: tuple[Expand, ...]
     filters: tuple[Condition, ...]
     negations: tuple[CheckedMatch, ...]
 
@@ -53,10 +39,3 @@ class CheckedRead:
     rank: Ranking | None
     keys: tuple[OrderKey, ...]
     limit: int | None
-
-
-@dataclass(frozen=True)
-class CheckedQuery:
-    tree: QueryTree
-    params: Mapping[str, PropertyType]
-    body: CheckedRead | MutationPlan

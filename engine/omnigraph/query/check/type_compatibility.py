@@ -30,10 +30,5 @@ def element(type_: PropertyType) -> PropertyType:
 
 def a_type(type_: PropertyType) -> str:
     """The type with its article: `a String`, `an I64`."""
-    name = bare(type_)
+    name = str(type_.with_nullable(False))  # a message need not say whether null is allowed
     return f"{'an' if name[0] in 'IFe' else 'a'} {name}"
-
-
-def bare(type_: PropertyType) -> str:
-    """The type's name in a message, where it does not matter whether null is allowed."""
-    return str(type_.with_nullable(False))

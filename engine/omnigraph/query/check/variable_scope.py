@@ -60,8 +60,7 @@ class VariableScope:
         """Bind a fresh node variable and return its name in the plan."""
         if variable.name == ANONYMOUS:
             name = f"{ANONYMOUS}#{next(self._anonymous)}"
-            self._bind(name, VariableInfo("node", type_name, anonymous=True))
-            return name
+            return self.bind(name, VariableInfo("node", type_name, anonymous=True))
         for earlier in self.reserved.get(variable.name, ()):
             if earlier.kind == "edge":
                 raise self.error(
@@ -71,16 +70,11 @@ class VariableScope:
                 )
             if earlier.type_name != type_name:
                 raise self.rebound(variable, earlier.type_name, type_name)
-        self._bind(variable.name, VariableInfo("node", type_name))
-        return variable.name
+        return self.bind(variable.name, VariableInfo("node", type_name))
 
     def reserve(self, name: str, *uses: VariableInfo) -> None:
         """Remember that a `not` block used a variable this block does not know."""
         self.reserved[name] = (*self.reserved.get(name, ()), *uses)
-
-    def bind_edge(self, variable: VariableTree, type_name: str) -> str:
-        self._bind(variable.name, VariableInfo("edge", type_name))
-        return variable.name
 
     def rebound(self, variable: VariableTree, old: str, new: str) -> QueryTypeError:
         return self.error(
@@ -89,6 +83,7 @@ class VariableScope:
             variable.span,
         )
 
-    def _bind(self, name: str, info: VariableInfo) -> None:
-        self.own[name] = info
-        self.mentioned[name] = info
+    def bind(self, name: str, info: VariableInfo) -> str:
+        """Bind a variable that the block does not have yet, and return its name."""
+        self.own[name] = self.mentioned[name] = info
+        return name

@@ -130,14 +130,9 @@ def _pattern_reads(pattern: Pattern, catalog: Catalog) -> set[Fact]:
 
 
 def _mutation(plan: MutationPlan, catalog: Catalog) -> Descriptor:
-    reads: set[Fact] = set()
-    writes: set[Fact] = set()
-    for statement in plan.statements:
-        written = _writes(statement, catalog)
-        writes |= written
-        reads |= written
-        if isinstance(statement, InsertEdge):
-            reads |= _ends(catalog.edges[statement.type_name])
+    writes = {fact for statement in plan.statements for fact in _writes(statement, catalog)}
+    linked = (s.type_name for s in plan.statements if isinstance(s, InsertEdge))
+    reads = writes.union(*(_ends(catalog.edges[name]) for name in linked))
     return Descriptor((), _sorted(reads), _sorted(writes))
 
 

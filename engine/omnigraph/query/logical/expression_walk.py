@@ -29,20 +29,16 @@ def variables_of(expr: Condition | Expr | None) -> frozenset[str]:
     match expr:
         case PropertyRef() | NodeRef():
             return frozenset({expr.variable})
-        case Compare():
-            return variables_of(expr.left) | variables_of(expr.right)
-        case Contains():
-            return variables_of(expr.text) | variables_of(expr.part)
-        case StartsWith():
-            return variables_of(expr.text) | variables_of(expr.prefix)
-        case Membership():
-            return variables_of(expr.list) | variables_of(expr.item)
-        case TextMatch():
-            return variables_of(expr.field) | variables_of(expr.query)
-        case Nearest() | Bm25():
-            return variables_of(expr.field)
-        case Rrf():
-            return variables_of(expr.first)
+        case (
+            Compare(left=one, right=other)
+            | Contains(text=one, part=other)
+            | StartsWith(text=one, prefix=other)
+            | Membership(list=one, item=other)
+            | TextMatch(field=one, query=other)
+        ):
+            return variables_of(one) | variables_of(other)
+        case Nearest(field=ranked) | Bm25(field=ranked) | Rrf(first=ranked):
+            return variables_of(ranked)
         case _:
             return frozenset()
 

@@ -8,7 +8,8 @@ checked here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from datetime import date
+from typing import Any
 
 from lark import Token, Transformer
 
@@ -63,7 +64,6 @@ _NOTES = ("description", "instruction")
 
 _Parts = list[Any]
 _Tokens = list[Token]
-_Moment = TypeVar("_Moment")
 
 
 class QueryTreeBuilder(Transformer[Token, Any]):
@@ -137,14 +137,8 @@ class QueryTreeBuilder(Transformer[Token, Any]):
 
     def traversal(self, parts: _Parts) -> TraversalTree:
         left, binding, (edge, undirected), bounds, right = parts
-        return TraversalTree(
-            _variable(left),
-            None if binding is None else _variable(binding),
-            edge,
-            undirected,
-            bounds,
-            _variable(right),
-        )
+        named = None if binding is None else _variable(binding)
+        return TraversalTree(_variable(left), named, edge, undirected, bounds, _variable(right))
 
     def directed(self, parts: _Tokens) -> tuple[NameNode, bool]:
         return name_of(parts[0]), False
@@ -152,11 +146,9 @@ class QueryTreeBuilder(Transformer[Token, Any]):
     def undirected(self, parts: _Tokens) -> tuple[NameNode, bool]:
         return name_of(parts[1]), True
 
-    def bounds(self, parts: list[Token | None]) -> BoundsTree:
+    def bounds(self, parts: _Parts) -> BoundsTree:
         low, high = parts
-        assert low is not None, "the grammar demands the lower bound"
-        span = span_of(low, high or low)
-        return BoundsTree(_count(low), None if high is None else _count(high), span)
+        return BoundsTree(_count(low), None if high is None else _count(high), span_of(low, high))
 
     def filter(self, parts: _Parts) -> FilterTree:
         left, operator, right = parts
@@ -236,12 +228,10 @@ class QueryTreeBuilder(Transformer[Token, Any]):
         return ListTree(tuple(items), (opening.start_pos, closing.end_pos))
 
     def date(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(_moment(parts[1], parse_date), Scalar.DATE, span_of(parts[0], parts[-1]))
+        return _moment(parts, parse_date, Scalar.DATE)
 
     def datetime(self, parts: _Tokens) -> LiteralTree:
-        return LiteralTree(
-            _moment(parts[1], parse_datetime), Scalar.DATETIME, span_of(parts[0], parts[-1])
-        )
+        return _moment(parts, parse_datetime, Scalar.DATETIME)
 
     # ------------------------------------------------------------------ mutations
 
@@ -291,8 +281,8 @@ def _count(token: Token) -> int:
     return value
 
 
-def _moment(token: Token, parse: Callable[[str], _Moment]) -> _Moment:
+def _moment(parts: _Tokens, parse: Callable[[str], date], scalar: Scalar) -> LiteralTree:
     try:
-        return parse(string_value(token))
+        return LiteralTree(parse(string_value(parts[1])), scalar, span_of(parts[0], parts[-1]))
     except ValueError as error:
-        raise SourceProblem(str(error), span_of(token)) from None
+        raise SourceProblem(str(error), span_of(parts[1])) from None

@@ -70,8 +70,8 @@ def read_property(prop: PropertyDeclaration) -> PropertyNotes:
         {name: recognized[name].span for name in SUGAR if name in recognized},
         _text(recognized.get("description")),
         _rename_from(recognized.get("rename_from")),
-        None if embed is None else _embed(embed),
-        (0, 0) if embed is None else embed.span,
+        _embed(embed) if embed else None,
+        embed.span if embed else (0, 0),
         _default(recognized.get("default")),
         tuple(_plain(a) for a in prop.annotations if a.name.text not in recognized),
     )
@@ -147,7 +147,7 @@ def _embed(annotation: AnnotationTree) -> Embed:
     if annotation.argument is None:
         raise SourceProblem("@embed needs the String property to embed", annotation.span)
     argument = annotation.argument
-    source = argument.text if isinstance(argument, NameNode) else argument.value
+    source = _value(argument)
     if not isinstance(source, str) or not source:
         raise SourceProblem("@embed needs the name of a String property", argument.span)
     model: str | None = None
@@ -168,17 +168,14 @@ def _default(annotation: AnnotationTree | None) -> Default | None:
     if annotation is None:
         return None
     argument = _single(annotation, "a value")
-    if isinstance(argument, NameNode):
-        return Default(argument.text, True, argument.span)
-    return Default(argument.value, False, argument.span)
+    return Default(_value(argument), isinstance(argument, NameNode), argument.span)
 
 
 def _plain(annotation: AnnotationTree) -> Annotation:
     argument = annotation.argument
-    bare = isinstance(argument, NameNode)
     value = None if argument is None else _value(argument)
     keywords = tuple((name.text, literal.value) for name, literal in annotation.keywords)
-    return Annotation(annotation.name.text, value, keywords, bare)
+    return Annotation(annotation.name.text, value, keywords, bare=isinstance(argument, NameNode))
 
 
 def _value(argument: LiteralNode | NameNode) -> Value:

@@ -19,7 +19,6 @@ from omnigraph.schema.model.property_types import PropertyType
 from omnigraph.schema.syntax.diagnostics import CatalogProblem
 from omnigraph.schema.syntax.tree import (
     CheckConstraint,
-    ConstraintTree,
     EdgeTree,
     InterfaceTree,
     OwnerTree,
@@ -115,7 +114,13 @@ def check_type(owner: OwnerTree, properties: Effective) -> None:
         if prop.notes.embed is not None and not isinstance(owner, InterfaceTree):
             _check_embed_source(owner, prop, properties)
     for constraint in owner.constraints:
-        _check_constraint(owner, constraint, properties)
+        match constraint:
+            case TupleConstraint():
+                _check_tuple(owner, constraint, properties)
+            case RangeConstraint():
+                _check_range(owner, constraint, properties)
+            case CheckConstraint():
+                _check_pattern(owner, constraint, properties)
     _check_one_key(owner, properties)
     if isinstance(owner, EdgeTree) and owner.cardinality is not None:
         card = owner.cardinality
@@ -196,20 +201,6 @@ def _check_one_key(owner: OwnerTree, properties: Effective) -> None:
 
 
 # --------------------------------------------------------------------------- body constraints
-
-
-def _check_constraint(
-    owner: OwnerTree,
-    constraint: ConstraintTree,
-    properties: Effective,
-) -> None:
-    match constraint:
-        case TupleConstraint():
-            _check_tuple(owner, constraint, properties)
-        case RangeConstraint():
-            _check_range(owner, constraint, properties)
-        case CheckConstraint():
-            _check_pattern(owner, constraint, properties)
 
 
 def _check_tuple(owner: OwnerTree, constraint: TupleConstraint, props: Effective) -> None:

@@ -156,9 +156,8 @@ def _bound(bound: RangeBound | None) -> RangeBound | None:
 
 
 def _cardinality(edge: EdgeTree) -> Cardinality:
-    if edge.cardinality is None:
-        return Cardinality()
-    return Cardinality(edge.cardinality.min, edge.cardinality.max)
+    card = edge.cardinality
+    return Cardinality(card.min, card.max) if card else Cardinality()
 
 
 # --------------------------------------------------------------------------- hints

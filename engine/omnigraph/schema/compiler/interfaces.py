@@ -46,10 +46,14 @@ def effective_properties(node: NodeTree, interfaces: dict[str, Effective]) -> Ef
         for prop in _interface(implemented, interfaces).values():
             if prop.name in own:
                 _require_same_type(node, own[prop.name], prop, implemented.text)
-            elif prop.name in injected:
-                _require_same_declaration(node, implemented, prop, injected[prop.name])
-            else:
-                injected[prop.name] = (prop, implemented.text)
+                continue
+            other, source = injected.setdefault(prop.name, (prop, implemented.text))
+            if _declaration(prop) != _declaration(other):
+                raise CatalogProblem(
+                    f"interfaces {source} and {implemented.text} give {node.name.text} "
+                    f"different declarations of {prop.name}",
+                    implemented.span,
+                )
     brought = {
         name: EffectiveProperty(prop.tree, prop.notes, injected=True)
         for name, (prop, _) in injected.items()
@@ -73,21 +77,6 @@ def _require_same_type(
             f"{node.name.text}.{own.name} is {own.tree.type}, "
             f"but interface {source} declares it as {given.tree.type}",
             own.tree.type_span,
-        )
-
-
-def _require_same_declaration(
-    node: NodeTree,
-    implemented: NameNode,
-    prop: EffectiveProperty,
-    earlier: tuple[EffectiveProperty, str],
-) -> None:
-    other, source = earlier
-    if _declaration(prop) != _declaration(other):
-        raise CatalogProblem(
-            f"interfaces {source} and {implemented.text} give {node.name.text} "
-            f"different declarations of {prop.name}",
-            implemented.span,
         )
 
 

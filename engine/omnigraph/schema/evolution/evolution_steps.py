@@ -33,12 +33,10 @@ class _Step:
 
 def _json(value: object) -> object:
     match value:
-        case Cardinality():
+        case Cardinality() | str():
             return str(value)
         case tuple():
             return list(value)
-        case str():
-            return value
         case _:
             return value.to_json()  # type: ignore[attr-defined]  # a constraint
 
@@ -80,20 +78,22 @@ class UpdateTypeMetadata(_Step):
 
 
 @dataclass(frozen=True)
-class ChangeCardinality(_Step):
-    """`@card` admits more than before, so no row has to be checked."""
-
+class _StepInType(_Step):
     type_kind: str
     type_name: str
+
+
+@dataclass(frozen=True)
+class ChangeCardinality(_StepInType):
+    """`@card` admits more than before, so no row has to be checked."""
+
     old: Cardinality
     new: Cardinality
     kind = "change_cardinality"
 
 
 @dataclass(frozen=True)
-class _PropertyStep(_Step):
-    type_kind: str
-    type_name: str
+class _PropertyStep(_StepInType):
     property_name: str
 
 
@@ -104,9 +104,7 @@ class AddProperty(_PropertyStep):
 
 
 @dataclass(frozen=True)
-class RenameProperty(_Step):
-    type_kind: str
-    type_name: str
+class RenameProperty(_StepInType):
     old: str
     new: str
     kind = "rename_property"
@@ -141,11 +139,9 @@ class UpdatePropertyMetadata(_PropertyStep):
 
 
 @dataclass(frozen=True)
-class _ConstraintStep(_Step):
+class _ConstraintStep(_StepInType):
     """What adding and dropping have; members that survive carry their new names."""
 
-    type_kind: str
-    type_name: str
     constraint: Constraint
 
 

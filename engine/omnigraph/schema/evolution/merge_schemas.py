@@ -52,12 +52,7 @@ class SchemaConflict:
     target: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "entity": self.entity,
-            "base": self.base,
-            "source": self.source,
-            "target": self.target,
-        }
+        return {name: value for name, value in vars(self).items() if name != "message"}
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from omnigraph.schema.model.catalog import (
     Property,
     TypeDeclaration,
 )
-from omnigraph.schema.model.constraints import Cardinality, PatternCheck, Range
+from omnigraph.schema.model.constraints import PatternCheck, Range
 from omnigraph.schema.model.property_types import WIDENINGS, PropertyType
 
 DROP_TYPE_CODES = {"node": "OG-DS-102", "edge": "OG-DS-103"}
@@ -167,10 +167,8 @@ def _rename_properties(pair: _Pair) -> Iterator[EvolutionStep]:
 
 
 def _drop_constraints(pair: _Pair) -> Iterator[EvolutionStep]:
-    kept = {_signature(pair.new, constraint) for constraint in _declared(pair.new)}
-    for constraint in _declared(pair.old):
-        if _signature(pair.old, constraint) not in kept:
-            yield DropConstraint(pair.kind, pair.name, _renamed(pair, constraint))
+    for constraint in _declared_only_by(pair.old, pair.new):
+        yield DropConstraint(pair.kind, pair.name, _renamed(pair, constraint))
 
 
 def _drop_properties(pair: _Pair) -> Iterator[EvolutionStep]:
@@ -253,10 +251,8 @@ def _change_edge(pair: _Pair) -> Iterator[EvolutionStep]:
 
 
 def _add_constraints(pair: _Pair) -> Iterator[EvolutionStep]:
-    known = {_signature(pair.old, constraint) for constraint in _declared(pair.old)}
-    for constraint in _declared(pair.new):
-        if _signature(pair.new, constraint) not in known:
-            yield AddConstraint(pair.kind, pair.name, constraint)
+    for constraint in _declared_only_by(pair.new, pair.old):
+        yield AddConstraint(pair.kind, pair.name, constraint)
 
 
 def _update_metadata(pair: _Pair) -> Iterator[EvolutionStep]:
@@ -288,10 +284,15 @@ _TYPE_PASSES = (
 # --------------------------------------------------------------------------- comparing
 
 
-def _declared(type_: TypeDeclaration) -> tuple[Constraint, ...]:
+def _declared(type_: TypeDeclaration) -> dict[tuple[object, ...], Constraint]:
     """The constraints to compare: the index that a key implies stands and falls with the key."""
     implied = type_.key and Index(type_.key.members)
-    return tuple(constraint for constraint in type_.constraints if constraint != implied)
+    return {_signature(type_, each): each for each in type_.constraints if each != implied}
+
+
+def _declared_only_by(one: TypeDeclaration, other: TypeDeclaration) -> Iterator[Constraint]:
+    known = _declared(other)
+    return (each for signature, each in _declared(one).items() if signature not in known)
 
 
 def _signature(type_: TypeDeclaration, constraint: Constraint) -> tuple[object, ...]:
@@ -305,8 +306,6 @@ def _signature(type_: TypeDeclaration, constraint: Constraint) -> tuple[object, 
             return (constraint.kind, identity(prop), lo, hi)
         case PatternCheck(prop, pattern):
             return (constraint.kind, identity(prop), pattern)
-        case Cardinality():
-            return (constraint.kind, constraint.min, constraint.max)
         case _:
             return (constraint.kind, frozenset(identity(member) for member in constraint.members))
 
@@ -322,8 +321,6 @@ def _renamed(pair: _Pair, constraint: Constraint) -> Constraint:
     match constraint:
         case Range() | PatternCheck():
             return replace(constraint, prop=new_name(constraint.prop))
-        case Cardinality():
-            return constraint
         case _:
             return replace(constraint, members=tuple(new_name(m) for m in constraint.members))
 

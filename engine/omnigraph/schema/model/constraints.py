@@ -83,7 +83,6 @@ class Cardinality:
 
     min: int = 0
     max: int | None = None
-    kind: ClassVar[str] = "card"
 
     def __str__(self) -> str:
         return f"@card({self.min}..{'' if self.max is None else self.max})"
@@ -98,27 +97,21 @@ class Cardinality:
         enough = self.max is None or (other.max is not None and other.max <= self.max)
         return self.min <= other.min and enough
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "min": self.min, "max": self.max}
 
-
-Constraint = Key | Unique | Index | Range | PatternCheck | Cardinality
+Constraint = Key | Unique | Index | Range | PatternCheck
 
 
 def constraint_from_json(body: dict[str, Any]) -> Constraint:
+    """One of the `constraints` of a type; its key and its cardinality have members of their own."""
     match body["kind"]:
-        case "key":
-            return Key(tuple(body["members"]))
-        case "unique":
-            return Unique(tuple(body["members"]))
-        case "index":
-            return Index(tuple(body["members"]))
         case "range":
             return Range(body["property"], body["lo"], body["hi"])
         case "check":
             return PatternCheck(body["property"], body["pattern"])
-        case "card":
-            return Cardinality(body["min"], body["max"])
+        case "unique":
+            return Unique(tuple(body["members"]))
+        case "index":
+            return Index(tuple(body["members"]))
         case other:
             raise ValueError(f"unknown constraint kind {other!r}")
 

@@ -20,7 +20,9 @@ def stored_default(value: Stored, type_: PropertyType) -> Stored:
     ValueError says, in the words of the message to show, why the literal does not fit.
     """
     if type_.is_enum:
-        return _enum(value, type_)
+        if value not in type_.values or not isinstance(value, str):
+            raise ValueError(f"@default must be one of {', '.join(type_.values)}")
+        return value
     if not type_.is_scalar or type_.is_blob:
         raise ValueError(f"@default cannot be given for {type_}")
     match type_.scalar:
@@ -62,12 +64,6 @@ def parse_datetime(text: str) -> int:
 def _expect(value: Stored, kind: type, words: str) -> Stored:
     if not isinstance(value, kind):
         raise ValueError(f"@default needs {words} here")
-    return value
-
-
-def _enum(value: Stored, type_: PropertyType) -> Stored:
-    if value not in type_.values or not isinstance(value, str):
-        raise ValueError(f"@default must be one of {', '.join(type_.values)}")
     return value
 
 

@@ -119,10 +119,6 @@ class PropertyType:
         return self.is_integer or self.is_float
 
     @property
-    def is_bool(self) -> bool:
-        return self.is_scalar and self.scalar is Scalar.BOOL
-
-    @property
     def is_temporal(self) -> bool:
         return self.is_scalar and self.scalar in (Scalar.DATE, Scalar.DATETIME)
 

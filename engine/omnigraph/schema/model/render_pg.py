@@ -12,7 +12,6 @@ from omnigraph.schema.model.catalog import (
     Annotation,
     Catalog,
     EdgeType,
-    Interface,
     NodeType,
     Property,
     TypeDeclaration,
@@ -23,19 +22,16 @@ from omnigraph.schema.model.constraints import Index, bound_text, quote
 
 def to_source(catalog: Catalog) -> str:
     """Interfaces, nodes and edges, each by name."""
-    interfaces = [_interface(catalog.interfaces[name]) for name in sorted(catalog.interfaces)]
-    nodes = [_node(catalog, catalog.nodes[name]) for name in sorted(catalog.nodes)]
-    edges = [_edge(catalog.edges[name]) for name in sorted(catalog.edges)]
-    return "\n".join((*interfaces, *nodes, *edges))
+    return "\n".join(
+        _source(catalog, type_)
+        for types in catalog.by_kind.values()
+        for _, type_ in sorted(types.items())
+    )
 
 
 def declaration(catalog: Catalog, type_: TypeDeclaration) -> str:
     """One type as its catalog declares it, on one line."""
-    if isinstance(type_, Interface):
-        text = _interface(type_)
-    else:
-        text = _node(catalog, type_) if isinstance(type_, NodeType) else _edge(_as_edge(type_))
-    return " ".join(text.split())
+    return " ".join(_source(catalog, type_).split())
 
 
 def property_declaration(type_: TypeDeclaration, prop: Property) -> str:
@@ -43,13 +39,14 @@ def property_declaration(type_: TypeDeclaration, prop: Property) -> str:
     return " ".join((f"{prop.name}: {prop.type}", *_property_annotations(type_, prop)))
 
 
-def _as_edge(type_: TypeDeclaration) -> EdgeType:
-    assert isinstance(type_, EdgeType)
-    return type_
-
-
-def _interface(interface: Interface) -> str:
-    return _block(f"interface {interface.name}", _members(interface, interface.properties))
+def _source(catalog: Catalog, type_: TypeDeclaration) -> str:
+    match type_:
+        case NodeType():
+            return _node(catalog, type_)
+        case EdgeType():
+            return _edge(type_)
+        case _:
+            return _block(f"interface {type_.name}", _members(type_, type_.properties))
 
 
 def _node(catalog: Catalog, node: NodeType) -> str:

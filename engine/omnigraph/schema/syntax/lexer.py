@@ -23,7 +23,7 @@ _TOKEN = re.compile(
   | (?P<UPPER>[A-Z][A-Za-z0-9_]*+)
   | (?P<FLOAT>[0-9]++\.[0-9]++)
   | (?P<INT>[0-9]++)
-  | (?P<ARROW>->)
+  | (?P<_ARROW>->)
   | (?P<DOTDOT>\.\.)
   | (?P<PUNCTUATION>[{}()\[\],:?=@-])
     """,
@@ -89,11 +89,7 @@ def _next(data: bytes, at: int) -> tuple[str, int]:
     if match is None:
         raise no_token(data, at)
     kind = match.lastgroup or ""
-    if kind == "PUNCTUATION":
-        kind = _PUNCTUATION[match.group()]
-    elif kind == "ARROW":
-        kind = "_ARROW"
-    return kind, match.end()
+    return _PUNCTUATION[match.group()] if kind == "PUNCTUATION" else kind, match.end()
 
 
 def _word_kind(data: bytes, at: int, end: int, depth: int, previous: str) -> str:

@@ -93,14 +93,8 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
 
     def edge(self, parts: _Parts) -> EdgeTree:
         _, name, src, dst, cardinality, annotations, members = parts
-        return EdgeTree(
-            name_of(name),
-            name_of(src),
-            name_of(dst),
-            cardinality,
-            annotations,
-            *(members or ((), ())),
-        )
+        ends = name_of(src), name_of(dst)
+        return EdgeTree(name_of(name), *ends, cardinality, annotations, *(members or ((), ())))
 
     def implements(self, parts: _Tokens) -> tuple[NameNode, ...]:
         return tuple(name_of(token) for token in parts[1:])
@@ -157,10 +151,8 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
 
     def cardinality(self, parts: _Parts) -> CardinalityTree:
         at, _, low, dots, high = parts
-        span = span_of(at, high or dots)
-        return CardinalityTree(
-            integer_value(low), None if high is None else integer_value(high), span
-        )
+        most = None if high is None else integer_value(high)
+        return CardinalityTree(integer_value(low), most, span_of(at, high or dots))
 
     def tuple_constraint(self, parts: _Tokens) -> TupleConstraint:
         at, kind, *members = parts
@@ -173,11 +165,7 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
 
     def check_constraint(self, parts: _Tokens) -> CheckConstraint:
         at, kind, member, pattern = parts
-        return CheckConstraint(
-            name_of(member),
-            LiteralNode(string_value(pattern), span_of(pattern)),
-            span_of(at, kind),
-        )
+        return CheckConstraint(name_of(member), self.literal([pattern]), span_of(at, kind))
 
     def bounds(self, parts: _Parts) -> tuple[int | float | None, int | float | None]:
         if isinstance(parts[0], Token):
@@ -192,8 +180,7 @@ class SchemaTreeBuilder(Transformer[Token, SchemaTree]):
 
     def annotation(self, parts: _Parts) -> AnnotationTree:
         at, name, argument, *keywords = parts
-        span = span_of(at, name)
-        return AnnotationTree(name_of(name), argument, tuple(keywords), span)
+        return AnnotationTree(name_of(name), argument, tuple(keywords), span_of(at, name))
 
     def keyword(self, parts: _Parts) -> tuple[NameNode, LiteralNode]:
         name, value = parts
