@@ -257,7 +257,8 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         """Commit what a function does in a transaction; what the function returns.
 
         It is called again, with a new transaction, when rows that it read were changed by others
-        before it was published, or a collection ran meanwhile: up to `attempts` times, or 8.
+        before it was published, a collection ran meanwhile, or the commit lost `retry_budget`
+        publishes: up to `attempts` times, or 8.
         """
         return run_transaction(self._store, branch_name(branch), work, attempts, actor, message)
 

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, LoadError, ReadSetConflict, TransactionExpired
+from omnigraph.errors import InvalidInput, LoadError
 from omnigraph.loading.columnar_reader import read_columnar
 from omnigraph.loading.typed_batch import ids_for
 from omnigraph.schema import Catalog, SchemaPlan
-from omnigraph.storage.commit.retry import pause
+from omnigraph.storage.commit.retry import run_with_retry
 from omnigraph.storage.core.model import Commit
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.conform_rows import conformed
@@ -23,7 +23,7 @@ from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
 TRANSACTION_ATTEMPTS = 8
-"""How often a transaction that is refused for what it read is run from its start."""
+"""How often a transaction that is refused for what others did is run from its start."""
 
 T = TypeVar("T")
 
@@ -159,19 +159,13 @@ def run_transaction(
     actor: str | None,
     message: str | None,
 ) -> T:
-    """Do some work in a transaction, again from its start when what it had read moved."""
+    """Do some work in a transaction, again from its start when what others did refused it."""
 
-    attempts = TRANSACTION_ATTEMPTS if attempts is None else attempts
-    for number in range(attempts):
-        if number:
-            pause(number)
-        try:
-            with Transaction(WriteTxn(store, branch, actor=actor, message=message)) as transaction:
-                return work(transaction)
-        except (ReadSetConflict, TransactionExpired):
-            if number + 1 == attempts:
-                raise
-    raise InvalidInput(f"a transaction takes at least one attempt, not {attempts}")
+    def run() -> T:
+        with Transaction(WriteTxn(store, branch, actor=actor, message=message)) as transaction:
+            return work(transaction)
+
+    return run_with_retry(run, TRANSACTION_ATTEMPTS if attempts is None else attempts)
 
 
 def _id_array(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> pa.StringArray:

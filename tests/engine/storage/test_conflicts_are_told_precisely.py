@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+import omnigraph
 from omnigraph.api.graph import Graph, Transaction
 from omnigraph.errors import (
     Conflict,
@@ -14,6 +16,7 @@ from omnigraph.errors import (
     KeyConflict,
     NotFound,
     PreconditionFailed,
+    PublishContention,
     ReadSetConflict,
 )
 from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan
@@ -277,6 +280,40 @@ def test_a_function_that_is_always_overtaken_is_refused(root: str, attempts: int
         graph.run_transaction("main", overtaken, attempts=attempts)
     assert len(runs) == attempts
     assert "Ann" in people(graph)
+
+
+@pytest.mark.parametrize(("attempts", "runs"), [(1, 1), (2, 2), (None, 3)])
+def test_a_function_runs_again_when_its_commit_lost_every_publish(
+    root: str, monkeypatch: pytest.MonkeyPatch, attempts: int | None, runs: int
+) -> None:
+    """Twelve moves use up two budgets of five; what lands is that of one run."""
+    graph, rival = social_graph(root), omnigraph.open(root)
+    publisher = graph._store.publisher
+    monkeypatch.setattr(rival._store.publisher, "_machine", nullcontext())
+    publish, moves, run = publisher.publish, iter(range(12)), list[int]()
+
+    def overtaken(plan: PublishPlan, **how: Any) -> Any:  # noqa: ANN401
+        for number in moves:
+            add_person(rival, f"p{number}")
+            break
+        return publish(plan, **how)
+
+    def add(txn: Transaction) -> int:
+        run.append(1)
+        txn.insert("Person", persons(["Zoe"], age=len(run)))
+        return len(run)
+
+    monkeypatch.setattr(publisher, "publish", overtaken)
+    if attempts is None:
+        assert graph.run_transaction("main", add) == runs
+        found = graph.snapshot().get("Person", "Zoe")
+        assert found is not None and found["age"] == runs
+    else:
+        with pytest.raises(PublishContention):
+            graph.run_transaction("main", add, attempts=attempts)
+        assert "Zoe" not in people(graph)
+    assert len(run) == runs
+    assert_sound(graph)
 
 
 def test_a_function_that_fails_is_not_run_again(root: str) -> None:

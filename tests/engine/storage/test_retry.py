@@ -31,6 +31,7 @@ from omnigraph.storage.commit.retry import (
     RetryPolicy,
     collected_reads,
     publish_with_retry,
+    run_with_retry,
 )
 from omnigraph.storage.core.model import Commit, Head, TablePointer, now
 
@@ -284,6 +285,37 @@ def test_plain_rows_do_not_depend_on_the_schema(scripted: Scripted) -> None:
     publisher.head = replace(HEAD, schema="s2")
     reads = ReadSet(HEAD, schema=False)
     assert publish_with_retry(publisher, "main", stage, reads=lambda: reads)
+
+
+# --------------------------------------------------------------------------- running again
+
+REFUSALS = (
+    ReadSetConflict(PERSON, "c1", "c2"),
+    TransactionExpired("collected"),
+    PublishContention("lost"),
+)
+
+
+@pytest.mark.parametrize("attempts", [3, 4])
+def test_a_transaction_runs_again_after_what_others_did(scripted: Scripted, attempts: int) -> None:
+    publisher = scripted(*REFUSALS)
+    if attempts == 4:
+        assert run_with_retry(lambda: publish_with_retry(publisher, "main", stage), attempts)
+    else:
+        with pytest.raises(PublishContention, match="lost"):
+            run_with_retry(lambda: publish_with_retry(publisher, "main", stage), attempts)
+    assert publisher.published == [(commit, False, False) for commit, _, _ in publisher.published]
+    assert publisher.tries == attempts and len(publisher.pauses) == attempts - 1
+
+
+@pytest.mark.parametrize("error", [CommitUnknown("c2", "no answer"), NotFound("no branch")])
+def test_a_transaction_that_may_have_landed_is_not_run_again(
+    scripted: Scripted, error: OmniGraphError
+) -> None:
+    publisher = scripted(error)
+    with pytest.raises(type(error)):
+        run_with_retry(lambda: publish_with_retry(publisher, "main", stage), 8)
+    assert publisher.tries == 1
 
 
 # --------------------------------------------------------------------------- collections

@@ -3,7 +3,8 @@
 An attempt stages its work on a head and publishes it. When the branch moved meanwhile it is made
 again: after a pause, and from the second attempt on in the queue of this machine's writers, so that
 it does not lose for ever. What the write was decided on (`ReadSet`) is checked again first: rows
-that were read and moved are for the caller to read again, not for a retry.
+that were read and moved are for the caller to read again, not for a retry: `run_with_retry` runs
+all of a transaction again, reads included.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from omnigraph.errors import (
     Conflict,
     ExpectedVersionMismatch,
+    InvalidInput,
     PublishContention,
     ReadSetConflict,
     StorageError,
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from omnigraph.storage.commit.publisher import Publisher
 
 PAUSE_SECONDS = 0.01
+MENDED_BY_A_NEW_RUN = (ReadSetConflict, TransactionExpired, PublishContention)
+"""Refusals that changed nothing, and that the same work may not meet on a newer head."""
 
 T = TypeVar("T")
 
@@ -142,6 +146,23 @@ def publish_with_retry(
                     if reads is not None:
                         reads().require_repeatable(moved)
     raise contention(branch, attempts)
+
+
+def run_with_retry(run: Callable[[], T], attempts: int) -> T:
+    """What a whole transaction gives, run again from its start when its commit was refused for
+    what others did; the last refusal when all attempts met one.
+
+    It pauses between two runs and never queues: a run may take any length.
+    """
+    for number in range(attempts):
+        if number:
+            pause(number)
+        try:
+            return run()
+        except MENDED_BY_A_NEW_RUN:
+            if number + 1 == attempts:
+                raise
+    raise InvalidInput(f"a transaction takes at least one attempt, not {attempts}")
 
 
 @contextmanager

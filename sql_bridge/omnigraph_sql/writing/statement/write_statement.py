@@ -78,7 +78,8 @@ def run_write(
 ) -> int:
     """Do a piece of work on a branch as one publish; how many rows it changed.
 
-    It is done again when rows it had read moved, unless its input can be read only once.
+    It is done again when rows it had read moved or other writers kept publishing first, unless its
+    input can be read only once.
     """
     branch = connection.writable(catalog, leading_text(text))
 
