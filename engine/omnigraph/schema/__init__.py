@@ -25,6 +25,7 @@ from omnigraph.schema.model.catalog import (
     Unique,
 )
 from omnigraph.schema.model.constraints import PatternCheck as Check
+from omnigraph.schema.model.constraints import quote
 from omnigraph.schema.model.entity_ids import derive_ids, key_text
 from omnigraph.schema.model.fingerprint import compiled_hash, fingerprint
 from omnigraph.schema.model.property_types import PropertyType, Scalar, scalar_type
@@ -61,6 +62,7 @@ __all__ = [
     "new_ulids",
     "parse",
     "plan_evolution",
+    "quote",
     "scalar_type",
     "table_schema",
     "to_source",

@@ -106,6 +106,22 @@ def test_a_type_is_emptied_with_its_edges_first(session: Session) -> None:
 # --------------------------------------------------------------------------- making types
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["a\x01b", "a\bb\fc", 'a"b\\n', "a\nb\rc\td", "a\x0bb\x1c\x85\u2028c", "a\x7f\ud7ff€😀"],
+)
+def test_texts_of_a_type_may_hold_any_character(session: Session, text: str) -> None:
+    session.run(
+        "CREATE NODE TABLE Foo (name TEXT PRIMARY KEY, other TEXT,"
+        f" x TEXT DEFAULT '{text}' COMMENT '{text}')"
+    )
+    session.run(f"COMMENT ON TABLE Foo IS '{text}'")
+    session.run("ALTER TABLE Foo RENAME COLUMN other TO second")
+    type_ = session.graph.schema().catalog.node("Foo")
+    column = type_.property("x")
+    assert [type_.description, column.description, column.default] == [text] * 3
+
+
 def test_a_node_type_is_made_with_its_constraints(session: Session) -> None:
     session.run(
         "CREATE NODE TABLE Port (name TEXT PRIMARY KEY, depth INT NOT NULL COMMENT 'metres',"

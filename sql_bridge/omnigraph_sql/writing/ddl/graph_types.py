@@ -12,12 +12,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import AlreadyExists, InvalidInput, UnsupportedSchemaChange
-from omnigraph.schema import table_schema, to_source
+from omnigraph.schema import quote, table_schema, to_source
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
 from omnigraph_sql.frontend.identifiers import pick_name
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
-from omnigraph_sql.writing.ddl.pg_properties import pg_type, property_type, quote, type_text
+from omnigraph_sql.writing.ddl.pg_properties import pg_type, property_type, type_text
 from omnigraph_sql.writing.statement.column_mapping import cast_rows, pick_columns
 from omnigraph_sql.writing.statement.write_statement import WriteStatement, tables_of
 from omnigraph_sql.writing.statement.write_target import WriteTarget, find_target, target_name
@@ -66,7 +66,7 @@ def _declare(work: WriteStatement, target: WriteTarget, text: str) -> None:
         return
     canonical = to_source(work.txn.catalog)
     try:
-        work.txn.apply_schema(_replaced(canonical, target, lambda _: text.splitlines()))
+        work.txn.apply_schema(_replaced(canonical, target, lambda _: _lines(text)))
     except UnsupportedSchemaChange:
         if target.kind == "node" and work.txn.catalog.edges_touching(target.name):
             raise
@@ -171,13 +171,18 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 def _replaced(source: str, target: WriteTarget, edit: Edit) -> str:
     """Canonical text with one declaration changed; it ends at a closing brace, or at once."""
-    lines = source.splitlines()
+    lines = _lines(source)
     head = re.compile(rf"{target.kind} {re.escape(target.name)}\b")
     start = next(n for n, line in enumerate(lines) if head.match(line))
     end = start
     if lines[start].endswith("{"):
         end = next(n for n in range(start, len(lines)) if lines[n] == "}")
     return "\n".join([*lines[:start], *edit(lines[start : end + 1]), *lines[end + 1 :]]) + "\n"
+
+
+def _lines(source: str) -> list[str]:
+    """Its lines; what else `splitlines` takes for the end of one may stand in a text."""
+    return source.removesuffix("\n").split("\n")
 
 
 def comment_on_type(

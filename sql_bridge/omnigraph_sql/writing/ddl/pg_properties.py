@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph.schema import quote
 from omnigraph_sql.frontend.identifiers import pick_name
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
@@ -209,8 +209,3 @@ def _literal(value: exp.Expr, column: str) -> str:
         raise InvalidInput(
             f"the default of {column!r} is not a literal", hint="Use a literal."
         ) from None
-
-
-def quote(text: str) -> str:
-    """A text as `.pg` writes it."""
-    return json.dumps(text, ensure_ascii=False)
