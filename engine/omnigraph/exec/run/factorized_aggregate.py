@@ -205,7 +205,8 @@ class FactorizedAggregate:
         if self._only_counts(link):
             size = self._entities(name).size
             degrees = csr.degrees[:size].astype(np.int64)
-            return Tally(np.pad(degrees, (0, size - len(degrees))))
+            missing = size - len(degrees)  # np.pad copies even if there is none
+            return Tally(np.pad(degrees, (0, missing)) if missing else degrees)
         below = self._tally(link.other, name)
         entries = self._entries(link, csr, name, own, below)
         weight = None if below.rows is None else below.rows[entries.targets]
