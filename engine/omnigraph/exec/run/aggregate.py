@@ -228,7 +228,7 @@ def _merged_state(
 
 
 def group_sums(values: AnyArray, groups: AnyArray | None, count: int) -> AnyArray:
-    """Numbers added up by group, whole ones exactly."""
+    """Numbers added up by group; whole ones are counts, never negative, and added up exactly."""
     if groups is None:
         return np.array([values.sum()])
     if values.dtype.kind == "f":
