@@ -97,7 +97,7 @@ def _print_overhead(data: dict[str, pa.Table], folder: Path) -> None:
         return found.read_all()
 
     def directly() -> object:
-        return [batch.to_pyarrow() for batch in planned.execute_stream()]
+        return [batch.to_pyarrow() for batch in planned.stream()]
 
     times: dict[str, list[float]] = {"through": [], "direct": []}
     for _ in range(400):

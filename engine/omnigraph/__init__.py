@@ -2,62 +2,43 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from omnigraph.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from omnigraph.api.graph import Graph, Schema, Transaction, init, open  # noqa: A004
-    from omnigraph.api.references import Branch, Tags
-    from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA
-    from omnigraph.exec.graph.reachability import REACH_SCHEMA
-    from omnigraph.exec.run.query_result import QueryResult
-    from omnigraph.storage.core.model import Commit
-    from omnigraph.storage.core.object_store import StoredFolder
-    from omnigraph.storage.manifest.tag_rows import Tag
-    from omnigraph.storage.refs.branches import is_hidden
-    from omnigraph.storage.refs.snapshot import Snapshot
+    from omnigraph.api.backups import backup as backup
+    from omnigraph.api.backups import repair as repair
+    from omnigraph.api.backups import restore as restore
+    from omnigraph.api.graph import Graph as Graph
+    from omnigraph.api.graph import Schema as Schema
+    from omnigraph.api.graph import Transaction as Transaction
+    from omnigraph.api.graph import init as init
+    from omnigraph.api.graph import open as open  # noqa: A004
+    from omnigraph.api.references import Branch as Branch
+    from omnigraph.api.references import Tags as Tags
+    from omnigraph.branching.compare.change_rows import CHANGE_SCHEMA as CHANGE_SCHEMA
+    from omnigraph.exec.graph.reachability import REACH_SCHEMA as REACH_SCHEMA
+    from omnigraph.exec.run.query_result import QueryResult as QueryResult
+    from omnigraph.storage.core.model import Commit as Commit
+    from omnigraph.storage.core.object_store import StoredFolder as StoredFolder
+    from omnigraph.storage.manifest.tag_rows import Tag as Tag
+    from omnigraph.storage.refs.branches import is_hidden as is_hidden
+    from omnigraph.storage.refs.snapshot import Snapshot as Snapshot
 
-__all__ = [
-    "Branch",
-    "CHANGE_SCHEMA",
-    "Commit",
-    "Graph",
-    "QueryResult",
-    "REACH_SCHEMA",
-    "Schema",
-    "Snapshot",
-    "StoredFolder",
-    "Tag",
-    "Tags",
-    "Transaction",
-    "init",
-    "is_hidden",
-    "open",
-]
-
-_HOMES = {
-    "Branch": "omnigraph.api.references",
-    "CHANGE_SCHEMA": "omnigraph.branching.compare.change_rows",
-    "Commit": "omnigraph.storage.core.model",
-    "Graph": "omnigraph.api.graph",
-    "QueryResult": "omnigraph.exec.run.query_result",
-    "REACH_SCHEMA": "omnigraph.exec.graph.reachability",
-    "Schema": "omnigraph.api.graph",
-    "Snapshot": "omnigraph.storage.refs.snapshot",
-    "StoredFolder": "omnigraph.storage.core.object_store",
-    "Tag": "omnigraph.storage.manifest.tag_rows",
-    "Tags": "omnigraph.api.references",
-    "Transaction": "omnigraph.api.graph",
-    "init": "omnigraph.api.graph",
-    "is_hidden": "omnigraph.storage.refs.branches",
-    "open": "omnigraph.api.graph",
-}
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import at the first use of a name: `omnigraph --help` does not wait for it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__all__, __getattr__ = lazy_exports(
+    __name__,
+    {
+        "api.backups": "backup repair restore",
+        "api.graph": "Graph Schema Transaction init open",
+        "api.references": "Branch Tags",
+        "branching.compare.change_rows": "CHANGE_SCHEMA",
+        "exec.graph.reachability": "REACH_SCHEMA",
+        "exec.run.query_result": "QueryResult",
+        "storage.core.model": "Commit",
+        "storage.core.object_store": "StoredFolder",
+        "storage.manifest.tag_rows": "Tag",
+        "storage.refs.branches": "is_hidden",
+        "storage.refs.snapshot": "Snapshot",
+    },
+)

@@ -447,6 +447,19 @@ class CommitUnknown(StorageError):
         )
 
 
+class SyncFailed(StorageError):
+    """The disk did not confirm that it has a file; nothing that needs the file was published."""
+
+    code = "sync_failed"
+
+    def __init__(self, path: str, cause: str) -> None:
+        super().__init__(
+            f"cannot sync {path} to the disk: {cause}",
+            hint="Check the disk and its room, then write again: the files are written anew.",
+            details={"path": path, "cause": cause},
+        )
+
+
 class UnsafeStore(StorageError):
     """The store ignores conditional writes, on which every commit rests."""
 

@@ -4,7 +4,7 @@ A face: it re-exports what SQL and Spark need of `omnigraph.storage`, and no Lan
 """
 
 from omnigraph.common.arrow_alignment import align
-from omnigraph.common.stream_dataset import streamed
+from omnigraph.common.stream_dataset import StreamDataset, streamed
 from omnigraph.storage.core.lance_filter import (
     NO_ROW,
     AllOf,
@@ -45,6 +45,7 @@ __all__ = [
     "PlainTable",
     "Predicate",
     "ReadableTable",
+    "StreamDataset",
     "TableDeclaration",
     "align",
     "cast_column",

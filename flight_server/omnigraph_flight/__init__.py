@@ -5,28 +5,18 @@ Imports the faces of `omnigraph` and `omnigraph_sql`; neither knows of it.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from omnigraph.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from omnigraph_flight.config import Config
-    from omnigraph_flight.server import Server
+    from omnigraph_flight.config import Config as Config
+    from omnigraph_flight.server import Server as Server
 
-__all__ = [
-    "Config",
-    "Server",
-]
-
-_HOMES = {
-    "Config": "omnigraph_flight.config",
-    "Server": "omnigraph_flight.server",
-}
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import at the first use of a name: `omnigraph --help` does not wait for it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__all__, __getattr__ = lazy_exports(
+    __name__,
+    {
+        "config": "Config",
+        "server": "Server",
+    },
+)

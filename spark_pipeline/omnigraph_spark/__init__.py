@@ -6,37 +6,26 @@ Imports the faces of `omnigraph`; nothing of `omnigraph_sql` or `omnigraph_fligh
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from omnigraph.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from omnigraph_spark.gq.run_query import query
-    from omnigraph_spark.pipeline import Check, Expectation, Output, Pipeline, Source, Transform
-    from omnigraph_spark.writing.graph_write import GraphWrite, graph_write
+    from omnigraph_spark.gq.run_query import query as query
+    from omnigraph_spark.pipeline import Check as Check
+    from omnigraph_spark.pipeline import Expectation as Expectation
+    from omnigraph_spark.pipeline import Output as Output
+    from omnigraph_spark.pipeline import Pipeline as Pipeline
+    from omnigraph_spark.pipeline import Source as Source
+    from omnigraph_spark.pipeline import Transform as Transform
+    from omnigraph_spark.writing.graph_write import GraphWrite as GraphWrite
+    from omnigraph_spark.writing.graph_write import graph_write as graph_write
 
-__all__ = [
-    "Check",
-    "Expectation",
-    "GraphWrite",
-    "Output",
-    "Pipeline",
-    "Source",
-    "Transform",
-    "graph_write",
-    "query",
-]
-
-_HOMES = {
-    "query": "omnigraph_spark.gq.run_query",
-    "graph_write": "omnigraph_spark.writing.graph_write",
-    "GraphWrite": "omnigraph_spark.writing.graph_write",
-}
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import at the first use of a name: Spark starts many processes that need few of them."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "omnigraph_spark.pipeline")), name)
-    globals()[name] = value
-    return value
+__all__, __getattr__ = lazy_exports(
+    __name__,
+    {
+        "gq.run_query": "query",
+        "pipeline": "Check Expectation Output Pipeline Source Transform",
+        "writing.graph_write": "GraphWrite graph_write",
+    },
+)

@@ -6,60 +6,37 @@ rewritten, DataFusion runs it. Imports the faces of `omnigraph`; knows nothing o
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from omnigraph.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from omnigraph_sql.catalog import client_metadata
-    from omnigraph_sql.catalog.access_guard import AccessRequest, Action
-    from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
-    from omnigraph_sql.catalog.find_relation import find_schema
-    from omnigraph_sql.datafusion.datafusion_session import PlanCounts, configure, plan_counts
-    from omnigraph_sql.session.connection import Connection, connect
-    from omnigraph_sql.session.script import Script
-    from omnigraph_sql.session.statement import Statement
-    from omnigraph_sql.writing.dml.ingest import IngestMode
+    from omnigraph_sql.catalog import client_metadata as client_metadata
+    from omnigraph_sql.catalog.access_guard import AccessRequest as AccessRequest
+    from omnigraph_sql.catalog.access_guard import Action as Action
+    from omnigraph_sql.catalog.catalog_tables import EDGES as EDGES
+    from omnigraph_sql.catalog.catalog_tables import NODES as NODES
+    from omnigraph_sql.catalog.find_relation import find_schema as find_schema
+    from omnigraph_sql.datafusion.datafusion_session import PlanCounts as PlanCounts
+    from omnigraph_sql.datafusion.datafusion_session import configure as configure
+    from omnigraph_sql.datafusion.datafusion_session import plan_counts as plan_counts
+    from omnigraph_sql.session.connection import Connection as Connection
+    from omnigraph_sql.session.connection import connect as connect
+    from omnigraph_sql.session.script import Script as Script
+    from omnigraph_sql.session.statement import Statement as Statement
+    from omnigraph_sql.writing.dml.ingest import IngestMode as IngestMode
 
-__all__ = [
-    "AccessRequest",
-    "Action",
-    "Connection",
-    "EDGES",
-    "IngestMode",
-    "NODES",
-    "PlanCounts",
-    "Script",
-    "Statement",
-    "client_metadata",
-    "configure",
-    "connect",
-    "find_schema",
-    "plan_counts",
-]
-
-_HOMES = {
-    "AccessRequest": "catalog.access_guard",
-    "Action": "catalog.access_guard",
-    "Connection": "session.connection",
-    "EDGES": "catalog.catalog_tables",
-    "IngestMode": "writing.dml.ingest",
-    "NODES": "catalog.catalog_tables",
-    "PlanCounts": "datafusion.datafusion_session",
-    "Script": "session.script",
-    "Statement": "session.statement",
-    "client_metadata": "catalog.client_metadata",
-    "configure": "datafusion.datafusion_session",
-    "connect": "session.connection",
-    "find_schema": "catalog.find_relation",
-    "plan_counts": "datafusion.datafusion_session",
-}
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import at the first use of a name: `omnigraph --help` does not wait for it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"{__name__}.{_HOMES[name]}")
-    value = home if name == "client_metadata" else getattr(home, name)
-    globals()[name] = value
-    return value
+__all__, __getattr__ = lazy_exports(
+    __name__,
+    {
+        "catalog": "client_metadata",
+        "catalog.access_guard": "AccessRequest Action",
+        "catalog.catalog_tables": "EDGES NODES",
+        "catalog.find_relation": "find_schema",
+        "datafusion.datafusion_session": "PlanCounts configure plan_counts",
+        "session.connection": "Connection connect",
+        "session.script": "Script",
+        "session.statement": "Statement",
+        "writing.dml.ingest": "IngestMode",
+    },
+)

@@ -11,7 +11,7 @@ from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.options import actor_option
 from omnigraph.cli.query_text import file_source, parameters
-from omnigraph.cli.result_output import FORMATS, write_result
+from omnigraph.cli.result_output import format_option, write_result
 
 if TYPE_CHECKING:
     from omnigraph import Graph, QueryResult
@@ -38,14 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--dialect", metavar="NAME", default="postgres", show_default=True, help="The SQL.")
 @click.option("--params", metavar="JSON", help="Parameters: a list, or an object by name.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to write rows; arrow is an IPC stream.",
-)
+@format_option
 @actor_option
 @pass_invocation
 def sql(

@@ -24,7 +24,8 @@ from obstore.store import S3Store
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.storage.core.layout import MANIFEST
+from omnigraph.storage.core.layout import MANIFEST, VERSIONS
+from omnigraph.storage.tables.digest_names import MARKS
 from support.object_stores import ObjectStore
 from support.policies import CountRequests
 from support.proxy import Proxy
@@ -58,7 +59,8 @@ class Cost:
 class LocalCost:
     """Averages per update on a disk: files left behind, and bytes through system calls.
 
-    Version files of the manifest are not counted among the files, because old ones get trimmed.
+    Version files of the manifest and the marks of their digests are not counted among the files,
+    because old ones get trimmed.
     """
 
     files: float
@@ -298,7 +300,7 @@ def _files(root: Path) -> set[str]:
     return {
         path
         for folder, _, names in os.walk(root)
-        if not folder.endswith(f"{MANIFEST}/_versions")
+        if not folder.endswith((f"{MANIFEST}/{VERSIONS}", f"{MANIFEST}/{MARKS}"))
         for path in (f"{folder}/{name}" for name in names)
     }
 

@@ -168,11 +168,14 @@ def test_a_tag_and_a_protection_cost_what_a_branch_costs(
 def test_a_disk_sees_the_same_files_and_bytes(
     histories: Histories, tmp_path: Path, where: tuple[int, int]
 ) -> None:
-    """A copy of a graph's folder is the graph; what a window of updates leaves in it is counted."""
+    """A copy of a graph's folder is the graph; what a window of updates leaves in it is counted.
+
+    A disk reads back what was just written, once, for its digest, and next to nothing else.
+    """
     shallow, deep = (_on_disk(histories, tmp_path / str(at), at) for at in (SHALLOW, where))
     assert deep.files == pytest.approx(shallow.files, rel=0.05)
     assert deep.written <= BYTES_UP[where[0]]
-    assert deep.read <= BYTES_DOWN
+    assert deep.read <= 1.02 * deep.written
     if where[0] == SHALLOW[0]:
         assert deep.written == pytest.approx(shallow.written, rel=0.25)
 

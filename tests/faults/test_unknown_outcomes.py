@@ -13,9 +13,10 @@ import pytest
 
 from omnigraph.api.graph import init
 from omnigraph.api.graph import open as open_graph
-from omnigraph.errors import UnsafeStore
-from omnigraph.storage.core.object_store import RawStore
+from omnigraph.errors import StorageError, UnsafeStore
+from omnigraph.storage.core.object_store import RawStore, storage_options
 from support.fixtures import unique_uri, use_environment
+from support.http_wire import Request
 from support.ledger import Outcomes, assert_ledger, ledger_graph
 from support.object_stores import ObjectStore
 from support.policies import DropResponses, Fail503, is_any
@@ -98,6 +99,35 @@ def test_faults_on_every_kind_of_request(place: Place) -> None:
     ]
     outcomes = outcomes_through(place, faults, writers=2, writes=6)
     assert len(outcomes.acknowledged) > 5
+
+
+@pytest.mark.parametrize("lost", range(1, 4))
+def test_the_probe_knows_its_own_file(
+    moto_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    """The client sends a PUT again whose answer was lost, and meets what it wrote itself."""
+    drop = DropResponses(1.0, is_probe, when="after", limit=lost)
+    with proxied(moto_store, drop) as proxy:
+        use_environment(monkeypatch, proxy.store)
+        social_graph(unique_uri(), people=["Ann"])
+    assert len(drop.hits) == lost
+
+
+def is_probe(request: Request) -> bool:
+    return request.method == "PUT" and "/__probe/" in request.path
+
+
+def test_a_new_file_knows_itself(moto_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    drop = DropResponses(1.0, lambda request: request.method == "PUT", when="after", limit=1)
+    root = unique_uri()
+    with proxied(moto_store, drop) as proxy:
+        use_environment(monkeypatch, proxy.store)
+        raw = RawStore(root, storage_options())
+        raw.write("a", b"mine")
+        assert drop.hits
+        with pytest.raises(StorageError):
+            raw.write("a", b"another's")
+        assert raw.read("a") == b"mine"
 
 
 def test_a_store_that_ignores_conditions_is_refused(

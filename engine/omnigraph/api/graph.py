@@ -12,7 +12,12 @@ from omnigraph.api.bulk_jobs import BulkMethods
 from omnigraph.api.history import HistoryMethods
 from omnigraph.api.queries import QueryMethods
 from omnigraph.api.references import Branch, Tags, branch_of
-from omnigraph.api.transaction import RowInput, Transaction, run_transaction
+from omnigraph.api.transaction import (
+    TRANSACTION_ATTEMPTS,
+    RowInput,
+    Transaction,
+    run_transaction,
+)
 from omnigraph.branching.merge.conflicts import OnConflict
 from omnigraph.branching.merge.merge_branches import MergeRequest, MergeResult, merge, plan_merge
 from omnigraph.branching.merge.merge_rows import ConflictPolicy, Granularity
@@ -262,6 +267,18 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         """
         return run_transaction(self._store, branch_name(branch), work, attempts, actor, message)
 
+    def transact(
+        self,
+        work: Callable[[Transaction], T],
+        *,
+        retry: int = TRANSACTION_ATTEMPTS - 1,
+        branch: str = MAIN,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> T:
+        """The same as `run_transaction`, on main unless said otherwise: run again `retry` times."""
+        return self.run_transaction(branch, work, attempts=retry + 1, message=message, actor=actor)
+
     # ------------------------------------------------------------------ schema
 
     def schema(self, at: str = MAIN) -> Schema:
@@ -320,9 +337,12 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
             self._store, keep=keep, keep_for=keep_for, dry_run=dry_run, on_progress=on_progress
         )
 
-    def verify(self, *, on_progress: Progress | None = None) -> VerifyReport:
-        """Check that everything the manifest says is true."""
-        return verify(self._store, on_progress=on_progress)
+    def verify(self, *, deep: bool = False, on_progress: Progress | None = None) -> VerifyReport:
+        """Check that everything the manifest says is true.
+
+        `deep` also reads every byte of every file that is needed, and compares indexes with rows.
+        """
+        return verify(self._store, deep=deep, on_progress=on_progress)
 
 
 @dataclass(frozen=True)
@@ -362,10 +382,18 @@ def init(
     *,
     storage_options: Mapping[str, str] | None = None,
     actor: str | None = None,
+    durability: str | None = None,
 ) -> Graph:
-    """Create a graph at a path, `file://` or `s3://` root, with a schema (a path or its text)."""
+    """Create a graph at a path, `file://` or `s3://` root, with a schema (a path or its text).
+
+    `durability` is that of commits on local disk: `sync` (they survive a power cut) or `os` (they
+    survive the end of the process); else what OMNIGRAPH_DURABILITY says, else `sync`.
+    """
     text, file = schema_text(schema)
-    return Graph(GraphStore.create(uri, text, file=file, options=storage_options, actor=actor))
+    store = GraphStore.create(
+        uri, text, file=file, options=storage_options, actor=actor, durability=durability
+    )
+    return Graph(store)
 
 
 def open(  # noqa: A001
@@ -373,6 +401,10 @@ def open(  # noqa: A001
     *,
     storage_options: Mapping[str, str] | None = None,
     retry_budget: int = PUBLISHER_RETRY_BUDGET,
+    durability: str | None = None,
 ) -> Graph:
-    """Open an existing graph."""
-    return Graph(GraphStore.open(uri, options=storage_options, retry_budget=retry_budget))
+    """Open an existing graph; `durability` is what `init` says of it."""
+    store = GraphStore.open(
+        uri, options=storage_options, retry_budget=retry_budget, durability=durability
+    )
+    return Graph(store)

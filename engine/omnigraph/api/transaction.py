@@ -61,12 +61,17 @@ class Transaction:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The graph as it was when this transaction began."""
+        """The graph as it was when this transaction began, for reading.
+
+        What is read through it must not have moved when the transaction commits: otherwise the
+        commit is refused with a `ReadSetConflict`, and `Graph.run_transaction` runs it again.
+        """
         return self._txn.snapshot()
 
     @property
     def catalog(self) -> Catalog:
         """The schema this transaction writes under."""
+        self._txn.reads.schema = True
         return self._txn.catalog
 
     def expect_unmoved(self, type_name: str) -> None:

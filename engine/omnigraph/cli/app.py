@@ -36,6 +36,9 @@ _COMMANDS = {
     "optimize": "data.maintenance",
     "collect": "data.maintenance",
     "verify": "data.maintenance",
+    "backup": "data.backup",
+    "restore": "data.backup",
+    "repair": "data.backup",
 }
 """Our own commands, in the order of the help page, and the modules they live in."""
 

@@ -133,6 +133,15 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def shown_size(count: float) -> str:
+    """A number of bytes for people."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"
+
+
 def write_error(error: BaseException, *, as_json: bool) -> None:
     """What went wrong and what to do next, on stderr."""
     if os.environ.get(DEBUG_VARIABLE):

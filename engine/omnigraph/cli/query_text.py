@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +23,9 @@ text_option = click.option("-e", "--expression", metavar="TEXT", help="The text 
 file_option = click.option("--file", metavar="FILE", help="A .gq file; - is stdin.")
 
 
-def query_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Where the text of a query comes from, and its parameters."""
-    for option in reversed(
-        (
-            click.argument("name", metavar="[NAME]", required=False),
-            text_option,
-            file_option,
-            click.option(
-                "--params",
-                metavar="JSON",
-                default="{}",
-                show_default=False,
-                help="Parameters by name.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+params_option = click.option(
+    "--params", metavar="JSON", default="{}", show_default=False, help="Parameters by name."
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +34,40 @@ class QueryText:
 
     text: str | None
     file: str | None = None
+
+
+@dataclass(frozen=True)
+class QueryCall:
+    """A query as a command line names it."""
+
+    name: str | None
+    expression: str | None
+    file: str | None
+    params: str
+
+    @cached_property
+    def source(self) -> QueryText:
+        """Its text; none when the name is that of a stored query."""
+        return source_of(self.expression, self.file, self.name)
+
+    def arguments(self) -> tuple[str | None, str | None, Any]:
+        """Text, name and parameters, as the API takes them."""
+        return self.source.text, self.name, parameters(self.params)
+
+
+def query_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a query, and what they say as its argument `call`."""
+
+    @click.argument("name", metavar="[NAME]", required=False)
+    @text_option
+    @file_option
+    @params_option
+    @wraps(command)
+    def with_call(*args: Any, **options: Any) -> None:  # noqa: ANN401
+        call = QueryCall(**{each.name: options.pop(each.name) for each in fields(QueryCall)})
+        command(*args, call=call, **options)
+
+    return with_call
 
 
 def source_of(expression: str | None, file: str | None, name: str | None) -> QueryText:

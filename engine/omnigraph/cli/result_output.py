@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from omnigraph.cli import output
 
 if TYPE_CHECKING:
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
 
 
 FORMATS = ("table", "json", "jsonl", "csv", "arrow")
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to write rows; arrow is an IPC stream.",
+)
 
 
 def write_result(result: QueryResult, form: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -118,6 +118,11 @@ def _explained(
         return f"the file ends too early: expected {expected(accepts)}", (max(end - 1, 0), end)
     text = special(token, accepts) or f"expected {expected(accepts)}, found `{token}`"
     return text, span_of(token)
+
+
+def spelled(terminals: Mapping[bytes, str], but: Iterable[str] = ()) -> dict[str, str]:
+    """Terminals that are one word or sign of a language, as messages show them."""
+    return {kind: f"`{text.decode()}`" for text, kind in terminals.items() if kind not in but}
 
 
 def expected_words(words: Mapping[str, str], accepts: set[str], *first: str) -> str:

@@ -55,11 +55,7 @@ class LoadResult:
         return sum(self.nodes.values()) + sum(self.edges.values())
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "branch": self.branch,
-            "base_branch": self.base_branch,
-            "branch_created": self.branch_created,
-            "mode": self.mode,
+        return vars(self) | {
             "nodes": _counts(self.nodes),
             "edges": _counts(self.edges),
             "total_entities": self.total_entities,

@@ -28,11 +28,8 @@ class LintFinding:
     query_names: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"severity": self.severity, "message": self.message}
-        for name in ("code", "type_name", "property"):
-            if (value := getattr(self, name)) is not None:
-                body[name] = value
-        return body | ({"query_names": list(self.query_names)} if self.query_names else {})
+        body = vars(self) | {"query_names": list(self.query_names)}
+        return {name: value for name, value in body.items() if value}
 
 
 @dataclass(frozen=True)

@@ -10,22 +10,24 @@ from omnigraph.schema.evolution.plan_evolution import SchemaPlan, plan_evolution
 from omnigraph.schema.model.arrow_schema import arrow_type, exact_values, table_schema
 from omnigraph.schema.model.catalog import (
     Annotation,
-    Cardinality,
     Catalog,
     EdgeType,
     Embed,
     GraphType,
-    Index,
     Interface,
-    Key,
     NodeType,
-    PatternCheck,
     Property,
+)
+from omnigraph.schema.model.constraints import (
+    Cardinality,
+    Index,
+    Key,
+    PatternCheck,
     Range,
     Unique,
+    quote,
 )
 from omnigraph.schema.model.constraints import PatternCheck as Check
-from omnigraph.schema.model.constraints import quote
 from omnigraph.schema.model.entity_ids import derive_ids, key_text
 from omnigraph.schema.model.fingerprint import compiled_hash, fingerprint
 from omnigraph.schema.model.property_types import PropertyType, Scalar, scalar_type

@@ -13,6 +13,8 @@ from omnigraph.schema import Catalog, compile_schema
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.storage.commit.publish_plan import existing_head
 from omnigraph.storage.commit.publisher import PUBLISHER_RETRY_BUDGET, Publisher
+from omnigraph.storage.core.durability import resolve_durability
+from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.io_counts import StoreCounts
 from omnigraph.storage.core.layout import is_local, normalize_root, table_location
 from omnigraph.storage.core.model import (
@@ -21,6 +23,7 @@ from omnigraph.storage.core.model import (
     Head,
     SchemaRecord,
     TablePointer,
+    pointer_to,
     schema_record,
 )
 from omnigraph.storage.core.object_store import RawStore, storage_options
@@ -46,7 +49,10 @@ from omnigraph.storage.manifest.upgrade_to_format_3 import build_heads
 from omnigraph.storage.tables.tables import TableStore, new_session
 
 INDEX_CACHE_BYTES = 256 << 20
-METADATA_CACHE_BYTES = 256 << 20
+METADATA_CACHE_BYTES = 64 << 20
+"""Every commit leaves the metadata of its versions here, about 12 KB of it."""
+COMMIT_CACHE_POINTERS = 1 << 16
+"""Commits are cached up to so many pointers together: one has as many as there are tables."""
 STAGING_THREADS = 8
 
 
@@ -71,7 +77,7 @@ class GraphStore:
         self.workers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-stage")
         self.writers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-write")
         self._schemas: BoundedCache[str, tuple[SchemaRecord, Catalog]] = BoundedCache(64)
-        self._commits: BoundedCache[str, Commit] = BoundedCache(1024)
+        self._commits: BoundedCache[str, Commit] = BoundedCache(COMMIT_CACHE_POINTERS)
         self._ready_lock = threading.Lock()
         self._ready_to_write = False
 
@@ -98,13 +104,16 @@ class GraphStore:
         file: str | None = None,
         options: Mapping[str, str] | None = None,
         actor: str | None = None,
+        durability: str | None = None,
     ) -> GraphStore:
         """Make a new graph with a schema; nothing is there if it fails."""
         root = normalize_root(uri)
         catalog = compile_schema(source, file=file)
         resolved = storage_options(options)
-        _prepare_root(root, resolved)
-        manifest, tables = _doors(root, resolved)
+        sync = FileSync(root, resolve_durability(durability))
+        prepare_root(root, resolved)
+        sync.sync_root()
+        manifest, tables = _doors(root, resolved, sync)
         if manifest.exists():
             raise _exists(root)
         with ThreadPoolExecutor(STAGING_THREADS) as pool:
@@ -113,7 +122,7 @@ class GraphStore:
                 catalog.types(),
             )
             pointers = {
-                type_.table_key: TablePointer(version.location, 1, version.lance, 0, type_.identity)
+                type_.table_key: pointer_to(version, 0, type_.identity, 1)
                 for type_, version in zip(catalog.types(), created, strict=True)
             }
         record = schema_record(source, catalog)
@@ -132,11 +141,13 @@ class GraphStore:
         *,
         options: Mapping[str, str] | None = None,
         retry_budget: int = PUBLISHER_RETRY_BUDGET,
+        durability: str | None = None,
     ) -> GraphStore:
         """Open an existing graph. Nothing is written until the first write."""
         root = normalize_root(uri)
         resolved = storage_options(options)
-        manifest, tables = _doors(root, resolved)
+        sync = FileSync(root, resolve_durability(durability))
+        manifest, tables = _doors(root, resolved, sync)
         view = manifest.open()
         require_readable(view.dataset)
         return cls(root, resolved, manifest, view, tables, retry_budget)
@@ -204,7 +215,8 @@ class GraphStore:
             row = self.manifest.find(self.publisher.refresh(), commit_id(commit))
             if row is not None:
                 cached = parse_commit(row)
-                self._commits.put(commit, cached)
+                weight = 32 + len(cached.tables) + len(cached.definitions)
+                self._commits.put(commit, cached, weight)
         return cached
 
     def all_commits(self, view: ManifestView | None = None) -> dict[str, Commit]:
@@ -225,14 +237,15 @@ def _parse_schema(row: ManifestRow) -> tuple[SchemaRecord, Catalog]:
         ) from error
 
 
-def _doors(root: str, options: Mapping[str, str]) -> tuple[Manifest, TableStore]:
+def _doors(root: str, options: Mapping[str, str], sync: FileSync) -> tuple[Manifest, TableStore]:
     session = new_session(
         index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES
     )
-    return Manifest(root, options, session), TableStore(root, options, session)
+    return Manifest(root, options, session, sync), TableStore(root, options, session, sync)
 
 
-def _prepare_root(root: str, options: Mapping[str, str]) -> None:
+def prepare_root(root: str, options: Mapping[str, str]) -> None:
+    """Make sure that a graph can be made at a root: the folder exists, or the store is safe."""
     if not is_local(root):
         RawStore(root, options).require_conditional_put()
         return

@@ -60,7 +60,8 @@ class CatalogTable:
 
 def catalog_tables(snapshot: Snapshot) -> tuple[CatalogTable, ...]:
     """Every table and view of a moment, by schema and name."""
-    return _tables_at(_Moment(snapshot.commit, snapshot.moment.reading_schema, snapshot))
+    moment = _Moment(snapshot.commit, snapshot.moment.reading_schema, snapshot.unrecorded())
+    return _tables_at(moment)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _tables_at(moment: _Moment) -> tuple[CatalogTable, ...]:
 def user_schemas(snapshot: Snapshot) -> list[str]:
     """The schemas of plain tables and views."""
     used = {table.schema for table in catalog_tables(snapshot)} - {NODES, EDGES}
-    return sorted({PUBLIC, *snapshot.definitions("schema"), *used})
+    return sorted({PUBLIC, *snapshot.unrecorded().definitions("schema"), *used})
 
 
 def _plain_table(table: PlainTable) -> CatalogTable:

@@ -132,6 +132,7 @@ def _qualified(pins: PinnedSnapshots, catalog: str, schema_name: str, name: str)
     schema = _schema(catalog, snapshot, schema_name)
     if schema == INFORMATION_SCHEMA:
         picked = _table_name(catalog, schema, name, information_schema.TABLES)
+        snapshot.note_reads_of_all()
         return Relation(picked, information_schema.information_rows(picked, catalog, snapshot))
     if schema == SYSTEM:
         picked = _table_name(catalog, schema, name, system_tables.TABLES)

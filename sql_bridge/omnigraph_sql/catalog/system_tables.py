@@ -79,4 +79,5 @@ TABLES: Mapping[str, tuple[dict[str, pa.DataType], SystemRows]] = {
 def system_rows(name: str, graph: Graph, snapshot: Snapshot) -> ComputedRows:
     """One of the tables, as of a snapshot."""
     columns, rows = TABLES[name]
+    snapshot.note_reads_of_all()
     return ComputedRows.of_tuples(pa.schema(columns), lambda: rows(graph, snapshot))

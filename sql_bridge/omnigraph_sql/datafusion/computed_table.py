@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.tables import streamed
+from omnigraph.tables import StreamDataset, streamed
 from omnigraph_sql.datafusion.error_translation import wrap_for_datafusion
 
 
@@ -27,7 +27,7 @@ class ComputedRows:
         """Rows given as tuples."""
         return cls(schema, lambda: table_of(schema, rows()).to_batches())
 
-    def provider(self) -> Any:  # noqa: ANN401
+    def provider(self) -> StreamDataset:
         """What DataFusion registers as a table."""
         return streamed(self.schema, self._translated)
 

@@ -11,13 +11,14 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from datafusion import DataFrame, RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
+from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 
 from omnigraph import Graph
 from omnigraph.tables import ADDRESS, ReadableTable, stored_bytes
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.error_translation import datafusion_errors
 from omnigraph_sql.datafusion.json_functions import register_json_functions
+from omnigraph_sql.datafusion.query_plan import QueryPlan
 from omnigraph_sql.datafusion.scalar_functions import register_functions
 
 MEMORY_VARIABLE = "OMNIGRAPH_SQL_MEMORY"
@@ -127,10 +128,11 @@ class DataFusionSession:
         """Deregister temporary rows; plans that read them still do."""
         self.context.deregister_table(name)
 
-    def plan(self, sql: str, params: Mapping[str, pa.Scalar] | None = None) -> DataFrame:
+    def plan(self, sql: str, params: Mapping[str, pa.Scalar]) -> QueryPlan:
         """The plan of a query; parameters are bound as values, by number."""
         with datafusion_errors():
-            return self.context.sql(sql, options=_READ_ONLY, param_values=dict(params or {}))
+            frame = self.context.sql(sql, options=_READ_ONLY, param_values=dict(params))
+        return QueryPlan(frame, self.context)
 
 
 def table_name(table: ReadableTable, *, addresses: bool, cached: bool) -> str:

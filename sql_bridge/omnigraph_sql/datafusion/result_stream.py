@@ -11,12 +11,12 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 import pyarrow as pa
-from datafusion import DataFrame
 from datafusion.record_batch import RecordBatchStream
 
 from omnigraph.errors import Cancelled, InvalidInput, OmniGraphError
 from omnigraph.tables import BATCH_ROWS
-from omnigraph_sql.datafusion.error_translation import datafusion_errors, explained
+from omnigraph_sql.datafusion.error_translation import explained
+from omnigraph_sql.datafusion.query_plan import QueryPlan
 
 
 @lru_cache(maxsize=1)
@@ -46,10 +46,9 @@ class QueryExecution:
         self._scan: _Scan | None = None
         self._cancelled = False
 
-    def batches(self, plan: DataFrame) -> Iterator[pa.RecordBatch]:
+    def batches(self, plan: QueryPlan) -> Iterator[pa.RecordBatch]:
         """The batches of a plan, of at most 64K rows each."""
-        with datafusion_errors():
-            stream = plan.execute_stream()
+        stream = plan.stream()
         queue: _BatchQueue = SimpleQueue()
         room, loop = asyncio.Semaphore(AHEAD), _loop()
         with self._lock:

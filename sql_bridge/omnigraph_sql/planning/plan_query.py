@@ -8,7 +8,6 @@ from typing import Any
 from weakref import finalize
 
 import pyarrow as pa
-from datafusion import DataFrame
 from sqlglot import exp
 
 from omnigraph.errors import OmniGraphError
@@ -17,7 +16,6 @@ from omnigraph_sql.catalog.session_context import SessionContext
 from omnigraph_sql.datafusion.computed_table import ComputedRows
 from omnigraph_sql.datafusion.datafusion_session import DataFusionSession
 from omnigraph_sql.datafusion.dialect import to_datafusion_sql
-from omnigraph_sql.datafusion.error_translation import datafusion_errors
 from omnigraph_sql.datafusion.result_stream import QueryExecution, plain_schema
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.parse_limits import too_deep
@@ -95,7 +93,7 @@ def plan_query(
     except OmniGraphError:
         _deregister_all(datafusion, scope.temporary_names)
         raise
-    schema = _columns(plan, datafusion, unify=unify)
+    schema = plan.schema(unify=unify)
     names = (scope.names if not prefix else None) or tuple(shown(n) for n in schema.names)
     planned = PlannedQuery(
         datafusion,
@@ -116,24 +114,6 @@ def plan_query(
     # With parameters it is planned again for their values, so its temporary tables stay until then.
     finalize(planned, _deregister_all, datafusion, scope.temporary_names)
     return planned
-
-
-def _columns(plan: DataFrame, datafusion: DataFusionSession, *, unify: bool) -> pa.Schema:
-    """The columns of a plan's rows.
-
-    Before it is optimized, DataFusion takes the type of a CASE from its first branch and that of a
-    UNION from its first side; the unified type is known afterwards.
-    """
-    with datafusion_errors():
-        schema = plan.schema()
-        if not unify:
-            return schema
-        optimized = plan.optimized_logical_plan()
-        unified = datafusion.context.create_dataframe_from_logical_plan(optimized).schema()
-    return pa.schema(
-        after.with_nullable(before.nullable or after.nullable)
-        for before, after in zip(schema, unified, strict=True)
-    )
 
 
 def _register(tree: exp.Expr, scope: RewriteContext, *, cached: bool) -> tuple[Read, ...]:

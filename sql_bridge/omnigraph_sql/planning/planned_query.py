@@ -8,13 +8,13 @@ from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
-from datafusion import DataFrame
 from sqlglot import exp
 
 from omnigraph.tables import ReadableTable
 from omnigraph_sql.catalog.pinned_snapshots import Moments, PinnedSnapshots
 from omnigraph_sql.datafusion.datafusion_session import DataFusionSession
 from omnigraph_sql.datafusion.error_translation import datafusion_errors
+from omnigraph_sql.datafusion.query_plan import QueryPlan
 from omnigraph_sql.datafusion.result_stream import QueryExecution, reader, typed
 from omnigraph_sql.planning.constant_query import is_constant
 from omnigraph_sql.planning.direct_scan import DirectScan
@@ -32,7 +32,7 @@ class PlannedQuery:
     parameters: pa.Schema
     untyped: tuple[int, ...]
     """The numbers of the parameters whose type cannot be inferred."""
-    plan: DataFrame = field(repr=False)
+    plan: QueryPlan = field(repr=False)
     """With parameters, a plan of nulls: it knows the schema and is never run."""
     schema: pa.Schema
     pins: PinnedSnapshots = field(repr=False)
@@ -57,8 +57,7 @@ class PlannedQuery:
         """The one row of a query that is nothing but literals; computed once."""
         if not self.cacheable or not is_constant(self.tree):
             return None
-        with datafusion_errors():
-            return typed(self.schema, self.plan.to_arrow_table())
+        return typed(self.schema, self.plan.read_all())
 
     def single_row(self, params: Params) -> pa.Table | None:
         """A row that takes no time worth streaming: one of literals, or the one with an id."""
@@ -89,7 +88,7 @@ class PlannedQuery:
                 return execution.scanned(rows, self.direct.columns)
         return execution.batches(self._bound(values))
 
-    def _bound(self, values: BoundParameters) -> DataFrame:
+    def _bound(self, values: BoundParameters) -> QueryPlan:
         if not values:
             return self.plan
         for read in self.reads:

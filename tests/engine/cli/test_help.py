@@ -58,5 +58,7 @@ def prepare(cli: Cli, words: list[str]) -> None:
         cli.store.rename("elsewhere")
     if "create" in words and "draft" in words:
         cli.ok("branch", "delete", "draft")
+    if words[1] in ("restore", "repair"):
+        cli.ok("backup", str(cli.store), "social.backup")
     if words[1:3] == ["tag", "delete"]:
         cli.ok("tag", "create", words[3])

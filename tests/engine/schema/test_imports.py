@@ -13,7 +13,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 ARROW_HOMES = {FOLDER / "model/arrow_schema.py", FOLDER / "model/entity_ids.py"}
 
 SHARED = {"omnigraph.errors"} | {
-    f"omnigraph.common.{name}" for name in ("grammar", "lexical", "ulid")
+    f"omnigraph.common.{name}" for name in ("arrow_to_json", "grammar", "lexical", "ulid")
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 
 import hypothesis.strategies as st
 from hypothesis import given
@@ -49,7 +50,11 @@ def test_what_either_rule_asks_for_stays_and_the_head_always_does(
     if keep_for is not None:
         horizon = AT - keep_for
         newest_first = list(first_parents(head.commit, commits))
-        in_force = next((c for c in newest_first if c.time <= horizon), newest_first[-1])
+        oldest_first = newest_first[::-1]
+        # A commit counts as made no earlier than those before it, whatever its writer's clock said.
+        times = accumulate((c.time for c in oldest_first), max)
+        reached = [c for c, time in zip(oldest_first, times, strict=True) if time <= horizon]
+        in_force = reached[-1] if reached else oldest_first[0]
         wanted = [c.version for c in newest_first if c.version >= in_force.version]
         assert kept >= set(wanted)
         if keep is None:

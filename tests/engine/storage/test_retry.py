@@ -58,6 +58,7 @@ class ScriptedPublisher(Publisher):
         self.published: list[tuple[str, bool, bool]] = []
         """Per publish: the commit's id, whether it went first, whether it was queued."""
         self.pauses: list[float] = []
+        self.rows: dict[str, object] = {}
         self._in_doubt: set[str] = set()
         self._queued = False
 
@@ -67,11 +68,11 @@ class ScriptedPublisher(Publisher):
             schema=SimpleNamespace(metadata={b"omnigraph:internal_schema_version": b"3"})
         )
         return SimpleNamespace(
-            heads=heads, dataset=known, row=lambda object_id: None, rows=lambda object_type: []
+            heads=heads, dataset=known, row=self.rows.get, rows=lambda object_type: []
         )
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive_staging(self) -> Iterator[None]:
         self._queued = True
         try:
             yield
@@ -280,11 +281,47 @@ def test_the_read_set_is_checked_on_the_head_of_the_next_attempt(
     assert publisher.tries == 1
 
 
-def test_plain_rows_do_not_depend_on_the_schema(scripted: Scripted) -> None:
-    publisher = scripted(moved(member="head"))
+@pytest.mark.parametrize("member", ["head", "schema"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_rows_that_were_not_read_may_be_staged_under_another_schema(
+    scripted: Scripted, member: str, strict: bool
+) -> None:
+    publisher = scripted(moved(member=member))
     publisher.head = replace(HEAD, schema="s2")
-    reads = ReadSet(HEAD, schema=False)
-    assert publish_with_retry(publisher, "main", stage, reads=lambda: reads)
+    reads = ReadSet(HEAD, schema=False, strict=strict, changes=frozenset({PERSON}))
+    if strict and member != "schema":
+        with pytest.raises(ReadSetConflict):
+            publish_with_retry(publisher, "main", stage, reads=lambda: reads)
+    else:
+        assert publish_with_retry(publisher, "main", stage, reads=lambda: reads)
+
+
+def test_rows_that_moved_with_the_schema_are_not_changed_as_they_were_found(
+    scripted: Scripted,
+) -> None:
+    publisher = scripted(moved(member="schema"))
+    publisher.head = replace(PERSON_MOVED, schema="s2")
+    reads = ReadSet(HEAD, schema=False, strict=True, changes=frozenset({PERSON}))
+    with pytest.raises(ExpectedVersionMismatch):
+        publish_with_retry(publisher, "main", stage, reads=lambda: reads)
+
+
+@pytest.mark.parametrize("reads", [None, ReadSet(HEAD)])
+def test_all_attempts_are_about_one_branch(scripted: Scripted, reads: ReadSet | None) -> None:
+    """Not about another one that got its name, whether or not anything was read."""
+    publisher = scripted(moved(member="head"))
+    seen: list[Head] = []
+
+    def recreated(attempt: Attempt) -> Commit:
+        seen.append(attempt.head())
+        publisher.head = replace(HEAD, incarnation="i2")
+        return attempt.publish(PublishPlan(attempt.commit, seen[-1]))
+
+    with pytest.raises(Conflict, match="deleted and created again"):
+        publish_with_retry(
+            publisher, "main", recreated, reads=None if reads is None else lambda: reads
+        )
+    assert [head.incarnation for head in seen] == ["i1"]
 
 
 # --------------------------------------------------------------------------- running again
@@ -333,7 +370,13 @@ def test_a_failed_read_after_a_collection_is_a_move(
     assert event.value.head == COLLECTED
     with pytest.raises(type(error)), collected_reads(publisher, COLLECTED):
         raise error
-    with pytest.raises(type(error)), collected_reads(publisher, HEAD, lambda: True):
+    publisher.rows = {"transaction:t1": {}}
+    with pytest.raises(type(error)), collected_reads(publisher, HEAD, lambda: "transaction:t1"):
+        raise error
+    with (
+        pytest.raises(HeadMoved, match="collection"),
+        collected_reads(publisher, HEAD, lambda: "transaction:given up"),
+    ):
         raise error
 
 

@@ -42,3 +42,35 @@ def test_an_insert_lands_however_often_its_table_moves(
     session.run(text)
     assert len(done) == moves
     assert session.rows(row) == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "counting",
+    [
+        "SELECT count(*) FROM Boat",
+        "SELECT n FROM gq('query boats() { match { $b: Boat } return { count($b) as n } }')",
+        "SELECT row_count FROM information_schema.tables WHERE table_name = 'Boat'",
+        "SELECT row_count FROM system.table_versions WHERE table_key = 'node:Boat'",
+    ],
+    ids=["table", "gq", "information_schema", "system"],
+)
+def test_a_statement_is_run_again_when_rows_moved_that_it_only_read(
+    session: Session, monkeypatch: pytest.MonkeyPatch, counting: str
+) -> None:
+    """The rival is committed first, so the statement's answer has to count its row."""
+    session.run("CREATE TABLE t (a BIGINT)")
+    ((boats,),) = session.rows("SELECT count(*) FROM Boat")
+    publisher, rival = session.graph._store.publisher, omnigraph.open(session.graph._store.root)
+    monkeypatch.setattr(rival._store.publisher, "_machine", nullcontext())
+    publish, done = publisher.publish, list[int]()
+
+    def overtaken(plan: PublishPlan, **options: bool) -> Commit:
+        if not done:
+            done.append(1)
+            with rival.transaction() as txn:
+                txn.insert("Boat", [{"name": "rival"}])
+        return publish(plan, **options)
+
+    monkeypatch.setattr(publisher, "publish", overtaken)
+    session.run(f"INSERT INTO t {counting}")
+    assert session.rows("SELECT a FROM t") == [(boats + 1,)]

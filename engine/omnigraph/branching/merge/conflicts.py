@@ -44,14 +44,8 @@ class MergeConflictDetail:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "entity_kind": self.entity_kind,
-            "type_name": self.type_name,
-            "entity_id": self.entity_id,
-            "kind": self.kind,
-            "message": self.message,
-            **self.facts,
-        }
+        named = {name: getattr(self, name) for name in self.__slots__ if name != "facts"}
+        return named | dict(self.facts)
 
 
 class Conflicts:

@@ -119,7 +119,8 @@ def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
 
 
 def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> MergeResult:
-    source, target = _heads(store, request)
+    _require_two(request)
+    target, source = attempt.head(), attempt.head_of(request.source)
     if is_hidden(source.branch):
         require_unprotected(target)
     error = _delete_error(source) if request.delete_source else None
@@ -166,6 +167,7 @@ def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> Merg
                 },
                 unified=merge_plan.unified,
                 only_on_base=True,
+                sources=(source,),
                 deletes=deletes,
                 registration=staging.registration,
                 once=request.once,
@@ -179,12 +181,16 @@ def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> Merg
 
 def _heads(store: GraphStore, request: MergeRequest) -> tuple[Head, Head]:
     """Source and target as one view of the graph shows them."""
+    _require_two(request)
+    target = store.head(request.into)
+    return store.head(request.source, fresh=False), target
+
+
+def _require_two(request: MergeRequest) -> None:
     if request.source == request.into:
         raise InvalidInput(
             f"{request.source} cannot be merged into itself", hint="Name two different branches."
         )
-    target = store.head(request.into)
-    return store.head(request.source, fresh=False), target
 
 
 @contextmanager

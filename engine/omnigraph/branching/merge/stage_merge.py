@@ -64,7 +64,7 @@ class MergeStaging:
             rows_to_insert.append(rows)
         rows_to_delete = self._rows_to_delete(changeset, table_merge.three_way.base, base)
         version = apply_changeset(tables, base, type_, rows_to_insert, rows_to_delete)
-        return replace(pointer, lance=version.lance, rows=table_merge.view.rows)
+        return replace(pointer.at(version), rows=table_merge.view.rows)
 
     def _rows_to_delete(
         self, changeset: Changeset, base: MergeSide | None, version: TableVersion

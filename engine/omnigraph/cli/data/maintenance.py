@@ -98,13 +98,16 @@ def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_
         return
     verb = "Would delete" if report.dry_run else "Deleted"
     output.write_line(
-        f"{verb} {output.counted(report.files, 'file')} ({_size(report.bytes)}); "
+        f"{verb} {output.counted(report.files, 'file')} ({output.shown_size(report.bytes)}); "
         f"{output.counted(report.kept_commits, 'commit')} kept."
     )
     if report.tables:
         output.write_table(
             ["table", "files", "size"],
-            [(key, f"{freed.files:,}", _size(freed.bytes)) for key, freed in report.tables.items()],
+            [
+                (key, f"{freed.files:,}", output.shown_size(freed.bytes))
+                for key, freed in report.tables.items()
+            ],
             numbers=["files", "size"],
         )
     verb = "Would reclaim" if report.dry_run else "Reclaimed"
@@ -123,17 +126,18 @@ def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_
         output.write_line(f"Kept all files of the tables of {jobs}.")
 
 
-@command("verify", example="omnigraph verify")
+@command("verify", example="omnigraph verify --deep")
+@click.option("--deep", is_flag=True, help="Read every byte, and compare indexes with rows.")
 @pass_invocation
 @click.pass_context
-def verify(context: click.Context, invocation: Invocation) -> None:
+def verify(context: click.Context, invocation: Invocation, deep: bool) -> None:
     """Check that everything the manifest says is true.
 
     Exits with 5 when it finds anything.
     """
     graph = invocation.graph()
     with progress("verifying", unit="steps") as on_progress:
-        report = graph.verify(on_progress=on_progress)
+        report = graph.verify(deep=deep, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
     else:
@@ -148,13 +152,11 @@ def verify(context: click.Context, invocation: Invocation) -> None:
             f"{output.counted(report.table_versions, 'table version')}: "
             f"{'all is well' if report.ok else found}."
         )
+        if report.files:
+            output.write_line(
+                f"Read {output.counted(report.files.files, 'file')} "
+                f"({output.shown_size(report.files.bytes)}); "
+                f"{report.files.unchecked:,} without a digest."
+            )
     if not report.ok:
         context.exit(STORAGE)
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} TiB"

@@ -12,14 +12,14 @@ from omnigraph.cli.command import Invocation, command, is_given, pass_invocation
 from omnigraph.cli.exit_codes import BAD_INPUT
 from omnigraph.cli.options import actor_option, at_option, message_option
 from omnigraph.cli.query_text import (
+    QueryCall,
     file_option,
-    parameters,
     query_options,
     source_of,
     target_option,
     text_option,
 )
-from omnigraph.cli.result_output import FORMATS, write_affected, write_result
+from omnigraph.cli.result_output import FORMATS, format_option, write_affected, write_result
 
 if TYPE_CHECKING:
     from omnigraph.query.lint import LintFinding
@@ -36,24 +36,11 @@ if TYPE_CHECKING:
 )
 @query_options
 @at_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    help="How to write rows; arrow is an IPC stream.",
-)
+@format_option
 @pass_invocation
 @click.pass_context
 def query(
-    context: click.Context,
-    invocation: Invocation,
-    name: str | None,
-    expression: str | None,
-    file: str | None,
-    params: str,
-    at: str,
-    form: str,
+    context: click.Context, invocation: Invocation, call: QueryCall, at: str, form: str
 ) -> None:
     """Run a read and write its rows.
 
@@ -64,9 +51,8 @@ def query(
         raise click.UsageError(f"--json and --format {form} contradict each other")
     if form == "arrow" and sys.stdout.isatty() and not invocation.json:
         raise click.UsageError("--format arrow is binary: send it to a file or a pipe")
-    source = source_of(expression, file, name)
-    graph = invocation.graph()
-    result = graph.query(source.text, name, parameters(params), at, file=source.file)
+    file = call.source.file
+    result = invocation.graph().query(*call.arguments(), at, file=file)
     write_result(result, "json" if invocation.json else form)
 
 
@@ -93,10 +79,7 @@ def query(
 @pass_invocation
 def mutate(
     invocation: Invocation,
-    name: str | None,
-    expression: str | None,
-    file: str | None,
-    params: str,
+    call: QueryCall,
     branch: str,
     actor: str | None,
     message: str | None,
@@ -104,16 +87,14 @@ def mutate(
     form: str,
 ) -> None:
     """Run a mutation: one atomic commit, or none if nothing matched."""
-    source = source_of(expression, file, name)
+    file = call.source.file
     result = invocation.graph().mutate(
-        source.text,
-        name,
-        parameters(params),
+        *call.arguments(),
         branch=branch,
         actor=actor,
         message=message,
         if_commit=if_commit,
-        file=source.file,
+        file=file,
     )
     write_affected(result, as_json=invocation.json or form == "json")
 
@@ -129,23 +110,13 @@ def mutate(
 @at_option
 @click.option("--analyze", is_flag=True, help="Run it, and show times and row counts.")
 @pass_invocation
-def explain(
-    invocation: Invocation,
-    name: str | None,
-    expression: str | None,
-    file: str | None,
-    params: str,
-    at: str,
-    analyze: bool,
-) -> None:
+def explain(invocation: Invocation, call: QueryCall, at: str, analyze: bool) -> None:
     """Show how a read is run: scans, look-ups, traversals, order.
 
     Parameters are needed only with --analyze.
     """
-    source = source_of(expression, file, name)
-    plan = invocation.graph().explain(
-        source.text, name, parameters(params), at, analyze=analyze, file=source.file
-    )
+    file = call.source.file
+    plan = invocation.graph().explain(*call.arguments(), at, analyze=analyze, file=file)
     output.write_answer(invocation, {"plan": plan}, plan)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +24,22 @@ Options = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def filter_options(*kinds: str) -> Options:
-    """The options that narrow changes down."""
+    """The options that narrow changes down; a command gets them as its argument `filters`."""
 
     def repeatable(name: str, what: str, **more: Any) -> Options:  # noqa: ANN401
         help_ = f"Only this {what}; may be repeated."
         return click.option(f"--{name}", f"{name}s", multiple=True, help=help_, **more)
 
-    def wrap(function: Callable[..., None]) -> Callable[..., None]:
-        operations = click.Choice(["insert", "update", "delete"])
-        function = repeatable("op", "operation", type=operations)(function)
-        function = repeatable("type", "type", metavar="TYPE")(function)
-        return repeatable("kind", "kind", type=click.Choice(kinds))(function)
+    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+        @repeatable("kind", "kind", type=click.Choice(kinds))
+        @repeatable("type", "type", metavar="TYPE")
+        @repeatable("op", "operation", type=click.Choice(["insert", "update", "delete"]))
+        @wraps(command)
+        def with_filter(*args: Any, **options: Any) -> None:  # noqa: ANN401
+            given = {name: options.pop(name) or None for name in ("kinds", "types", "ops")}
+            command(*args, filters=given, **options)
+
+        return with_filter
 
     return wrap
 

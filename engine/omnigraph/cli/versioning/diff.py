@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from omnigraph.cli import output
@@ -31,9 +33,7 @@ def diff(
     invocation: Invocation,
     from_: str,
     to: str,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    filters: dict[str, Any],
     stats: bool,
 ) -> None:
     """Show what differs between two moments, entity by entity.
@@ -43,8 +43,7 @@ def diff(
     """
     from omnigraph.branching.compare.change_json_lines import diff_lines
 
-    graph = invocation.graph()
-    difference = graph.diff(from_, to, kinds=kinds or None, types=types or None, ops=ops or None)
+    difference = invocation.graph().diff(from_, to, **filters)
     if stats:
         facts = {"from": difference.before.commit, "to": difference.after.commit}
         write_stats(invocation, difference.stats(), facts)

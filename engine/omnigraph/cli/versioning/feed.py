@@ -49,9 +49,7 @@ def feed(
     start: str | None,
     cursor: str | None,
     page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
+    filters: dict[str, Any],
     max_changes: int | None,
     max_bytes: int | None,
     max_commits: int | None,
@@ -65,16 +63,19 @@ def feed(
     per block and line, then a line with the cursor (or page token) to go on from.
     """
     graph = invocation.graph()
-    request: dict[str, Any] = {"kinds": kinds or None, "types": types or None, "ops": ops or None}
     if baseline:
         if start or cursor or page_token or follow:
             raise click.UsageError(
                 "--baseline cannot be combined with --start, --cursor, --page-token or --follow"
             )
-        graph.baseline(branch, cast(BinaryIO, output.Stdout()), **request)
+        graph.baseline(branch, cast(BinaryIO, output.Stdout()), **filters)
         sys.stdout.buffer.flush()
         return
-    request |= {"max_changes": max_changes, "max_bytes": max_bytes, "max_commits": max_commits}
+    request = filters | {
+        "max_changes": max_changes,
+        "max_bytes": max_bytes,
+        "max_commits": max_commits,
+    }
     page = graph.feed(branch, start=start, cursor=cursor, page_token=page_token, **request)
     _write(invocation, page, always=True)
     while not page.caught_up or follow:

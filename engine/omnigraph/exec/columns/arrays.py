@@ -15,7 +15,6 @@ Handles: TypeAlias = npt.NDArray[np.integer[Any]]
 """Dense ids of nodes, or positions of edges: what a variable is bound to, row by row."""
 AnyArray: TypeAlias = npt.NDArray[Any]
 
-NONE: Handles = np.empty(0, np.int32)
 _INT32 = 2**31 - 1
 
 

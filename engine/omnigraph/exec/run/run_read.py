@@ -51,6 +51,8 @@ def run_read(
             hint="Run it as a mutation.",
         )
     values = coerce_params(query, params)
+    # A remembered plan does not look at all of them again.
+    snapshot.note_reads(f"{fact.kind}:{fact.type_name}" for fact in query.descriptor.reads)
     schema: pa.Schema = context.planned(plan, "schema", lambda: result_schema(plan))
     now = datetime.now(UTC)
 

@@ -60,12 +60,7 @@ class FieldDescriptor:
     vector_dim: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        if self.item_kind is not None:
-            body["item_kind"] = self.item_kind
-        if self.vector_dim is not None:
-            body["vector_dim"] = self.vector_dim
-        return body | {"nullable": self.nullable}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class Fact:
     type_name: str
 
     def to_json(self) -> dict[str, str]:
-        return {"kind": self.kind, "type_name": self.type_name}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -88,11 +83,7 @@ class Descriptor:
     writes: tuple[Fact, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "result": [field.to_json() for field in self.result],
-            "reads": [fact.to_json() for fact in self.reads],
-            "writes": [fact.to_json() for fact in self.writes],
-        }
+        return {name: [each.to_json() for each in part] for name, part in vars(self).items()}
 
 
 def describe(plan: Plan, catalog: Catalog) -> Descriptor:

@@ -42,28 +42,28 @@ _EDGE_FOLLOWS = re.compile(
 )
 _IN_ANGLES = re.compile(SKIP + rb"(?!not(?![A-Za-z0-9_]))[a-z_][A-Za-z0-9_]*+" + SKIP + rb">")
 
-_PUNCTUATION = {
+PUNCTUATION = {
     b"{": "_LBRACE",
     b"}": "_RBRACE",
     b"(": "_LPAR",
     b")": "_RPAR",
     b"[": "LSQB",
     b"]": "RSQB",
-    b",": "_COMMA",
     b":": "_COLON",
     b".": "_DOT",
+    b",": "_COMMA",
     b"?": "QMARK",
     b"@": "AT",
 }
-_BODY_WORDS = {
+BODY_WORDS = {
     b"match": "MATCH",
     b"return": "RETURN",
     b"order": "ORDER",
     b"limit": "LIMIT",
     b"insert": "INSERT",
     b"update": "UPDATE",
-    b"set": "SET",
     b"delete": "DELETE",
+    b"set": "SET",
     b"where": "WHERE",
 }
 _CALLS = {
@@ -82,7 +82,7 @@ _CALLS = {
     b"min": "AGGREGATE",
     b"max": "AGGREGATE",
 }
-_TEXT_OPERATORS = {b"contains": "CONTAINS", b"starts_with": "STARTS_WITH"}
+TEXT_OPERATORS = {b"contains": "CONTAINS", b"starts_with": "STARTS_WITH"}
 _ENDS_EXPRESSION = {"VAR", "LOWER", "STRING", "INT", "FLOAT", "BOOL", "_RPAR", "RSQB"}
 _BEFORE_EXPRESSION = {"_LBRACE", "_COMMA", "_LPAR"}
 _OPENERS = {"_LBRACE", "_LPAR", "LSQB"}
@@ -131,7 +131,7 @@ class _Words:
             self.blocks.append(self._opened())
         elif kind == "_RBRACE" and self.blocks:
             self.blocks.pop()
-        elif self.block == "body" and kind in _BODY_WORDS.values():
+        elif self.block == "body" and kind in BODY_WORDS.values():
             self.keyword = kind
         self.previous = kind
 
@@ -173,7 +173,7 @@ class _Words:
             return "LOWER"
         if self.previous in ("CMP", "LSQB", "_COMMA"):  # the value of a `where`
             return self._value_word(word, end)
-        return _BODY_WORDS.get(word, "LOWER")
+        return BODY_WORDS.get(word, "LOWER")
 
     def _match_word(self, word: bytes, end: int) -> str:
         if word == b"not":
@@ -182,8 +182,8 @@ class _Words:
             return "LOWER"
         if self.previous == "VAR" and _EDGE_FOLLOWS.match(self.data, end):
             return "LOWER"
-        if word in _TEXT_OPERATORS and self.previous in _ENDS_EXPRESSION:
-            return _TEXT_OPERATORS[word]
+        if word in TEXT_OPERATORS and self.previous in _ENDS_EXPRESSION:
+            return TEXT_OPERATORS[word]
         return self._value_word(word, end)
 
     def _value_word(self, word: bytes, end: int) -> str:
@@ -222,7 +222,7 @@ def _next(data: bytes, at: int) -> tuple[str, int]:
         raise _no_token(data, at)
     kind = match.lastgroup or ""
     if kind == "PUNCTUATION":
-        return _PUNCTUATION[match.group()], match.end()
+        return PUNCTUATION[match.group()], match.end()
     if kind in ("INT", "FLOAT") and _EXPONENT.match(data, match.end()):
         raise SourceProblem("a number has no exponent; write it out", (at, match.end() + 1))
     return kind, match.end()

@@ -7,23 +7,15 @@ from functools import cache
 from lark import Lark, Token
 
 from omnigraph.common.grammar import load_parser
-from omnigraph.common.lexical import expected_words, parsed
-from omnigraph.query.syntax.lexer import QueryLexer
+from omnigraph.common.lexical import expected_words, parsed, spelled
+from omnigraph.query.syntax.lexer import BODY_WORDS, PUNCTUATION, TEXT_OPERATORS, QueryLexer
 from omnigraph.query.syntax.tree import QueryFile
 from omnigraph.query.syntax.tree_builder import QueryTreeBuilder
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
     "QUERY": "`query`",
-    "MATCH": "`match`",
-    "RETURN": "`return`",
-    "ORDER": "`order`",
-    "LIMIT": "`limit`",
-    "INSERT": "`insert`",
-    "UPDATE": "`update`",
-    "DELETE": "`delete`",
-    "SET": "`set`",
-    "WHERE": "`where`",
+    **spelled(BODY_WORDS),
     "NOT": "`not { … }`",
     "VAR": "a variable",
     "UPPER": "a type name",
@@ -39,21 +31,12 @@ _WORDS = {
     "NEAREST": "a call",
     "AGGREGATE": "a call",
     "CMP": "a comparison",
-    "CONTAINS": "`contains`",
-    "STARTS_WITH": "`starts_with`",
+    **spelled(TEXT_OPERATORS),
     "LANGLE": "`<edge>`",
     "RANGLE": "`>`",
     "AS": "`as`",
     "DIRECTION": "`asc` or `desc`",
-    "_LBRACE": "`{`",
-    "_RBRACE": "`}`",
-    "_LPAR": "`(`",
-    "_RPAR": "`)`",
-    "RSQB": "`]`",
-    "_COLON": "`:`",
-    "_DOT": "`.`",
-    "_COMMA": "`,`",
-    "QMARK": "`?`",
+    **spelled(PUNCTUATION, but=("LSQB", "AT")),
     "AT": "`@description` or `@instruction`",
 }
 _EXPRESSION = {"VAR", "STRING", "FLOAT", "INT", "BOOL", "LSQB", "NOW", "DATE"}

@@ -13,9 +13,17 @@ from omnigraph.schema.compiler.interfaces import (
     effective_properties,
     own_properties,
 )
-from omnigraph.schema.model.catalog import Catalog, EdgeType, Interface, NodeType, Property
+from omnigraph.schema.model.catalog import (
+    Catalog,
+    EdgeType,
+    Interface,
+    NodeType,
+    Property,
+    by_constraint_kind,
+)
 from omnigraph.schema.model.constraints import (
     Cardinality,
+    Constraint,
     Index,
     Key,
     PatternCheck,
@@ -36,6 +44,7 @@ from omnigraph.schema.syntax.tree import (
 )
 
 _NO_IDENTITY = 0
+_TUPLES: dict[str, type[Key | Unique | Index]] = {"key": Key, "unique": Unique, "index": Index}
 
 
 def compile_schema(
@@ -101,28 +110,23 @@ def _draft(
 
 
 def _common(owner: OwnerTree, properties: Effective, notes: TypeNotes) -> dict[str, Any]:
-    tuples: list[tuple[str, tuple[str, ...]]] = []
-    ranges: set[Range] = set()
-    checks: set[PatternCheck] = set()
+    declared: set[Constraint] = set()
     for constraint in owner.constraints:
         match constraint:
             case TupleConstraint(kind, members):
-                tuples.append((kind, tuple(member.text for member in members)))
+                declared.add(_TUPLES[kind](tuple(member.text for member in members)))
             case RangeConstraint(member, lo, hi):
-                ranges.add(Range(member.text, _bound(lo), _bound(hi)))
+                declared.add(Range(member.text, _bound(lo), _bound(hi)))
             case CheckConstraint(member, pattern):
-                checks.add(PatternCheck(member.text, str(pattern.value)))
+                declared.add(PatternCheck(member.text, str(pattern.value)))
     # The property form is sugar for the body constraint of one member.
-    tuples += [(kind, (name,)) for name, p in properties.items() for kind in p.notes.sugar]
+    declared |= {_TUPLES[kind]((name,)) for name, p in properties.items() for kind in p.notes.sugar}
     return {
         "name": owner.name.text,
         "identity": _NO_IDENTITY,
         "properties": tuple(_property(properties[name]) for name in sorted(properties)),
-        "key": next((Key(members) for kind, members in tuples if kind == "key"), None),
-        "uniques": tuple(Unique(members) for kind, members in tuples if kind == "unique"),
-        "indexes": tuple(Index(members) for kind, members in tuples if kind == "index"),
-        "ranges": tuple(sorted(ranges, key=str)),
-        "checks": tuple(sorted(checks, key=str)),
+        "key": next((constraint for constraint in declared if isinstance(constraint, Key)), None),
+        **by_constraint_kind(sorted(declared, key=str)),
         "description": notes.description,
         "instruction": notes.instruction,
         "annotations": tuple(sorted(notes.others, key=repr)),

@@ -17,8 +17,8 @@ _JSON_NAMES = {"old": "from", "new": "to"}
 
 
 @dataclass(frozen=True)
-class _Step:
-    """`code` tells people what would be lost; only a refusal shows it."""
+class EvolutionStep:
+    """One step. `code` tells people what would be lost; only a refusal shows it."""
 
     kind: ClassVar[str]
 
@@ -42,14 +42,14 @@ def _json(value: object) -> object:
 
 
 @dataclass(frozen=True)
-class AddType(_Step):
+class AddType(EvolutionStep):
     type_kind: str
     name: str
     kind = "add_type"
 
 
 @dataclass(frozen=True)
-class RenameType(_Step):
+class RenameType(EvolutionStep):
     type_kind: str
     old: str
     new: str
@@ -57,7 +57,7 @@ class RenameType(_Step):
 
 
 @dataclass(frozen=True)
-class DropType(_Step):
+class DropType(EvolutionStep):
     """An interface holds no data, so dropping it has no code."""
 
     type_kind: str
@@ -68,7 +68,7 @@ class DropType(_Step):
 
 
 @dataclass(frozen=True)
-class UpdateTypeMetadata(_Step):
+class UpdateTypeMetadata(EvolutionStep):
     """`changed` names what: description, instruction, annotations or implements."""
 
     type_kind: str
@@ -78,7 +78,7 @@ class UpdateTypeMetadata(_Step):
 
 
 @dataclass(frozen=True)
-class _StepInType(_Step):
+class _StepInType(EvolutionStep):
     type_kind: str
     type_name: str
 
@@ -156,7 +156,7 @@ class DropConstraint(_ConstraintStep):
 
 
 @dataclass(frozen=True)
-class UnsupportedChange(_Step):
+class UnsupportedChange(EvolutionStep):
     """Something the planner will not do; `entity` is `node:Ship` or `node:Ship.flag`."""
 
     entity: str
@@ -169,21 +169,3 @@ class UnsupportedChange(_Step):
 
     def __str__(self) -> str:
         return self.reason if self.code is None else f"[{self.code}] {self.reason}"
-
-
-EvolutionStep = (
-    AddType
-    | RenameType
-    | DropType
-    | UpdateTypeMetadata
-    | ChangeCardinality
-    | AddProperty
-    | RenameProperty
-    | WidenProperty
-    | ExtendEnum
-    | DropProperty
-    | UpdatePropertyMetadata
-    | AddConstraint
-    | DropConstraint
-    | UnsupportedChange
-)

@@ -33,14 +33,12 @@ from omnigraph.schema.evolution.evolution_steps import (
 )
 from omnigraph.schema.model.catalog import (
     Catalog,
-    Constraint,
     EdgeType,
-    Index,
     NodeType,
     Property,
     TypeDeclaration,
 )
-from omnigraph.schema.model.constraints import PatternCheck, Range
+from omnigraph.schema.model.constraints import Constraint, Index, PatternCheck, Range
 from omnigraph.schema.model.property_types import WIDENINGS, PropertyType
 
 DROP_TYPE_CODES = {"node": "OG-DS-102", "edge": "OG-DS-103"}

@@ -7,10 +7,10 @@ without loss.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from omnigraph.errors import FormatTooNew, NotFound, did_you_mean
 from omnigraph.schema.model.constraints import (
@@ -24,26 +24,6 @@ from omnigraph.schema.model.constraints import (
     constraint_from_json,
 )
 from omnigraph.schema.model.property_types import IndexKind, PropertyType
-
-__all__ = [
-    "Annotation",
-    "Cardinality",
-    "Catalog",
-    "PatternCheck",
-    "Constraint",
-    "EdgeType",
-    "GraphType",
-    "Embed",
-    "Index",
-    "Interface",
-    "Key",
-    "NodeType",
-    "Property",
-    "Range",
-    "TypeDeclaration",
-    "Unique",
-    "Value",
-]
 
 FORMAT = 1  # of the JSON form
 
@@ -61,17 +41,11 @@ class Annotation:
     bare: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "argument": self.argument,
-            "keywords": [list(pair) for pair in self.keywords],
-            "bare": self.bare,
-        }
+        return _json_fields(self)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Annotation:
-        keywords = tuple((name, value) for name, value in body["keywords"])
-        return cls(body["name"], body["argument"], keywords, body["bare"])
+        return cls(**body | {"keywords": tuple(map(tuple, body["keywords"]))})
 
 
 @dataclass(frozen=True)
@@ -82,7 +56,7 @@ class Embed:
     model: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"source": self.source, "model": self.model}
+        return _json_fields(self)
 
 
 @dataclass(frozen=True)
@@ -104,29 +78,16 @@ class Property:
         return self.type.nullable
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "type": self.type.to_json(),
-            "identity": self.identity,
-            "annotations": [a.to_json() for a in self.annotations],
-            "description": self.description,
-            "embed": None if self.embed is None else self.embed.to_json(),
-            "default": self.default,
-            "rename_from": self.rename_from,
-        }
+        return _json_fields(self)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Property:
-        return cls(
-            body["name"],
-            PropertyType.from_json(body["type"]),
-            body["identity"],
-            tuple(Annotation.from_json(a) for a in body["annotations"]),
-            body["description"],
-            None if body["embed"] is None else Embed(**body["embed"]),
-            body["default"],
-            body["rename_from"],
-        )
+        parsed = {
+            "type": PropertyType.from_json(body["type"]),
+            "annotations": tuple(Annotation.from_json(a) for a in body["annotations"]),
+            "embed": None if body["embed"] is None else Embed(**body["embed"]),
+        }
+        return cls(**body | parsed)
 
 
 @dataclass(frozen=True)
@@ -186,17 +147,25 @@ class TypeDeclaration:
         return wanted
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "identity": self.identity,
-            "properties": [p.to_json() for p in self.properties],
+        """Its fields, with every constraint in one list."""
+        body = _json_fields(self)
+        for kind in ("uniques", "indexes", "ranges", "checks"):
+            del body[kind]
+        return body | {
             "key": None if self.key is None else list(self.key.members),
             "constraints": [c.to_json() for c in self.constraints],
-            "description": self.description,
-            "instruction": self.instruction,
-            "annotations": [a.to_json() for a in self.annotations],
-            "rename_from": self.rename_from,
         }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Self:
+        constraints = [constraint_from_json(c) for c in body["constraints"]]
+        parsed = {
+            "properties": tuple(Property.from_json(p) for p in body["properties"]),
+            "key": None if body["key"] is None else Key(tuple(body["key"])),
+            "annotations": tuple(Annotation.from_json(a) for a in body["annotations"]),
+        }
+        declared = {name: value for name, value in body.items() if name != "constraints"}
+        return cls(**declared | parsed | by_constraint_kind(constraints))
 
 
 @dataclass(frozen=True)
@@ -209,12 +178,9 @@ class NodeType(TypeDeclaration):
     def table_key(self) -> str:
         return f"node:{self.name}"
 
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"implements": list(self.implements)}
-
     @classmethod
-    def from_json(cls, body: dict[str, Any]) -> NodeType:
-        return cls(**_common(body), implements=tuple(body["implements"]))
+    def from_json(cls, body: dict[str, Any]) -> Self:
+        return super().from_json(body | {"implements": tuple(body["implements"])})
 
 
 @dataclass(frozen=True)
@@ -232,16 +198,11 @@ class EdgeType(TypeDeclaration):
         return f"edge:{self.name}"
 
     def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {
-            "src": self.src,
-            "dst": self.dst,
-            "cardinality": [self.cardinality.min, self.cardinality.max],
-        }
+        return super().to_json() | {"cardinality": [self.cardinality.min, self.cardinality.max]}
 
     @classmethod
-    def from_json(cls, body: dict[str, Any]) -> EdgeType:
-        cardinality = Cardinality(*body["cardinality"])
-        return cls(**_common(body), src=body["src"], dst=body["dst"], cardinality=cardinality)
+    def from_json(cls, body: dict[str, Any]) -> Self:
+        return super().from_json(body | {"cardinality": Cardinality(*body["cardinality"])})
 
 
 @dataclass(frozen=True)
@@ -250,31 +211,27 @@ class Interface(TypeDeclaration):
 
     kind = "interface"
 
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> Interface:
-        return cls(**_common(body))
-
 
 GraphType = NodeType | EdgeType
 """What has a table."""
 
 
-def _common(body: dict[str, Any]) -> dict[str, Any]:
-    constraints = [constraint_from_json(c) for c in body["constraints"]]
-    return {
-        "name": body["name"],
-        "identity": body["identity"],
-        "properties": tuple(Property.from_json(p) for p in body["properties"]),
-        "key": None if body["key"] is None else Key(tuple(body["key"])),
-        "uniques": tuple(c for c in constraints if isinstance(c, Unique)),
-        "indexes": tuple(c for c in constraints if isinstance(c, Index)),
-        "ranges": tuple(c for c in constraints if isinstance(c, Range)),
-        "checks": tuple(c for c in constraints if isinstance(c, PatternCheck)),
-        "description": body["description"],
-        "instruction": body["instruction"],
-        "annotations": tuple(Annotation.from_json(a) for a in body["annotations"]),
-        "rename_from": body["rename_from"],
-    }
+def by_constraint_kind(constraints: Iterable[Constraint]) -> dict[str, tuple[Constraint, ...]]:
+    """Constraints by the fields of a type that hold them, in their order."""
+    kinds = {"uniques": Unique, "indexes": Index, "ranges": Range, "checks": PatternCheck}
+    given = tuple(constraints)
+    return {name: tuple(c for c in given if isinstance(c, kind)) for name, kind in kinds.items()}
+
+
+def _json_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The fields of a dataclass as JSON."""
+    return {each.name: _json(getattr(value, each.name)) for each in fields(value)}
+
+
+def _json(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, tuple):
+        return [_json(part) for part in value]
+    return value.to_json() if hasattr(value, "to_json") else value
 
 
 @dataclass(frozen=True)

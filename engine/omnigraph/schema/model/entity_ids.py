@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.common.arrow_to_json import escaped
 from omnigraph.errors import InvalidInput
 from omnigraph.schema.model.arrow_schema import arrow_type, exact_values
 from omnigraph.schema.model.catalog import NodeType
@@ -51,7 +52,7 @@ def derive_ids(node_type: NodeType, columns: Mapping[str, ArrowColumn]) -> pa.St
     if len(texts) == 1:
         return texts[0]
     quoted = [
-        _json_escaped(text) if member.type.is_text else text
+        escaped(text) if member.type.is_text else text
         for text, member in zip(texts, members, strict=True)
     ]
     return _json_array(quoted)
@@ -73,7 +74,7 @@ def ids_of_keys(node_type: NodeType, values: Sequence[Any]) -> Sequence[str]:
 
 def tuple_text(texts: list[pa.StringArray]) -> pa.StringArray:
     """One text per row that is equal exactly when all members are; null when any is null."""
-    return texts[0] if len(texts) == 1 else _json_array([_json_escaped(t) for t in texts])
+    return texts[0] if len(texts) == 1 else _json_array([escaped(t) for t in texts])
 
 
 def _stored(array: ArrowColumn, type_: PropertyType) -> pa.Array:
@@ -96,26 +97,6 @@ def _float_text(values: pa.Array) -> pa.StringArray:
     numbers = values.filter(exponents).to_numpy(zero_copy_only=False)
     plain = [np.format_float_positional(number, unique=True, trim="-") for number in numbers]
     return pc.replace_with_mask(text, pc.fill_null(exponents, False), pa.array(plain, pa.utf8()))
-
-
-_NAMED_ESCAPES = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
-
-
-def _json_escaped(text: pa.StringArray) -> pa.StringArray:
-    """The inside of the JSON string of every value, as json.dumps writes it."""
-    if not _found(text, r'[\x00-\x1f"\\]'):
-        return text
-    text = pc.replace_substring(text, "\\", "\\\\")  # first: the others add backslashes
-    for character, escape in _NAMED_ESCAPES.items():
-        text = pc.replace_substring(text, character, escape)
-    if _found(text, r"[\x00-\x1f]"):
-        for code in range(0x20):
-            text = pc.replace_substring(text, chr(code), f"\\u{code:04x}")
-    return text
-
-
-def _found(text: pa.StringArray, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(text, pattern)).as_py())
 
 
 def _json_array(escaped: list[pa.StringArray]) -> pa.StringArray:

@@ -143,23 +143,13 @@ class PropertyType:
         return replace(self, nullable=nullable)
 
     def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"kind": self.kind, "scalar": str(self.scalar)}
-        if self.values:
-            body["values"] = list(self.values)
-        if self.dimension is not None:
-            body["dimension"] = self.dimension
-        body["nullable"] = self.nullable
-        return body
+        body = vars(self) | {"scalar": str(self.scalar), "values": list(self.values)}
+        return {name: value for name, value in body.items() if value not in (None, [])}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> PropertyType:
-        return cls(
-            body["kind"],
-            Scalar(body["scalar"]),
-            tuple(body.get("values", ())),
-            body.get("dimension"),
-            body["nullable"],
-        )
+        parsed = {"scalar": Scalar(body["scalar"]), "values": tuple(body.get("values", ()))}
+        return cls(**body | parsed)
 
 
 def scalar_type(scalar: Scalar, *, nullable: bool = False) -> PropertyType:

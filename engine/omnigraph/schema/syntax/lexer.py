@@ -36,22 +36,22 @@ _CARDINALITY = re.compile(
     SKIP + rb"card(?![A-Za-z0-9_])" + SKIP + rb"\(" + SKIP + rb"[0-9]++" + SKIP + rb"\.\."
 )
 
-_PUNCTUATION = {
+PUNCTUATION = {
     b"{": "_LBRACE",
     b"}": "_RBRACE",
     b"(": "_LPAR",
     b")": "_RPAR",
     b"[": "_LSQB",
     b"]": "_RSQB",
-    b",": "_COMMA",
     b":": "_COLON",
     b"?": "QMARK",
     b"=": "_EQUAL",
+    b",": "_COMMA",
     b"-": "MINUS",
     b"@": "AT",
 }
 _DEPTH = {"_LBRACE": 1, "_LPAR": 1, "_RBRACE": -1, "_RPAR": -1}
-_TOP_WORDS = {
+TOP_WORDS = {
     b"interface": "INTERFACE",
     b"node": "NODE",
     b"edge": "EDGE",
@@ -89,13 +89,13 @@ def _next(data: bytes, at: int) -> tuple[str, int]:
     if match is None:
         raise no_token(data, at)
     kind = match.lastgroup or ""
-    return _PUNCTUATION[match.group()] if kind == "PUNCTUATION" else kind, match.end()
+    return PUNCTUATION[match.group()] if kind == "PUNCTUATION" else kind, match.end()
 
 
 def _word_kind(data: bytes, at: int, end: int, depth: int, previous: str) -> str:
     word = data[at:end]
     if depth == 0 and not previous.startswith("AT"):
-        return _TOP_WORDS.get(word, "LOWER")
+        return TOP_WORDS.get(word, "LOWER")
     if word == b"enum" and previous == "_COLON" and _OPENS_PARENTHESIS.match(data, end):
         return "ENUM"
     return "LOWER"

@@ -7,18 +7,15 @@ from functools import cache
 from lark import Lark, Token
 
 from omnigraph.common.grammar import load_parser
-from omnigraph.common.lexical import expected_words, parsed
+from omnigraph.common.lexical import expected_words, parsed, spelled
 from omnigraph.errors import did_you_mean
-from omnigraph.schema.syntax.lexer import SchemaLexer
+from omnigraph.schema.syntax.lexer import PUNCTUATION, TOP_WORDS, SchemaLexer
 from omnigraph.schema.syntax.tree import EdgeTree, InterfaceTree, NodeTree, SchemaTree
 from omnigraph.schema.syntax.tree_builder import SchemaTreeBuilder, unknown_type
 
 # How each token is called in "expected …"; the order here is the order they are named in.
 _WORDS = {
-    "INTERFACE": "`interface`",
-    "NODE": "`node`",
-    "EDGE": "`edge`",
-    "IMPLEMENTS": "`implements`",
+    **spelled(TOP_WORDS),
     "UPPER": "a type name",
     "LOWER": "a property name",
     "ENUM": "`enum(…)`",
@@ -27,18 +24,9 @@ _WORDS = {
     "MINUS": "a number",
     "FLOAT": "a number",
     "INT": "a whole number",
-    "_LBRACE": "`{`",
-    "_RBRACE": "`}`",
-    "_LPAR": "`(`",
-    "_RPAR": "`)`",
-    "_LSQB": "`[`",
-    "_RSQB": "`]`",
-    "_COLON": "`:`",
     "_ARROW": "`->`",
     "DOTDOT": "`..`",
-    "QMARK": "`?`",
-    "_EQUAL": "`=`",
-    "_COMMA": "`,`",
+    **spelled(PUNCTUATION, but=("MINUS", "AT")),
     "AT_TUPLE": "a constraint",
     "AT_RANGE": "a constraint",
     "AT_CHECK": "a constraint",

@@ -55,7 +55,7 @@ class PublishPlan:
     tables: Mapping[str, TablePointer | None] = field(default_factory=dict)
     """Where pointers go; none drops the table. Version numbers are given out by the publisher."""
     relies_on: frozenset[str] = frozenset()
-    """Tables whose contents the plan was validated against, besides those it moves."""
+    """Keys of tables and definitions that the plan was decided on, besides those it moves."""
     relies_on_schema: bool = True
     """Whether it matters that the schema stays; it does not to plain tables and views."""
     actor: str | None = None
@@ -79,6 +79,10 @@ class PublishPlan:
     """A branch that this commit deletes, which must still be exactly this."""
     unified: Mapping[int, int] = field(default_factory=dict)
     """Identities of declarations that a merge found to be one thing."""
+    staged_in: int | None = None
+    """The epoch in which the oldest of its files was staged; that of the base unless given."""
+    sources: tuple[Head, ...] = ()
+    """Other branches that it was made from, which must still be there."""
     registration: str | None = None
     """The name of the row by which this transaction asked collections to spare its files."""
     direct: bool = True
@@ -87,11 +91,31 @@ class PublishPlan:
     Merges of branches are not, nor is upkeep that changes no entity.
     """
 
+    @property
+    def branches(self) -> set[str]:
+        """Every branch that it names."""
+        others = (*self.sources, *([self.deletes] if self.deletes else []))
+        return {self.base.branch, *(head.branch for head in others)}
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that its files belong to."""
+        return self.base.epoch if self.staged_in is None else self.staged_in
+
 
 def require_unprotected(head: Head) -> None:
     """Refuse direct writes to a protected branch."""
     if head.protected:
         raise BranchProtected(head.branch)
+
+
+def require_same_branch(head: Head, known: Head) -> None:
+    """Refuse a branch that was deleted and created again since a head of it was read."""
+    if head.incarnation != known.incarnation:
+        raise Conflict(
+            f"branch {head.branch!r} was deleted and created again",
+            hint="Start the write again on the new branch.",
+        )
 
 
 def require_new(head: Head, once: tuple[str, int] | None) -> None:

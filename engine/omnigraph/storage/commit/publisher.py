@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from omnigraph.common.ulid import new_ulid
@@ -32,6 +32,7 @@ from omnigraph.storage.manifest.manifest import (
     Manifest,
     ManifestChange,
     ManifestConflict,
+    ManifestNotDurable,
     ManifestOutcomeUnknown,
     ManifestView,
 )
@@ -111,6 +112,12 @@ class Publisher:
         with self._lead, self._machine:
             yield
 
+    @contextmanager
+    def exclusive_staging(self) -> Iterator[None]:
+        """The same for work that takes longer than a publish: others wait while it goes on."""
+        with self._lead, self._machine.pulsing():
+            yield
+
     def publish(self, plan: PublishPlan, *, first: bool = False) -> Commit:
         """Publish one plan, together with whatever else is waiting.
 
@@ -172,18 +179,27 @@ class Publisher:
             heads = self._heads_of(accepted)
             try:
                 self._advance(self._manifest.compare_and_swap(view, self._change(view, accepted)))
+            except ManifestNotDurable as error:
+                # It can be seen, and that is no answer: a power cut may take it back.
+                self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
+                raise StorageError(str(error)) from error
             except (ManifestConflict, ManifestOutcomeUnknown) as error:
-                failed = isinstance(error, ManifestOutcomeUnknown)
-                failures += failed
-                if failed:
+                commits = {ticket.plan.commit for ticket, _ in accepted}
+                newest, landed = self._look_again(accepted)
+                if newest is None:
                     unknown = str(error)
-                    self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
-                landed = self._look_again(accepted)
-                if landed is None:
-                    unknown = str(error)
-                    self._in_doubt |= {ticket.plan.commit for ticket, _ in accepted}
+                    self._in_doubt |= commits
                     break
                 if not landed:
+                    if newest.version > view.version:
+                        # Somebody else has the version that it could have become: it was a
+                        # conflict, whatever the store said, and it cannot land late.
+                        unknown = None
+                        self._in_doubt -= commits
+                    elif isinstance(error, ManifestOutcomeUnknown):
+                        unknown = str(error)
+                        self._in_doubt |= commits
+                        failures += 1
                     lost_here += self._heads_of(accepted) != heads
                     if max(lost_here, failures) >= self.retry_budget:
                         break
@@ -221,26 +237,23 @@ class Publisher:
             if landed is not None:
                 ticket.outcome.set_result(landed)
                 continue
-            branch = ticket.plan.base.branch
-            deleted_branch = ticket.plan.deletes.branch if ticket.plan.deletes else branch
-            for name in (branch, deleted_branch):
-                if name not in heads:
-                    heads[name] = read_head(view, name)
+            branch, named = ticket.plan.base.branch, ticket.plan.branches
+            for name in named - heads.keys():
+                heads[name] = read_head(view, name)
             try:
-                validated = validate_plan(
-                    ticket.plan, heads[branch], view, next_identity, heads[deleted_branch]
-                )
+                validated = validate_plan(ticket.plan, heads[branch], view, next_identity, heads)
             except (HeadMoved, OmniGraphError) as error:
                 given_out = next_identity != read_allocator(view)
-                if moving & {branch, deleted_branch} or (given_out and ticket.plan.identities):
+                if moving & named or (given_out and ticket.plan.identities):
                     refused.append((ticket, error))
                 else:
                     ticket.outcome.set_exception(error)
                 continue
             heads[branch] = validated.head
-            if deleted_branch != branch:
-                heads[deleted_branch] = None
-            moving |= {branch, deleted_branch}
+            moving.add(branch)
+            if ticket.plan.deletes:
+                heads[ticket.plan.deletes.branch] = None
+                moving.add(ticket.plan.deletes.branch)
             if ticket.plan.identities:
                 next_identity = ticket.plan.identities.stop
             accepted.append((ticket, validated))
@@ -275,25 +288,29 @@ class Publisher:
         rows = [self._view.named.get(head_id(t.plan.base.branch)) for t, _ in accepted]
         return [located.row["metadata"] if located else None for located in rows]
 
-    def _look_again(self, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]) -> bool | None:
-        """After a failure: whether our commits are in the newest state; none if it is unreadable.
+    def _look_again(
+        self, accepted: Sequence[tuple[_Ticket, ValidatedPlan]]
+    ) -> tuple[ManifestView | None, bool]:
+        """After a failure: the newest state, none if it is unreadable, and whether it has our
+        commits.
 
         One change carries them all, so that the first stands for the others.
         """
+        witness = commit_id(accepted[0][0].plan.commit)
         try:
-            witness = commit_id(accepted[0][0].plan.commit)
-            return self._manifest.find(self.refresh(), witness) is not None
+            newest = self.refresh()
+            return newest, self._manifest.find(newest, witness) is not None
         except StorageError:
-            return None
+            return None, False
 
-    def change_names(self, build: NameChange) -> ManifestView:
+    def change_names(self, build: NameChange, *, queues: bool = True) -> ManifestView:
         """Create, replace or remove named rows other than by a commit (branches, registrations).
 
         The change is built again after every lost or unknown attempt, and says itself when it is
-        already there.
+        already there. A thread that works for one that is `exclusive` must not queue behind it.
         """
         failures: list[ManifestOutcomeUnknown] = []
-        with self.exclusive():
+        with self.exclusive() if queues else nullcontext():
             for attempt in range(FOREIGN_CONFLICTS):
                 view = self._view
                 change = build(view)
@@ -303,10 +320,15 @@ class Publisher:
                     return self._advance(self._manifest.compare_and_swap(view, change))
                 except ManifestConflict:
                     self.refresh()
+                except ManifestNotDurable as error:
+                    raise StorageError(
+                        f"the change may not survive a power cut: {error}",
+                        hint="Check the disk and its room, then look whether it is there.",
+                    ) from error
                 except ManifestOutcomeUnknown as error:
                     # The next round looks at the store: the change is there, or it is tried again.
-                    failures.append(error)
-                    self.refresh()
+                    if self.refresh().version == view.version:
+                        failures.append(error)
                     if len(failures) >= self.retry_budget:
                         break
                 pause(min(2**attempt, 32))

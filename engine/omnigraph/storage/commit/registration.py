@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from omnigraph.errors import PublishContention, StorageError, TransactionExpired
-from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.commit.publish_plan import existing_head, require_same_branch
 from omnigraph.storage.commit.publisher import Publisher
 from omnigraph.storage.commit.retry import expired
 from omnigraph.storage.core.model import Head
 from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
-from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, registration_id, registration_row
+from omnigraph.storage.manifest.row_codec import (
+    ALLOCATOR_ID,
+    parse_registration,
+    registration_id,
+    registration_row,
+)
 
 
 def register(
@@ -27,14 +32,15 @@ def register(
         known = view.row(row["object_id"])
         if known == row:
             return None
-        head = read_head(view, pin.branch)
-        if head is None or head.epoch != pin.epoch:
+        head = existing_head(view, pin.branch)
+        require_same_branch(head, pin)
+        if head.epoch != pin.epoch:
             raise expired()
         if known is not None:
             return ManifestChange(replace=[view.named[ALLOCATOR_ID].row, row])
         return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], add=[row])
 
-    publisher.change_names(build)
+    publisher.change_names(build, queues=False)  # rows may spill in a thread of an attempt
     name: str = row["object_id"]
     return name
 
@@ -54,12 +60,14 @@ def unregister(publisher: Publisher, name: str) -> None:
         )
 
 
-def resume(publisher: Publisher, transaction: str) -> str:
-    """The name of the row that another process registered, unless a collection gave it up."""
+def resume(publisher: Publisher, transaction: str) -> tuple[str, frozenset[str]]:
+    """The name of the row that another process registered, and the tables that collections spare
+    for it; unless one gave it up."""
     name = registration_id(transaction)
-    if name not in publisher.view.named:
+    row = publisher.view.row(name)
+    if row is None:
         raise TransactionExpired(
             "the transaction is not registered: it ended, or a collection dropped it as stale",
             hint="Start it again.",
         )
-    return name
+    return name, frozenset(parse_registration(row).locations)

@@ -13,11 +13,10 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.errors import (
-    Conflict,
     ExpectedVersionMismatch,
     InvalidInput,
     PublishContention,
@@ -25,8 +24,14 @@ from omnigraph.errors import (
     StorageError,
     TransactionExpired,
 )
-from omnigraph.storage.commit.publish_plan import HeadMoved, PublishPlan, existing_head
+from omnigraph.storage.commit.publish_plan import (
+    HeadMoved,
+    PublishPlan,
+    existing_head,
+    require_same_branch,
+)
 from omnigraph.storage.core.model import Commit, Head
+from omnigraph.storage.core.read_log import is_unmoved
 
 if TYPE_CHECKING:
     from omnigraph.storage.commit.publisher import Publisher
@@ -53,47 +58,46 @@ class ReadSet:
     """What a write was decided on, which must still hold when it is staged on another head."""
 
     head: Head
-    tables: frozenset[str] = frozenset()
-    """Tables whose rows were read."""
+    read: frozenset[str] = frozenset()
+    """Keys of the tables and definitions that were read."""
     schema: bool = True
-    """Whether its rows are rows of the schema; those of plain tables are not."""
+    """Whether it holds under this schema alone: it was decided on rows, or changes the schema."""
     strict: bool = False
     """Whether it was decided on the rows it changes: deletes, overwrites, other columns."""
+    changes: frozenset[str] = frozenset()
+    """Tables whose rows it changes as it found them."""
     registered: bool = False
     """Whether collections were asked to spare its files."""
 
     def require_repeatable(self, moved: HeadMoved) -> None:
         """Refuse a write that may not be staged again after what moved under its plan."""
-        if moved.member in ("schema", "identities"):
+        if moved.member == "identities" or (moved.member == "schema" and self.schema):
             raise self._schema_conflict(moved.head)
         if moved.expired and (self.strict or self.registered):
             raise expired()
-        if self.strict and moved.member in moved.head.tables:
-            raise self._version_mismatch(moved.member, moved.head)
-        if self.strict:
-            raise ReadSetConflict(moved.member, self.head.commit, moved.head.commit)
+        if self.strict and moved.member != "schema":
+            raise self._moved(moved.member, moved.head)
 
     def require_unmoved(self, head: Head) -> None:
-        """Refuse a head of another branch or schema, or with other rows in what was read."""
-        if head.incarnation != self.head.incarnation:
-            raise Conflict(
-                f"branch {head.branch!r} was deleted and created again",
-                hint="Start the write again on the new branch.",
-            )
+        """Refuse a head of another branch, of another schema where that matters, or with other rows
+        in what was read or is changed as it was found."""
+        require_same_branch(head, self.head)
         if self.schema and head.schema != self.head.schema:
             raise self._schema_conflict(head)
-        for key in sorted(self.tables):
-            if head.tables.get(key) != self.head.tables.get(key):
-                raise self._version_mismatch(key, head)
+        for key in sorted(self.read | self.changes):
+            if not is_unmoved(key, self.head, head):
+                raise self._moved(key, head)
 
     def _schema_conflict(self, head: Head) -> ReadSetConflict:
         problem = "another commit made a schema change first"
         return ReadSetConflict("schema", self.head.schema, head.schema, problem)
 
-    def _version_mismatch(self, key: str, head: Head) -> ExpectedVersionMismatch:
-        versions = (
-            each.tables[key].version if key in each.tables else None for each in (self.head, head)
-        )
+    def _moved(self, key: str, head: Head) -> ReadSetConflict:
+        """The error of a table by its versions; of anything else by the commits."""
+        before, after = (each.tables.get(key) for each in (self.head, head))
+        if before == after:
+            return ReadSetConflict(key, self.head.commit, head.commit)
+        versions = (each.version if each else None for each in (before, after))
         return ExpectedVersionMismatch(key, *versions)
 
 
@@ -107,12 +111,23 @@ class Attempt:
     """The id of the commit, the same for all attempts."""
     number: int = 0
     reads: ReadSet | None = None
+    seen: dict[str, Head] = field(default_factory=dict)
+    """The first head of each branch that some attempt looked at."""
 
     def head(self) -> Head:
         """The newest head of the branch, on which the read set still holds."""
-        head = existing_head(self.publisher.refresh(), self.branch)
+        head = self._same(existing_head(self.publisher.refresh(), self.branch))
         if self.reads is not None:
             self.reads.require_unmoved(head)
+        return head
+
+    def head_of(self, branch: str) -> Head:
+        """The head of another branch, as it was when that of this one was looked up."""
+        return self._same(existing_head(self.publisher.view, branch))
+
+    def _same(self, head: Head) -> Head:
+        """All attempts are about the same branches: not about others that got their names."""
+        require_same_branch(head, self.seen.setdefault(head.branch, head))
         return head
 
     def publish(self, plan: PublishPlan) -> Commit:
@@ -134,14 +149,16 @@ def publish_with_retry(
     `reads` says what a failed attempt was decided on; without it every attempt decides anew.
     """
     attempts = publisher.retry_budget if policy.attempts is None else policy.attempts
+    seen: dict[str, Head] = {}
     with publisher.one_commit(commit) as commit_id:
         for number in range(attempts):
             if number:
                 pause(number)
-            with publisher.exclusive() if number and policy.queues(number) else nullcontext():
+            queues = number > 0 and policy.queues(number)
+            with publisher.exclusive_staging() if queues else nullcontext():
                 decided_on = reads() if reads else None
                 try:
-                    return attempt(Attempt(publisher, branch, commit_id, number, decided_on))
+                    return attempt(Attempt(publisher, branch, commit_id, number, decided_on, seen))
                 except HeadMoved as moved:
                     if reads is not None:
                         reads().require_repeatable(moved)
@@ -167,16 +184,18 @@ def run_with_retry(run: Callable[[], T], attempts: int) -> T:
 
 @contextmanager
 def collected_reads(
-    publisher: Publisher, head: Head, registered: Callable[[], bool] = lambda: False
+    publisher: Publisher, head: Head, registration: Callable[[], str | None] = lambda: None
 ) -> Iterator[None]:
     """A failed read of what was staged on a head is no damage when a collection took the files:
     then the head moved. It spares those of a registered transaction."""
     try:
         yield
     except StorageError as error:
-        if error.code in ("storage", "corruption") and not registered():
-            newest = existing_head(publisher.refresh(), head.branch)
-            if newest.epoch != head.epoch:
+        if error.code in ("storage", "corruption", "sync_failed"):
+            view = publisher.refresh()
+            newest, name = existing_head(view, head.branch), registration()
+            spared = name is not None and view.row(name) is not None
+            if newest.epoch != head.epoch and not spared:
                 raise HeadMoved(newest, "collection", expired=True) from error
         raise
 

@@ -20,12 +20,14 @@ from omnigraph.storage.commit.publish_plan import (
     require_unprotected,
 )
 from omnigraph.storage.core.model import Commit, Head
+from omnigraph.storage.core.read_log import is_unmoved
 from omnigraph.storage.manifest.definitions import definition_id, definition_row
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ManifestRow,
     commit_row,
     head_id,
+    parse_registration,
     schema_id,
     schema_row,
     table_id,
@@ -33,6 +35,8 @@ from omnigraph.storage.manifest.row_codec import (
     tombstone_row,
     version_row,
 )
+
+NO_OTHERS: Mapping[str, Head | None] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +53,17 @@ def validate_plan(
     head: Head | None,
     view: ManifestView,
     next_identity: int,
-    deleted: Head | None = None,
+    others: Mapping[str, Head | None] = NO_OTHERS,
 ) -> ValidatedPlan:
     """The outcome of a plan on the current head of its branch, or the reason it cannot be.
 
-    `next_identity` is the next free one, `deleted` the current head of the branch it deletes.
+    `next_identity` is the next free one; `others` are the current heads of the other branches that
+    it names.
     """
     base = plan.base
-    if head is None or head.incarnation != base.incarnation:
-        raise NotFound(
-            f"branch {base.branch!r} was deleted while this write was prepared",
-            hint="Create the branch again or write to another one.",
-        )
+    head = _same_branch(base, head)
+    for source in plan.sources:
+        _same_branch(source, others.get(source.branch))
     if plan.direct:
         require_unprotected(head)
     if plan.if_commit is not None and head.commit != plan.if_commit:
@@ -75,25 +78,46 @@ def validate_plan(
         raise HeadMoved(head, "identities")
     if plan.only_on_base and head.commit != base.commit:
         raise HeadMoved(head, "head")
-    if plan.deletes is not None and deleted != plan.deletes:
+    if plan.deletes is not None and others.get(plan.deletes.branch) != plan.deletes:
         raise HeadMoved(head, head_id(plan.deletes.branch))
-    if head.commit != base.commit or head.epoch != base.epoch:
+    if head.commit != base.commit or head.epoch != plan.epoch:
         _require_unmoved(plan, head, view)
     return _moved(plan, head, view)
 
 
+def _same_branch(known: Head, current: Head | None) -> Head:
+    """The current head of a branch, unless that is gone or another one has its name."""
+    if current is None or current.incarnation != known.incarnation:
+        raise NotFound(
+            f"branch {known.branch!r} was deleted while this write was prepared",
+            hint="Create the branch again or write to another one.",
+        )
+    return current
+
+
 def _require_unmoved(plan: PublishPlan, head: Head, view: ManifestView) -> None:
-    spared = plan.registration is not None and plan.registration in view.named
-    if head.epoch != plan.base.epoch and not spared:
+    if head.epoch != plan.epoch and not _is_spared(plan, view):
         raise HeadMoved(head, "collection", expired=True)
     if plan.relies_on_schema and head.schema != plan.base.schema:
         raise HeadMoved(head, "schema")
-    for key in sorted(plan.relies_on | plan.tables.keys()):
+    for key in sorted(plan.relies_on):
+        if not is_unmoved(key, plan.base, head):
+            raise HeadMoved(head, key)
+    for key in sorted(plan.tables):
         if head.tables.get(key) != plan.base.tables.get(key):
             raise HeadMoved(head, key)
     for key in sorted(plan.definitions):
         if head.definitions.get(key) != plan.base.definitions.get(key):
             raise HeadMoved(head, key)
+
+
+def _is_spared(plan: PublishPlan, view: ManifestView) -> bool:
+    """Whether collections since it was staged have left all of its files alone."""
+    row = view.row(plan.registration) if plan.registration is not None else None
+    if row is None:
+        return False
+    staged = {pointer.location for pointer in plan.tables.values() if pointer is not None}
+    return staged <= set(parse_registration(row).locations)
 
 
 def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> ValidatedPlan:

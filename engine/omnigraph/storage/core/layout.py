@@ -9,6 +9,9 @@ from omnigraph.errors import InvalidInput
 
 MANIFEST = "__manifest"
 TABLE_FOLDERS = {"node": "nodes", "edge": "edges", "table": "tables"}
+VERSIONS = "_versions"
+"""The folder of a table, and of the manifest, with the files of its versions."""
+_LAST_VERSION = (1 << 64) - 1
 _REMOTE_SCHEMES = frozenset({"s3", "gs", "az", "abfss", "memory"})
 
 
@@ -24,6 +27,17 @@ def table_location(table_key: str) -> str:
     """The folder, relative to the root, in which a table created under this key is stored."""
     kind, _, name = table_key.partition(":")
     return f"{TABLE_FOLDERS[kind]}/{fnv1a64(name):016x}"
+
+
+def version_file(number: int) -> str:
+    """Where an ordinary version is, in its dataset: named so that the newest is listed first."""
+    return f"{VERSIONS}/{_LAST_VERSION - number:020}.manifest"
+
+
+def version_of(path: str) -> int | None:
+    """The number of an ordinary version file, none for any other file."""
+    digits = path.rpartition("/")[2].removesuffix(".manifest")
+    return _LAST_VERSION - int(digits) if len(digits) == 20 and digits.isdigit() else None
 
 
 def normalize_root(uri: str | Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,13 +27,25 @@ class TablePointer:
     rows: int
     identity: int
     """The stable identity of the table's lifetime; it survives renames."""
+    digest: str | None = None
+    """The digest of the version file; none when it was written without."""
 
     @property
     def address(self) -> TableVersion:
-        return TableVersion(self.location, self.lance)
+        return TableVersion(self.location, self.lance, self.digest)
+
+    def at(self, version: TableVersion) -> TablePointer:
+        """The same pointer to another version of the table, which has as many rows."""
+        return replace(self, lance=version.lance, digest=version.digest)
 
     def to_json(self) -> list[Any]:
-        return [self.location, self.version, self.lance, self.rows, self.identity]
+        fields = [self.location, self.version, self.lance, self.rows, self.identity]
+        return fields if self.digest is None else [*fields, self.digest]
+
+
+def pointer_to(version: TableVersion, rows: int, identity: int, number: int = 0) -> TablePointer:
+    """A pointer to a version; unless it has a number, publishing gives it one."""
+    return TablePointer(version.location, number, version.lance, rows, identity, version.digest)
 
 
 Pointers = Mapping[str, TablePointer]

@@ -23,6 +23,8 @@ from omnigraph.errors import StorageError, UnsafeStore
 from omnigraph.storage.core.layout import is_local
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
+PIECE = 8 << 20
+"""So many bytes of a file that is streamed are in memory at a time."""
 
 
 class StoredFile(NamedTuple):
@@ -84,15 +86,80 @@ class RawStore:
         except BaseError as error:
             raise StorageError(f"cannot read {path!r} below {self.root}: {error}") from error
 
-    def write(self, path: str, contents: bytes) -> None:
-        """Make a new file."""
+    def blocks(self, path: str) -> Iterator[bytes]:
+        """The contents of a file that is there, piece by piece."""
+        pieces = self.stream(path)
+        if pieces is None:
+            raise StorageError(f"cannot read {path!r} below {self.root}: there is no such file")
+        yield from pieces
+
+    def stream(self, path: str) -> Iterator[bytes] | None:
+        """The contents of a file in pieces of some MiB, none when there is no such file."""
+        try:
+            found = obstore.get(self._store, path)
+        except FileNotFoundError:
+            return None
+        except BaseError as error:
+            raise StorageError(f"cannot read {path!r} below {self.root}: {error}") from error
+        return self._pieces(path, found)
+
+    def _pieces(self, path: str, found: obstore.GetResult) -> Iterator[bytes]:
+        try:
+            for piece in found.stream(min_chunk_size=PIECE):
+                yield bytes(piece)
+        except BaseError as error:
+            raise StorageError(f"cannot read {path!r} below {self.root}: {error}") from error
+
+    def upload(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Make or replace a file of an object store: it has all of its contents, or is not there.
+
+        What the pieces raise is raised, and then nothing was changed: the file gets its name when
+        the writer is closed.
+        """
+        try:
+            writer = obstore.open_writer(self._store, path, buffer_size=PIECE, max_concurrency=2)
+            for piece in pieces:  # which may come from a store, so not inside a request to this one
+                writer.write(piece)
+            writer.close()
+        except BaseError as error:
+            raise StorageError(
+                f"cannot write {path!r} below {self.root}: {error}",
+                hint="Check that the store is writable and has room.",
+            ) from error
+
+    def create(self, path: str, contents: bytes) -> bool:
+        """Make a new file, whole or not at all; false when one of that name is there."""
         try:
             obstore.put(self._store, path, contents, mode="create")
+        except AlreadyExistsError:
+            return False
         except (BaseError, OSError) as error:
             raise StorageError(
                 f"cannot write {path!r} below {self.root}: {error}",
                 hint="Check that the store is writable and has room; nothing was changed.",
             ) from error
+        return True
+
+    def write(self, path: str, contents: bytes) -> None:
+        """Make a new file."""
+        try:
+            self._create(path, contents)
+        except (BaseError, OSError) as error:
+            raise StorageError(
+                f"cannot write {path!r} below {self.root}: {error}",
+                hint="Check that the store is writable and has room; nothing was changed.",
+            ) from error
+
+    def _create(self, path: str, contents: bytes) -> None:
+        """Make a new file, unless exactly that is there.
+
+        A request whose answer was lost is sent again by the client, and then meets its own file.
+        """
+        try:
+            obstore.put(self._store, path, contents, mode="create")
+        except AlreadyExistsError:
+            if self.read(path) != contents:
+                raise
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; one that is missing is no error."""
@@ -109,13 +176,14 @@ class RawStore:
 
     def require_conditional_put(self) -> None:
         """Refuse a store on which two writers could both create the same file."""
-        key = f"__probe/{new_ulid()}"
+        key, first, second = f"__probe/{new_ulid()}", *(new_ulid().encode() for _ in range(2))
         try:
-            obstore.put(self._store, key, b"first", mode="create")
+            self._create(key, first)
             try:
-                obstore.put(self._store, key, b"second", mode="create")
+                self._create(key, second)
             except AlreadyExistsError:
-                return
+                if self.read(key) == first:
+                    return
             finally:
                 self.delete([key])
         except (BaseError, OSError) as error:

@@ -14,15 +14,39 @@ Explain = Callable[[StorageError], OmniGraphError]
 """Says a failed read in the terms of whoever asked for it; may give back the same error."""
 
 
+FindDamage = Callable[[], str | None]
+"""Looks for a file that is not what was written; its path, if there is one."""
+
+
 @contextmanager
-def reading(version: TableVersion) -> Iterator[None]:
-    """Failures of the store inside this block, as errors about a table version."""
+def reading(version: TableVersion, find_damage: FindDamage | None = None) -> Iterator[None]:
+    """Failures of the store inside this block, as errors about a table version.
+
+    `find_damage` is asked which file is to blame.
+    """
     try:
         yield
     except OmniGraphError:
         raise
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except BaseException as error:
+        if not (is_panic(error) or isinstance(error, OSError | ValueError | pa.ArrowException)):
+            raise
+        path = find_damage() if find_damage and not _is_absence(error) else None
+        if path is not None:
+            raise damaged(version, path) from error
         raise read_error(version, error) from error
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether Lance met something that it holds to be impossible: a file that does not parse.
+
+    The class cannot be imported, and is no `Exception`.
+    """
+    return type(error).__name__ == "PanicException"
+
+
+def _is_absence(error: BaseException) -> bool:
+    return "not found" in str(error).lower()
 
 
 class translating:
@@ -42,10 +66,17 @@ class translating:
                 raise explained from error
 
 
-def guarded(reader: Iterable[pa.RecordBatch], version: TableVersion) -> Iterator[pa.RecordBatch]:
+def guarded(
+    reader: Iterable[pa.RecordBatch], version: TableVersion, find_damage: FindDamage | None = None
+) -> Iterator[pa.RecordBatch]:
     """The batches of a reader, with the store's failures as typed errors."""
-    with reading(version):
-        yield from reader
+    batches = iter(reader)
+    while True:
+        with reading(version, find_damage):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def translated(batches: Iterable[pa.RecordBatch], explain: Explain) -> Iterator[pa.RecordBatch]:
@@ -81,14 +112,25 @@ def blame_filter(error: StorageError, condition: str | None) -> OmniGraphError:
     )
 
 
-def read_error(version: TableVersion, error: Exception) -> StorageError:
+def read_error(version: TableVersion, error: BaseException) -> StorageError:
     """A failure of the store as a typed error; a missing file is damage."""
-    if "not found" not in str(error).lower():
+    if is_panic(error):
+        return missing(version, f"a file of {version.location} cannot be read: {error}")
+    if not _is_absence(error):
         return StorageError(
             f"cannot read {version.location}: {error}",
             hint="Check that the store can be reached; `omnigraph verify` shows what is affected.",
         )
     return missing(version, f"a file of {version.location} is missing: {error}")
+
+
+def damaged(version: TableVersion, path: str) -> Corruption:
+    """The error of a table version of which a file is not what was written."""
+    return Corruption(
+        f"the file {path} is damaged: its contents are not those that were written",
+        hint="Run `omnigraph verify --deep` to see what else is affected.",
+        details={"location": version.location, "lance_version": version.lance, "file": path},
+    )
 
 
 def missing(version: TableVersion, problem: str) -> Corruption:

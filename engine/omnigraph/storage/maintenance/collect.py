@@ -174,16 +174,17 @@ def _apply_retention(store: GraphStore, view: ManifestView, retention: Retention
 def _raise_epoch(
     store: GraphStore, retention: Retention, stale_after: timedelta
 ) -> tuple[_State, ManifestView]:
-    """The change after which no transaction pinned before it can publish."""
-    raised: list[tuple[int, _State]] = []
+    """The change after which no transaction pinned before it can publish, and the state before.
 
-    def build(view: ManifestView) -> ManifestChange | None:
-        heads = store.heads(view)
-        if raised and all(head.epoch >= raised[-1][0] for head in heads):
-            return None
-        epoch = max(head.epoch for head in heads) + 1
+    It is built on every view and lands itself: an epoch that somebody else raised may be older than
+    the listing. When the store does not say whether it landed, the epoch is raised once more.
+    """
+    before: list[_State] = []
+
+    def build(view: ManifestView) -> ManifestChange:
         state = _apply_retention(store, view, retention)
-        raised.append((epoch, state))
+        before.append(state)
+        epoch = max(head.epoch for head in state.before) + 1
         horizon = now() - stale_after
         stale = [
             row["object_id"]
@@ -201,8 +202,9 @@ def _raise_epoch(
             ],
         )
 
+    store.publisher.refresh()
     view = store.publisher.change_names(build)
-    return raised[-1][1], view
+    return before[0], view
 
 
 def _delete(store: GraphStore, garbage: Sequence[StoredFile], on_progress: Progress | None) -> None:

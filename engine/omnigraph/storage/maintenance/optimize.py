@@ -8,7 +8,7 @@ everything is staged anew: what was staged before belonged to nobody, and its fi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from omnigraph.common.arrow_arrays import SCAN_ROWS
@@ -224,7 +224,7 @@ def _improved(
         indexes_built=tuple(index.name for index in missing),
         indexes_dropped=tuple(unwanted),
     )
-    return replace(base, lance=version.lance), upkeep
+    return base.at(version), upkeep
 
 
 def _fragmented(fragments: Sequence[FragmentStats]) -> list[int]:

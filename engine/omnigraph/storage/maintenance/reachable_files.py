@@ -8,12 +8,15 @@ import pyarrow as pa
 
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, StorageError
-from omnigraph.storage.core.layout import MANIFEST
+from omnigraph.storage.core.file_digests import digest_in_mark
+from omnigraph.storage.core.layout import MANIFEST, version_of
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.core.object_store import StoredFile
+from omnigraph.storage.core.read_errors import is_panic
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
-from omnigraph.storage.manifest.manifest import ManifestView, version_of
+from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.tables.digest_names import MARKS
 
 TRIMMED_MEANWHILE = 10
 """How often the versions of the manifest are listed again when one of them is deleted meanwhile."""
@@ -48,6 +51,20 @@ def needed_files(
     return needed
 
 
+def marked_file(path: str) -> str | None:
+    """The file whose digest another one holds in its name."""
+    location, marks, name = path.rpartition(f"/{MARKS}/")
+    known = digest_in_mark(name) if marks else None
+    if known is None:
+        return None
+    return f"{location}/{'_versions' if known[0].endswith('.manifest') else 'data'}/{known[0]}"
+
+
+def detached_version_file(version: TableVersion) -> str:
+    """The file that says what a table version is made of."""
+    return f"{version.location}/_versions/d{version.lance}.manifest"
+
+
 def table_location(path: str) -> str:
     """The table that a file belongs to."""
     folder, _, rest = path.partition("/")
@@ -56,11 +73,13 @@ def table_location(path: str) -> str:
 
 def manifest_files(view: ManifestView) -> set[str]:
     """What the versions of the manifest that are still listed refer to."""
-    last: Exception | None = None
+    last: BaseException | None = None
     for _ in range(TRIMMED_MEANWHILE):
         try:
             tracked = view.dataset.tracked_files().read_all()
-        except (OSError, pa.ArrowException) as error:
+        except BaseException as error:
+            if not (is_panic(error) or isinstance(error, OSError | pa.ArrowException)):
+                raise
             # A busy writer trims old versions, also between their listing and their reading.
             last = error
             continue
@@ -75,7 +94,10 @@ def is_needed(
     number = version_of(file.path)
     if folder == MANIFEST:
         if number is not None:
-            return number >= oldest
+            return number >= oldest or number == 1
+        marked = marked_file(file.path)
+        if marked is not None:
+            return is_needed(StoredFile(marked, 0), needed, spared, by_manifest, oldest)
         collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
         return not collected or file.path in by_manifest
     location = table_location(file.path)

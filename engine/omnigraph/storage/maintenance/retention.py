@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.model import Commit, Head
 from omnigraph.storage.manifest.tag_rows import Tag
-from omnigraph.storage.refs.moments import KEPT_FROM, first_parents, unpurged
+from omnigraph.storage.refs.moments import KEPT_FROM, first_parents, unpurged, version_at
 
 Commits = Mapping[str, Commit]
 
@@ -36,15 +36,10 @@ class Retention:
         if self.keep is not None:
             floors.append(head.version - self.keep + 1)
         if self.keep_for is not None:
-            floors.append(_version_at(head, commits, at - self.keep_for))
+            floors.append(version_at(head.commit, commits, at - self.keep_for))
         if not floors or min(floors) <= head.properties.get(KEPT_FROM, 0):
             return head
         return replace(head, properties={**head.properties, KEPT_FROM: min(floors)})
-
-
-def _version_at(head: Head, commits: Commits, instant: datetime) -> int:
-    """The version that a branch was at; 0 when it is younger."""
-    return next((c.version for c in first_parents(head.commit, commits) if c.time <= instant), 0)
 
 
 def readable_commits(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,14 +17,27 @@ from omnigraph.storage.constraints.final_state import FinalState
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids
 from omnigraph.storage.constraints.rule_order import require_valid, whole_tables
 from omnigraph.storage.constraints.table_view import StoredTable
-from omnigraph.storage.core.layout import TABLE_FOLDERS
+from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS, version_of
 from omnigraph.storage.core.model import Commit, Head, TablePointer
+from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.check_files import (
+    NOTHING_CHECKED,
+    CheckedFiles,
+    FileChecker,
+)
+from omnigraph.storage.maintenance.reachable_files import (
+    detached_version_file,
+    manifest_files,
+    needed_files,
+    stem,
+    table_versions,
+)
 from omnigraph.storage.maintenance.retention import readable_commits
 from omnigraph.storage.manifest.definitions import definition_id, definition_key, parse_definition
 from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, require_readable
-from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestView
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
     ManifestRow,
@@ -37,8 +50,13 @@ from omnigraph.storage.manifest.row_codec import (
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
+from omnigraph.storage.refs.merge_base import needed_bases
+from omnigraph.storage.tables.compare_index import index_problems
 
 T = TypeVar("T")
+COMPARED = ("data/", "_deletions/")
+"""Files of the manifest that its versions refer to; versions are compared before these, and the
+transactions that made them with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +78,8 @@ class VerifyReport:
     commits: int
     table_versions: int
     findings: tuple[VerifyFinding, ...]
+    files: CheckedFiles | None = None
+    """What was read of the files, when every byte was to be."""
 
     @property
     def ok(self) -> bool:
@@ -67,12 +87,25 @@ class VerifyReport:
 
     def to_json(self) -> dict[str, Any]:
         findings = [finding.to_json() for finding in self.findings]
-        return {"ok": self.ok, **asdict(self), "findings": findings}
+        report = {name: getattr(self, name) for name in ("branches", "commits", "table_versions")}
+        read = {"files": self.files.to_json()} if self.files else {}
+        return {"ok": self.ok, **report, **read, "findings": findings}
 
 
-def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyReport:
-    """Compare rows, heads, commits, files and contents of the newest state."""
+def verify(
+    store: GraphStore, *, deep: bool = False, on_progress: Progress | None = None
+) -> VerifyReport:
+    """Compare rows, heads, commits, files and contents of the newest state.
+
+    `deep` also reads every byte of every file that is needed, and compares it with the digest that
+    was taken when it was written.
+    """
     view = store.publisher.refresh()
+    checked = NOTHING_CHECKED
+    if deep:
+        checked = _manifest_bytes(store, view, on_progress)
+        if checked.damaged:  # nothing that the manifest says can be trusted
+            return VerifyReport(0, 0, 0, _damage(checked), checked)
     require_readable(view.dataset)
     rows = [row for row, _ in store.manifest.history(view, "object_id IS NOT NULL")]
     findings = list(_manifest_findings(view, rows))
@@ -83,19 +116,79 @@ def verify(store: GraphStore, *, on_progress: Progress | None = None) -> VerifyR
     tags = _parsed(parse_tag, "tag", view.rows("tag"), findings)
     findings += _tag_findings(view, tags, commits)
     versions = _readable_versions(heads, tags, commits)
-    present = {file.path for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)}
+    files = [file for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)]
+    present = {file.path for file in files}
+    if deep:
+        of_tables = _table_bytes(store, versions, needed_bases(heads, commits), files, on_progress)
+        findings += _damage(of_tables)
+        checked += of_tables
     in_order = sorted(versions.items(), key=lambda item: item[1][1])
     for number, (version, (pointer, where)) in enumerate(in_order):
         if on_progress:
             on_progress(number, len(in_order))
         findings += _version_findings(store, version, pointer, where, present)
+    if not findings and deep:
+        findings += _index_findings(store, heads)
     if not findings:
         for head in heads:
             try:
                 findings += _content_findings(store, head)
             except OmniGraphError as error:
                 findings.append(VerifyFinding(head.branch, error.message))
-    return VerifyReport(len(heads), len(commits), len(versions), tuple(findings))
+    return VerifyReport(
+        len(heads), len(commits), len(versions), tuple(findings), checked if deep else None
+    )
+
+
+def _manifest_bytes(
+    store: GraphStore, view: ManifestView, on_progress: Progress | None
+) -> CheckedFiles:
+    """The files of the manifest: the versions that are there, then what they refer to."""
+    present = list(store.raw.list(MANIFEST))
+    checker = FileChecker(store.raw, present, {})
+    oldest = view.version - KEPT_VERSIONS
+    versions = [f.path for f in present if (version_of(f.path) or 0) >= oldest]
+    checked = checker.check(versions, store.workers, on_progress)
+    if checked.damaged:
+        return checked
+    inner = (path.removeprefix(f"{MANIFEST}/") for path in manifest_files(view))
+    stems = {f"{MANIFEST}/{stem(path)}" for path in inner if path.startswith(COMPARED)}
+    return checked + checker.check(stems, store.workers, on_progress)
+
+
+def _table_bytes(
+    store: GraphStore,
+    versions: Mapping[TableVersion, tuple[TablePointer, str]],
+    bases: Iterable[Commit],
+    present: Sequence[StoredFile],
+    on_progress: Progress | None,
+) -> CheckedFiles:
+    """The files of all tables: version files first, since they say which others are needed."""
+    needed = versions.keys() | table_versions(bases)
+    digests = {detached_version_file(v): v.digest for v in needed if v.digest}
+    checker = FileChecker(store.raw, present, digests)
+    firsts = {file.path for file in present if version_of(file.path) is not None}
+    version_files = firsts | set(map(detached_version_file, needed))
+    checked = checker.check(version_files, store.workers, on_progress)
+    changed = {damage.path for damage in checked.damaged}
+    sound = {version for version in needed if detached_version_file(version) not in changed}
+    others = needed_files(store, set(), sound, None) - version_files
+    return checked + checker.check(others, store.workers, on_progress)
+
+
+def _index_findings(store: GraphStore, heads: Iterable[Head]) -> Iterator[VerifyFinding]:
+    """Indexes of what branches show, against the rows; older ones are known by their bytes."""
+    shown = {p.address: f"{h.branch} {key}" for h in heads for key, p in sorted(h.tables.items())}
+    for version, where in shown.items():
+        try:
+            for problem in index_problems(store.tables, version):
+                yield VerifyFinding(where, problem)
+        except OmniGraphError as error:
+            yield VerifyFinding(where, error.message)
+
+
+def _damage(checked: CheckedFiles) -> tuple[VerifyFinding, ...]:
+    return tuple(VerifyFinding(each.path, each.problem) for each in checked.damaged)
 
 
 def _parsed(

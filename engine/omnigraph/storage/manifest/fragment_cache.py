@@ -11,11 +11,15 @@ import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 from lance.fragment import FragmentMetadata
 
+from omnigraph.common.arrow_memory import held_bytes, in_one_chunk
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.core.compaction_policy import tier
+from omnigraph.storage.core.layout import MANIFEST
+from omnigraph.storage.core.read_errors import is_panic
 from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.tables.deletion_vectors import rows_key
+from omnigraph.storage.tables.digest_names import damaged_file
 
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 SMALL_ROWS_CACHE_BYTES = 16 << 20
@@ -38,7 +42,7 @@ class SeenFragments:
         """Keep what was just written, so that nobody has to read it back; its named rows."""
         key = rows_key(written)
         numbered = rows.append_column("offset", pa.array(range(rows.num_rows), pa.int64()))
-        self._rows.put(key, numbered, numbered.nbytes)
+        self._keep(key, numbered)
         named = tuple(
             (row["object_id"], row, offset)
             for offset, row in enumerate(rows.to_pylist())
@@ -58,7 +62,7 @@ class SeenFragments:
         key = rows_key(after)
         rows = self._rows.get(fragment_key(before))
         if rows is not None:
-            self._rows.put(key, _without(rows, lost), rows.nbytes)
+            self._keep(key, _without(rows, lost))
         return {key: tuple(e for e in known[fragment_key(before)] if e[2] not in lost)}
 
     def live_rows(
@@ -84,9 +88,13 @@ class SeenFragments:
         if rows is None:
             rows = read_rows(dataset, None, [fragment])
             offsets = pc.bit_wise_and(rows.column("_rowaddr"), 0xFFFFFFFF).cast(pa.int64())
-            rows = rows.append_column("offset", offsets)
-            self._rows.put(fragment_key(fragment), rows, rows.nbytes)
+            rows = self._keep(fragment_key(fragment), rows.append_column("offset", offsets))
         return rows
+
+    def _keep(self, key: FragmentKey, rows: pa.Table) -> pa.Table:
+        kept = in_one_chunk(rows)
+        self._rows.put(key, kept, held_bytes(kept))
+        return kept
 
 
 class SeenParents:
@@ -161,8 +169,17 @@ def read_rows(
         ).to_table()
     except FileNotFoundError as error:
         raise Corruption(f"a file of the manifest is missing: {error}") from error
-    except (OSError, ValueError) as error:
-        raise StorageError(f"cannot read the manifest: {error}") from error
+    except BaseException as error:
+        if not (is_panic(error) or isinstance(error, OSError | ValueError)):
+            raise
+        path = damaged_file(dataset)
+        if path is None:
+            raise StorageError(f"cannot read the manifest: {error}") from error
+        raise Corruption(
+            f"the file {MANIFEST}/{path} is damaged: {error}",
+            hint="Restore it from a backup.",
+            details={"file": f"{MANIFEST}/{path}"},
+        ) from error
 
 
 def fragment_key(fragment: LanceFragment) -> FragmentKey:

@@ -15,6 +15,7 @@ annotation, but reads every fragment that its index does not cover yet
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,12 +27,14 @@ import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceFragment, LanceOperation, Transaction
 from lance.commit import CommitConflictError
-from lance.fragment import write_fragments
+from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.core.compaction_policy import FANOUT, choose_compaction
+from omnigraph.storage.core.failpoints import BEFORE_CREATE, failpoint
+from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.lance_filter import text_literal
-from omnigraph.storage.core.layout import MANIFEST, is_local
+from omnigraph.storage.core.layout import MANIFEST, VERSIONS, is_local, version_file, version_of
 from omnigraph.storage.core.model import Head
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.core.row_addresses import address_condition, split_by_fragment
@@ -47,14 +50,25 @@ from omnigraph.storage.manifest.fragment_cache import (
     named_files_property,
     read_rows,
 )
+from omnigraph.storage.manifest.read_damage import parsed, unreadable
 from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, ManifestRow, rows_table
 from omnigraph.storage.tables.deletion_vectors import rows_key
+from omnigraph.storage.tables.digest_names import (
+    named_deletion,
+    named_fragments,
+    unmark_versions,
+)
+from omnigraph.storage.tables.synced_versions import (
+    SyncedVersions,
+    VersionInDoubt,
+    VersionTaken,
+    commit_synced,
+)
 
 KEPT_VERSIONS = 16
 """Manifest versions that are never trimmed. More would make every commit's listing longer."""
 TRIMMED_VERSIONS = 64
 """How far below those a trim reaches, so that one that failed is made up for."""
-VERSIONS = "_versions"
 SHARED_CLAIM = (1 << 32) - 1
 """A fragment that never exists and that every change claims to remove.
 
@@ -76,6 +90,10 @@ class ManifestConflict(Exception):
 
 class ManifestOutcomeUnknown(Exception):
     """The store failed in the middle of the commit; it may or may not have landed."""
+
+
+class ManifestNotDurable(Exception):
+    """The commit landed, and the disk did not confirm it: a power cut may take it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +152,9 @@ class _Prepared:
 
     transaction: Transaction
     named_rows: NamedRows
+    written: Sequence[FragmentMetadata]
+    updated: Sequence[FragmentMetadata]
+    """Fragments with a new deletion file."""
     trims: bool
     """Whether it should delete old versions: a few changes do, those that compact or leave no
     marks, so that it does not take more requests than the others."""
@@ -142,7 +163,14 @@ class _Prepared:
 class Manifest:
     """The manifest of one graph in this process."""
 
-    def __init__(self, root: str, options: Mapping[str, str], session: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        root: str,
+        options: Mapping[str, str],
+        session: Any,  # noqa: ANN401
+        sync: FileSync | None = None,
+    ) -> None:
+        self._sync = sync or FileSync(root)
         self.uri = f"{root}/{MANIFEST}"
         self._options = dict(options)
         self._session = session
@@ -155,7 +183,10 @@ class Manifest:
     def exists(self) -> bool:
         """Whether a manifest is there."""
         try:
-            lance.dataset(self.uri, storage_options=self._options, session=self._session)
+            with parsed(self.uri):
+                lance.dataset(self.uri, storage_options=self._options, session=self._session)
+        except Corruption:
+            return True
         except (ValueError, FileNotFoundError):
             return self._has_versions()
         except OSError as error:
@@ -165,13 +196,13 @@ class Manifest:
     def open(self) -> ManifestView:
         """The newest version."""
         try:
-            dataset = lance.dataset(self.uri, storage_options=self._options, session=self._session)
+            with parsed(self.uri):
+                dataset = lance.dataset(
+                    self.uri, storage_options=self._options, session=self._session
+                )
         except (ValueError, FileNotFoundError) as error:
             if self._has_versions():
-                raise Corruption(
-                    f"the manifest at {self.uri} cannot be read: {error}",
-                    hint="Restore it from a backup; do not create a graph in its place.",
-                ) from error
+                raise unreadable(self.uri, error) from error
             raise NotFound(
                 f"there is no graph at {self.uri.removesuffix('/' + MANIFEST)}",
                 hint="Create one with `omnigraph init SCHEMA URI` or omnigraph.init().",
@@ -185,7 +216,9 @@ class Manifest:
         folder = f"{self.uri}/{VERSIONS}"
         if is_local(self.uri):
             try:
-                return Path(folder).is_dir() and any(Path(folder).iterdir())
+                names = os.listdir(folder) if Path(folder).is_dir() else []
+                # A cut inside an `init` leaves a version that has no name yet: that is no graph.
+                return any(version_of(name) is not None for name in names)
             except OSError as error:
                 raise StorageError(
                     f"cannot read {folder}: {error.strerror}",
@@ -199,13 +232,18 @@ class Manifest:
             latest = view.dataset.latest_version
             if latest == view.version:
                 return view
-            dataset = view.dataset.checkout_version(latest)
+            with parsed(self.uri):
+                dataset = view.dataset.checkout_version(latest)
         except (OSError, ValueError):
             # The version seen a moment ago can be trimmed by a busy writer: resolve it again.
             return self.open()
         return self._view(dataset, view.by_fragment)
 
     def _view(self, dataset: LanceDataset, named_rows: NamedRows) -> ManifestView:
+        with parsed(self.uri):
+            return self._read_view(dataset, named_rows)
+
+    def _read_view(self, dataset: LanceDataset, named_rows: NamedRows) -> ManifestView:
         require_readable(dataset)
         fragments = {fragment_key(fragment): fragment for fragment in dataset.get_fragments()}
         unseen = {key: fragment for key, fragment in fragments.items() if key not in named_rows}
@@ -267,9 +305,14 @@ class Manifest:
     # ------------------------------------------------------------------ writing
 
     def create(self, rows: Iterable[ManifestRow]) -> ManifestView:
-        """Write the first version; the second of two creators gets a `ManifestConflict`."""
+        """Write the first version; the second of two creators gets a `ManifestConflict`, however
+        late: a first version is never deleted."""
         table = stamped(rows_table(rows))
+        failpoint(BEFORE_CREATE)
         try:
+            if is_local(self.uri):
+                self._create_on_disk(table)
+                return self.open()
             dataset = lance.write_dataset(
                 table,
                 self.uri,
@@ -278,6 +321,13 @@ class Manifest:
                 session=self._session,
                 enable_v2_manifest_paths=True,
             )
+        except VersionTaken as error:
+            raise ManifestConflict(str(error)) from error
+        except VersionInDoubt as error:
+            raise StorageError(
+                f"the graph may not survive a power cut: {error}",
+                hint="Check the disk, then open the graph to see whether it is there.",
+            ) from error
         except OSError as error:
             if "exists" in str(error).lower():
                 raise ManifestConflict(str(error)) from error
@@ -286,6 +336,16 @@ class Manifest:
                 hint="Check that the folder or bucket exists, is writable and has room.",
             ) from error
         return self._view(dataset, {})
+
+    def _create_on_disk(self, table: pa.Table) -> None:
+        [fragment] = named_fragments(self.uri, [LanceFragment.create(self.uri, table)])
+        files = _new_files(self.uri, [fragment], [])
+        commit_synced(
+            self.uri,
+            LanceOperation.Overwrite(table.schema, [fragment]),
+            SyncedVersions(self.uri, self._sync, lambda: files, first=True),
+            enable_v2_manifest_paths=True,
+        )
 
     def compare_and_swap(self, view: ManifestView, change: ManifestChange) -> ManifestView:
         """Apply a change built on a view, or raise `ManifestConflict` and change nothing."""
@@ -299,11 +359,18 @@ class Manifest:
                 f"cannot write to the manifest: {error}",
                 hint="Check that the store is writable and has room; nothing was changed.",
             ) from error
-        committed = _commit(lambda: LanceDataset.commit(view.dataset, prepared.transaction))
+        committed = _commit(lambda: self._land(view, prepared))
         landed = self._landed(self._view(committed, prepared.named_rows), change)
         if prepared.trims:
             self._trim(landed)
         return landed
+
+    def _land(self, view: ManifestView, prepared: _Prepared) -> LanceDataset:
+        if not is_local(self.uri):
+            return LanceDataset.commit(view.dataset, prepared.transaction)
+        files = _new_files(self.uri, prepared.written, prepared.updated)
+        versions = SyncedVersions(self.uri, self._sync, lambda: files)
+        return commit_synced(view.dataset, prepared.transaction, versions)
 
     def _prepare(self, view: ManifestView, change: ManifestChange) -> _Prepared:
         """Write the new rows and deletion marks of a change; nothing refers to them yet."""
@@ -323,10 +390,10 @@ class Manifest:
             if left is None:
                 removed.append(fragment_id)
             else:
-                updated.append(left)
+                updated.append(named_deletion(self.uri, left))
         live_rows = self._seen.live_rows(dataset, [by_id[i] for i in compacted], deleted)
         rows = pa.concat_tables([rows_table([*change.replace, *change.add]), *live_rows])
-        written = write_fragments(rows, dataset)
+        written = named_fragments(self.uri, write_fragments(rows, dataset))
         named_rows = dict(view.by_fragment)
         for metadata in updated:
             named_rows |= self._seen.shrunk(view.by_fragment, by_id[metadata.id], metadata, deleted)
@@ -347,7 +414,7 @@ class Manifest:
             transaction_properties=named_files_property(holders),
         )
         trims = bool(compacted) or (not updated and view.version % FANOUT == 0)
-        return _Prepared(transaction, named_rows, trims)
+        return _Prepared(transaction, named_rows, written, updated, trims)
 
     def _landed(self, view: ManifestView, change: ManifestChange) -> ManifestView:
         """Make sure that a commit that the store acknowledged is part of the newest version.
@@ -377,23 +444,30 @@ class Manifest:
         return bool(history) and self.find(view, history[0]["object_id"]) is not None
 
     def _trim(self, view: ManifestView) -> None:
-        """Delete the files of manifest versions that nobody resolves any more, by their names."""
+        """Delete the files of manifest versions that nobody resolves any more, by their names.
+
+        Never the first: while it is there, nobody can create a manifest in this one's place.
+        """
         horizon = view.version - KEPT_VERSIONS
         with suppress(StorageError):  # the change has landed; the next trim deletes what is left
             self._raw.delete(
-                f"{VERSIONS}/{_LAST - number:020}.manifest"
-                for number in range(max(1, horizon - TRIMMED_VERSIONS), horizon)
+                version_file(number)
+                for number in range(max(2, horizon - TRIMMED_VERSIONS), horizon)
             )
+            unmark_versions(self.uri, horizon)
 
 
-def version_of(path: str) -> int | None:
-    """The number of an ordinary version file, none for any other file."""
-    name = path.rpartition("/")[2].removesuffix(".manifest")
-    return _LAST - int(name) if len(name) == 20 and name.isdigit() else None
+def _new_files(
+    uri: str, written: Sequence[FragmentMetadata], updated: Sequence[FragmentMetadata]
+) -> list[Path]:
+    """The files that a change of the manifest at a path has written."""
+    data = [Path(uri, "data", file.path) for each in written for file in each.files]
+    marks = [Path(uri, each.deletion_file.path(each.id)) for each in updated if each.deletion_file]
+    return [*data, *marks]
 
 
-_LAST = (1 << 64) - 1
-"""Version files are named so that the newest is listed first: by their distance from this."""
+_CONFLICTS = ("onflict", "Merge insert failed", "Too many concurrent writ")
+"""How Lance says that others were faster where it has no class for it."""
 
 
 def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
@@ -401,7 +475,9 @@ def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
         return action()
     except CommitConflictError as error:
         raise ManifestConflict(str(error)) from error
+    except VersionInDoubt as error:
+        raise ManifestNotDurable(str(error)) from error
     except (OSError, ValueError, RuntimeError) as error:
-        if "onflict" in str(error) or "Merge insert failed" in str(error):
+        if any(text in str(error) for text in _CONFLICTS):
             raise ManifestConflict(str(error)) from error
         raise ManifestOutcomeUnknown(str(error)) from error

@@ -199,7 +199,10 @@ def version_row(branch: str, table_key: str, pointer: TablePointer, commit: str)
         table_branch=_stored_branch(branch),
         row_count=pointer.rows,
         base_objects=[commit_id(commit)],
-        metadata=pack({"lance": pointer.lance, "commit": commit, "identity": pointer.identity}),
+        metadata=pack(
+            {"lance": pointer.lance, "commit": commit, "identity": pointer.identity}
+            | ({"digest": pointer.digest} if pointer.digest else {})
+        ),
     )
 
 
@@ -214,6 +217,7 @@ def parse_version(row: ManifestRow) -> TablePointer:
         data.get("lance", version),
         row["row_count"] or 0,
         data.get("identity", 0),
+        data.get("digest"),
     )
 
 

@@ -15,6 +15,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import table_location
 from omnigraph.storage.core.model import Head, TablePointer
+from omnigraph.storage.core.read_log import ReadLog
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -60,10 +61,13 @@ class OpenChange:
 class PlainWrites:
     """What one transaction does to plain tables and definitions. Used by one thread at a time."""
 
-    def __init__(self, store: GraphStore, pin: Head, on_spill: Callable[[], None]) -> None:
+    def __init__(
+        self, store: GraphStore, pin: Head, on_spill: Callable[[], None], reads: ReadLog
+    ) -> None:
         self._store = store
         self._pin = pin
         self._on_spill = on_spill
+        self._reads = reads
         self._states: dict[str, PlainStaged] = {}
         self._open: dict[str, OpenChange] = {}
         """Rows that are added or deleted and not staged yet, by name."""
@@ -78,14 +82,19 @@ class PlainWrites:
         return sorted(name for name in known if self._find(name) is not None)
 
     def table(self, name: str) -> PlainTable:
-        """One of them, for reading; its own writes included."""
+        """One of them, for reading; its own writes included. It may not move until the commit."""
+        self._reads.keys.add(PREFIX + name)
         state = self._existing(name)
         pointer = state.pointer
         assert pointer is not None
         return PlainTable(self._store.tables, name, pointer, state.declaration)
 
+    def declaration(self, name: str) -> TableDeclaration:
+        """What is declared about a table; unlike `table`, this is no read of its rows."""
+        return self._existing(name).declaration
+
     def schema(self, name: str) -> pa.Schema:
-        """The columns of a table; unlike `table`, this stages nothing."""
+        """The columns of a table; unlike `table`, this stages nothing and reads no rows."""
         state = self._states[name] if name in self._open else self._existing(name)
         return self._store.tables.schema(state.address).remove_metadata()
 
@@ -95,6 +104,10 @@ class PlainWrites:
 
     def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         """A definition as this transaction sees it."""
+        self._reads.keys.add(definition_key(kind, name))
+        return self._definition(kind, name)
+
+    def _definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         key = definition_key(kind, name)
         if key in self._definitions:
             return self._definitions[key]
@@ -114,7 +127,7 @@ class PlainWrites:
             pointer = self._pin.tables.get(PREFIX + name)
             if pointer is None:
                 return None
-            state = unchanged(pointer, declaration_of(self.definition("table", name)))
+            state = unchanged(pointer, declaration_of(self._definition("table", name)))
             self._states[name] = state
         return state if state.version is not None else None
 
@@ -188,7 +201,7 @@ class PlainWrites:
     def clear(self, name: str) -> None:
         """Delete all rows."""
         state = self._existing(name)
-        schema = self.table(name).schema
+        schema = self.schema(name)
         version = self._store.tables.replace(state.address, schema)
         if state.rows:
             self._keep(name, replace(state, version=version, rows=0, written=(), strict=True))
@@ -209,7 +222,7 @@ class PlainWrites:
     def declare(self, name: str, declaration: TableDeclaration) -> None:
         """Change what is declared about a table; rows are checked against what is new."""
         state = self._existing(name)
-        _check_columns(declaration, self.table(name).schema)
+        _check_columns(declaration, self.schema(name))
         known = state.declaration
         new = (declaration.keys, declaration.checks) != (known.keys, known.checks)
         self._keep(
@@ -325,12 +338,14 @@ class PlainWrites:
                 definitions[definition_key("table", name)] = definition
         return changed_definitions(self._pin.definitions, definitions)
 
-    def rebase(self, head: Head, *, staged_is_there: bool) -> None:
-        """Go on from another head: appends are done again on tables that moved."""
+    def rebase(self, head: Head, is_kept: Callable[[str], bool]) -> None:
+        """Go on from another head: appends are done again on tables that moved, or whose files, by
+        location, a collection may have taken."""
         for name, state in list(self._states.items()):
             key = PREFIX + name
             pointer = head.tables.get(key)
-            if pointer == self._pin.tables.get(key) and staged_is_there:
+            kept = state.version is None or is_kept(state.address.location)
+            if pointer == self._pin.tables.get(key) and kept:
                 continue
             if pointer is None or state.strict:
                 raise ReadSetConflict(key, self._pin.commit, head.commit)

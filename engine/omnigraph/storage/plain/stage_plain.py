@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.common.arrow_arrays import chunks
 from omnigraph.errors import InvalidInput
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
-from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.model import TablePointer, pointer_to
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.plain.declared_checks import check_required
@@ -52,7 +52,7 @@ class PlainStaged:
     def pointer(self) -> TablePointer | None:
         if self.version is None:
             return None
-        return TablePointer(self.version.location, 0, self.version.lance, self.rows, self.identity)
+        return pointer_to(self.version, self.rows, self.identity)
 
     @property
     def address(self) -> TableVersion:

@@ -120,8 +120,8 @@ def resolve(store: GraphStore, text: str) -> Moment:
     version = _VERSION.match(when)
     if version:
         return _on_chain(store, head, when, lambda c: c.version == int(version[1]))
-    instant = _parse_time(when)
-    return _on_chain(store, head, when, lambda c: c.time <= instant)
+    reached = version_at(head.commit, store.all_commits(), _parse_time(when))
+    return _on_chain(store, head, when, lambda c: c.version == reached)
 
 
 def commit_token(text: str) -> str:
@@ -144,6 +144,20 @@ def first_parents(tip: str | None, commits: Mapping[str, Commit]) -> Iterator[Co
     while tip is not None and tip in commits:
         yield commits[tip]
         tip = commits[tip].parent
+
+
+def version_at(tip: str | None, commits: Mapping[str, Commit], instant: datetime) -> int:
+    """The version that a branch was at; 0 when it is younger.
+
+    Time never runs backwards along a branch: a commit by a writer whose clock is slow counts as
+    made when the one before it was, so that it does not make everything before it old.
+    """
+    found = 0
+    for commit in reversed([*first_parents(tip, commits)]):
+        if commit.time > instant:
+            break
+        found = commit.version
+    return found
 
 
 def _known(store: GraphStore, commit_id: str) -> Commit:

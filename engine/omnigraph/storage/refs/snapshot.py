@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.lance_filter import in_condition
 from omnigraph.storage.core.model import TablePointer
 from omnigraph.storage.core.read_errors import blame_filter, translating
+from omnigraph.storage.core.read_log import ReadLog
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.definitions import Definition, DefinitionKind, definition_key
@@ -52,11 +53,32 @@ _SYSTEM_COLUMNS = ("id", "src", "dst")
 class Snapshot:
     """Reads of one moment. Commits that land later are invisible to it."""
 
-    def __init__(self, store: GraphStore, moment: Moment) -> None:
+    def __init__(self, store: GraphStore, moment: Moment, reads: ReadLog | None = None) -> None:
+        """`reads` is the log of the transaction that reads through this snapshot."""
         self._store = store
         self.moment = moment
-        self.catalog: Catalog = store.catalog(moment.reading_schema)
+        self._catalog: Catalog = store.catalog(moment.reading_schema)
         self._catalog_then: Catalog = store.catalog(moment.schema)
+        self._reads = ReadLog() if reads is None else reads
+
+    def unrecorded(self) -> Snapshot:
+        """The same moment, for looking up names: such reads are in no transaction's log."""
+        return Snapshot(self._store, self.moment)
+
+    def note_reads(self, keys: Iterable[str]) -> None:
+        """Note that these tables of the moment were read."""
+        self._reads.schema = True
+        self._reads.keys.update(keys)
+
+    def note_reads_of_all(self) -> None:
+        """Note that all of the moment was read, which listings of the whole catalog do."""
+        self.note_reads([*self.moment.tables, *(f"{kind}:" for kind in get_args(DefinitionKind))])
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema under whose names the moment is read."""
+        self._reads.schema = True
+        return self._catalog
 
     @property
     def commit(self) -> str:
@@ -79,7 +101,9 @@ class Snapshot:
 
     def pointer(self, type_: GraphType) -> TablePointer:
         """The table version that holds a type at this moment."""
-        pointer = self.moment.tables[self._existing(type_).table_key]
+        key = self._existing(type_).table_key
+        self._reads.keys.add(key)
+        pointer = self.moment.tables[key]
         if self.moment.is_purged(pointer):
             raise reclaimed(self.commit)
         return pointer
@@ -97,10 +121,12 @@ class Snapshot:
 
     def plain_tables(self) -> list[PlainTable]:
         """The plain tables of this moment, by name."""
+        self._reads.keys.add(PREFIX)
         return [self.plain_table(name) for name in plain_names(self.moment.tables)]
 
     def plain_table(self, name: str) -> PlainTable:
         """One of them, by `<schema>.<name>`."""
+        self._reads.keys.add(PREFIX + name)
         pointer = self.moment.tables.get(PREFIX + name)
         if pointer is None:
             raise no_table(name, plain_names(self.moment.tables))
@@ -111,6 +137,7 @@ class Snapshot:
 
     def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
         """The stored queries (`query`), views, … of this moment, by name."""
+        self._reads.keys.add(f"{kind}:")
         names = sorted(
             key.partition(":")[2] for key in self.moment.definitions if key.startswith(f"{kind}:")
         )
@@ -120,6 +147,7 @@ class Snapshot:
     def definition(self, kind: DefinitionKind, name: str) -> Definition | None:
         """One of them, or none."""
         key = definition_key(kind, name)
+        self._reads.keys.add(key)
         content_hash = self.moment.definitions.get(key)
         return self._store.definition(key, content_hash) if content_hash else None
 

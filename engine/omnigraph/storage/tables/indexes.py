@@ -114,7 +114,7 @@ def with_indexes(
     """A version of the same rows that has the missing indexes."""
     for index in missing:
         dataset = tables.handle(version).dataset
-        built = _build(dataset, version, index)
+        built = tables.named_segment(version, _build(dataset, version, index))
         replaced = _existing(dataset, index.name) if index.rebuild else []
         version = _changed(tables, version, [built], replaced)
     return version
@@ -124,7 +124,8 @@ def _changed(
     tables: TableStore, version: TableVersion, built: list[Index], removed: list[Index]
 ) -> TableVersion:
     operation = LanceOperation.CreateIndex(new_indices=built, removed_indices=removed)
-    return tables.apply(version, operation)
+    unsynced = [path for index in built for path in tables.index_paths(version, index.uuid)]
+    return tables.apply(version, operation, unsynced)
 
 
 def _build(dataset: LanceDataset, version: TableVersion, index: MissingIndex) -> Index:

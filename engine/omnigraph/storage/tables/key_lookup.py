@@ -18,6 +18,7 @@ from lance import LanceFragment
 from lance.fragment import FragmentMetadata
 
 from omnigraph.common.arrow_arrays import SCAN_ROWS, chunks
+from omnigraph.common.arrow_memory import held_bytes, in_one_chunk
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import StorageError
 from omnigraph.storage.core.compaction_policy import tier
@@ -235,16 +236,20 @@ class Lookup:
                 addresses=True,
                 batch_rows=SCAN_ROWS,
             )
-            cached = with_addresses(rows, 0)
-            self._rows.put(key, cached, cached.nbytes + 1)
+            cached = self._keep(key, with_addresses(rows, 0))
         return cached
+
+    def _keep(self, key: tuple[str, ...], rows: pa.Table) -> pa.Table:
+        """Cache rows for what they hold: each would otherwise keep the chunks it was made of."""
+        kept = in_one_chunk(rows)
+        self._rows.put(key, kept, held_bytes(kept))
+        return kept
 
     def remember_written(self, location: str, written: FragmentMetadata, rows: pa.Table) -> None:
         """Cache the rows of a small fragment that was just written."""
         if tier(rows.num_rows) is not None:
             offsets = pa.array(np.arange(rows.num_rows, dtype=np.uint64))
-            cached = rows.append_column("_rowaddr", offsets)
-            self._rows.put((location, *rows_key(written)), cached, cached.nbytes + 1)
+            self._keep((location, *rows_key(written)), rows.append_column("_rowaddr", offsets))
 
     def remember_shrunk(
         self, location: str, before: FragmentMetadata, after: FragmentMetadata, deleted: Addresses
@@ -253,8 +258,7 @@ class Lookup:
         deleted = deleted[deleted >> np.uint64(32) == after.id]
         rows = self._rows.get((location, *rows_key(before)))
         if rows is not None:
-            remaining = without(rows, deleted & OFFSETS)
-            self._rows.put((location, *rows_key(after)), remaining, remaining.nbytes + 1)
+            self._keep((location, *rows_key(after)), without(rows, deleted & OFFSETS))
         for column in KEYS:
             probe = self._probes.get(_probe_key(location, column, before))
             if probe is not None and len(probe.deleted) + len(deleted) <= DELETED_LIMIT:

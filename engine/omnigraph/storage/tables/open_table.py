@@ -11,6 +11,7 @@ from lance import LanceDataset
 
 from omnigraph.storage.core.read_errors import guarded, reading
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.digest_names import damaged_file
 
 
 class ScanOptions(TypedDict, total=False):
@@ -40,12 +41,18 @@ class OpenTable:
 
     def scan(self, **options: Unpack[ScanOptions]) -> Iterator[pa.RecordBatch]:
         """Stream rows, in order; a condition that cannot be applied fails at once."""
-        return guarded(self.reader(**options), self.version)
+        return guarded(self.reader(**options), self.version, self.find_damage)
 
     def read(self, **options: Unpack[ScanOptions]) -> pa.Table:
         """The same, as a table."""
         reader = self.reader(**options)
-        return pa.Table.from_batches(guarded(reader, self.version), schema=reader.schema)
+        batches = guarded(reader, self.version, self.find_damage)
+        return pa.Table.from_batches(batches, schema=reader.schema)
+
+    def find_damage(self) -> str | None:
+        """A file of a local table that is not what was written, after a read failed."""
+        found = damaged_file(self.dataset)
+        return f"{self.version.location}/{found}" if found else None
 
     def reader(self, **options: Unpack[ScanOptions]) -> pa.RecordBatchReader:
         """The same, for Lance to read: failures of the store come as they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import lance
 import pyarrow as pa
@@ -21,6 +21,12 @@ ADDRESS = "_rowaddr"
 
 # The provider takes no batch size; small batches halve the speed of a scan.
 os.environ.setdefault("LANCE_DEFAULT_BATCH_SIZE", str(BATCH_ROWS))
+
+
+class RegistrableTable(Protocol):
+    """What DataFusion registers as a table, as a PyCapsule that it asks for."""
+
+    def __datafusion_table_provider__(self, session: Any) -> object: ...  # noqa: ANN401
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ class ReadableTable:
         """How many parts the table has, which can be read independently of each other."""
         return len(self.tables.handle(self.version).dataset.get_fragments())
 
-    def provider(self, *, addresses: bool = False, part: slice | None = None) -> Any:  # noqa: ANN401
+    def provider(
+        self, *, addresses: bool = False, part: slice | None = None
+    ) -> RegistrableTable | StreamDataset:
         """What DataFusion registers as a table: filters, projections and limits go into Lance.
 
         `addresses` adds the column `_rowaddr`; `part` chooses some of the fragments. The columns
@@ -62,7 +70,10 @@ class ReadableTable:
         """
         dataset = self.tables.handle(self.version).dataset
         if part is None and not _has_blobs(dataset.schema):
-            return lance.FFILanceTableProvider(dataset, with_row_addr=addresses)
+            provider: RegistrableTable = lance.FFILanceTableProvider(
+                dataset, with_row_addr=addresses
+            )
+            return provider
         return _parts_of(dataset, part or slice(None), addresses)
 
     @property

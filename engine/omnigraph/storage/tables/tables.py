@@ -7,27 +7,30 @@ reader can see: nothing needs undoing.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Unpack
 
 import lance
 import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceFragment, LanceOperation
-from lance.fragment import DeletionFile, FragmentMetadata, write_fragments
+from lance.dataset import Index
+from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.common.arrow_alignment import align
 from omnigraph.common.arrow_arrays import SCAN_ROWS
 from omnigraph.common.bounded_cache import BoundedCache
 from omnigraph.errors import OmniGraphError, StorageError
-from omnigraph.schema.model.arrow_schema import BLOB_METADATA
 from omnigraph.storage.core.compaction_policy import choose_compaction
+from omnigraph.storage.core.file_sync import FileSync, files_below
+from omnigraph.storage.core.layout import VERSIONS, is_local, version_file
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.core.read_errors import (
     Explain,
+    damaged,
+    is_panic,
     missing,
     read_error,
     reading,
@@ -44,13 +47,30 @@ from omnigraph.storage.core.row_addresses import (
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.data_files import NO_FILES, DataFiles
 from omnigraph.storage.tables.deletion_vectors import Offsets, read_offsets, write_offsets
+from omnigraph.storage.tables.digest_names import (
+    deletion_file,
+    is_damaged_deletion,
+    named_deletion,
+    named_fragments,
+    named_segment,
+    version_digest,
+)
 from omnigraph.storage.tables.fragment_stats import FragmentStats, stats_of
 from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
+from omnigraph.storage.tables.lance_writes import with_blobs, writing
 from omnigraph.storage.tables.open_table import OpenTable, ScanOptions
+from omnigraph.storage.tables.synced_versions import (
+    SyncedVersions,
+    VersionInDoubt,
+    VersionTaken,
+    commit_synced,
+)
 
 MARKED_BY_LANCE = 256
 """Up to so many rows of a fragment are deleted by a condition that lists them."""
 HANDLE_CACHE = 512
+SOUND_CACHE = 16384
+"""Deletion files that are known to be what was written: each is compared once."""
 
 
 def new_session(**cache_bytes: int) -> Any:  # noqa: ANN401
@@ -59,15 +79,31 @@ def new_session(**cache_bytes: int) -> Any:  # noqa: ANN401
 
 
 class TableStore:
-    """The data tables of one graph in this process; handles and small fragments are cached."""
+    """The data tables of one graph in this process; handles and small fragments are cached.
 
-    def __init__(self, root: str, options: Mapping[str, str], session: Any) -> None:  # noqa: ANN401
+    Whatever it returns is durable: the files it wrote for it survive a power cut.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        options: Mapping[str, str],
+        session: Any,  # noqa: ANN401
+        sync: FileSync | None = None,
+    ) -> None:
         self._root = root
+        self._sync = sync or FileSync(root)
         self._options = dict(options)
         self._session = session
         self._handles: BoundedCache[TableVersion, OpenTable] = BoundedCache(HANDLE_CACHE)
+        self._sound: BoundedCache[tuple[str, str], bool] = BoundedCache(SOUND_CACHE)
         self._lookup = Lookup()
         self._raw = RawStore(root, options)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What the store is opened with; for the modules of this folder."""
+        return self._options
 
     @property
     def handle_uses(self) -> tuple[int, int]:
@@ -81,16 +117,42 @@ class TableStore:
         cached = self._handles.get(version)
         if cached is not None:
             return cached
+        dataset = self._sound_dataset(version)
+        handle = OpenTable(version, dataset)
+        self._handles.put(version, handle)
+        return handle
+
+    def _sound_dataset(self, version: TableVersion) -> LanceDataset:
+        """The dataset of a version, once its small files are known to be what was written.
+
+        They say which rows there are, and Lance may end the process over a damaged deletion file.
+        """
+        uri = self._uri(version.location)
+        name = f"d{version.lance}.manifest"
         try:
+            if version.digest and version_digest(uri, name) not in (version.digest, None):
+                raise damaged(version, f"{version.location}/_versions/{name}")
             dataset = self._dataset(version.location, version.lance)
+        except OmniGraphError:
+            raise
         except (ValueError, FileNotFoundError) as error:
             problem = f"version {version.lance} of {version.location} is missing"
             raise missing(version, problem) from error
         except OSError as error:
             raise StorageError(f"cannot open {version.location}: {error}") from error
-        handle = OpenTable(version, dataset)
-        self._handles.put(version, handle)
-        return handle
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            raise read_error(version, error) from error
+        for fragment in dataset.get_fragments():
+            marked = fragment.metadata.deletion_file
+            path = marked.path(fragment.fragment_id) if marked else ""
+            if marked is None or self._sound.get((version.location, path)):
+                continue
+            if is_damaged_deletion(uri, fragment.fragment_id, marked):
+                raise damaged(version, f"{version.location}/{path}")
+            self._sound.put((version.location, path), True)
+        return dataset
 
     def _dataset(self, location: str, version: int) -> LanceDataset:
         return lance.dataset(
@@ -103,26 +165,44 @@ class TableStore:
     def create(self, location: str, schema: pa.Schema) -> TableVersion:
         """A new empty version with that schema, in a location that may hold other lifetimes."""
         anchor = self._anchor(location, schema)
-        return self._commit(location, anchor, LanceOperation.Overwrite(schema, []))
+        operation = LanceOperation.Overwrite(schema, [])
+        return self._commit(location, anchor, operation, [Path(location, version_file(1))])
 
     def _anchor(self, location: str, schema: pa.Schema) -> LanceDataset:
         """The location's first, ordinary version, which detached versions are built from."""
         try:
-            return lance.write_dataset(
-                schema.empty_table(),
-                self._uri(location),
-                mode="create",
-                storage_options=self._options,
-                session=self._session,
-                enable_v2_manifest_paths=True,
-            )
+            if is_local(self._root):
+                if not Path(self._uri(location), version_file(1)).exists():
+                    self._create_on_disk(location, schema)
+            else:
+                return lance.write_dataset(
+                    schema.empty_table(),
+                    self._uri(location),
+                    mode="create",
+                    storage_options=self._options,
+                    session=self._session,
+                    enable_v2_manifest_paths=True,
+                )
         except OSError as error:
             if "exists" not in str(error).lower():
                 raise StorageError(
                     f"cannot create {location}: {error}",
                     hint="Check that the store is writable and has room.",
                 ) from error
-            return self._dataset(location, 1)
+        except VersionInDoubt as error:
+            raise error.failure from error
+        except VersionTaken:
+            pass
+        return self._dataset(location, 1)
+
+    def _create_on_disk(self, location: str, schema: pa.Schema) -> None:
+        """A first version that is whole as soon as it is there: a later `create` builds on it."""
+        commit_synced(
+            self._uri(location),
+            LanceOperation.Overwrite(schema, []),
+            SyncedVersions(self._uri(location), self._sync, first=True),
+            enable_v2_manifest_paths=True,
+        )
 
     def _uri(self, location: str) -> str:
         return f"{self._root}/{location}"
@@ -135,7 +215,9 @@ class TableStore:
 
     def count_rows(self, version: TableVersion) -> int:
         """How many live rows there are."""
-        return int(self.handle(version).dataset.count_rows())
+        handle = self.handle(version)
+        with reading(version, handle.find_damage):
+            return int(handle.dataset.count_rows())
 
     def fragments(
         self, version: TableVersion, *, since: TableVersion | None = None
@@ -157,6 +239,11 @@ class TableStore:
             index.name: [set(segment.fragment_ids) for segment in index.segments]
             for index in self.handle(version).dataset.describe_indices()
         }
+
+    def segment_files(self, version: TableVersion, segment: str) -> list[str]:
+        """The files of an index segment, as Lance opens them; for the modules of this folder."""
+        files = self._raw.list(f"{version.location}/_indices/{segment}")
+        return sorted(f"{self._root}/{file.path}" for file in files)
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""
@@ -197,8 +284,9 @@ class TableStore:
 
     def take(self, version: TableVersion, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
         """Some columns of the rows at known addresses, in address order."""
-        dataset = self.handle(version).dataset
-        with reading(version):
+        handle = self.handle(version)
+        dataset = handle.dataset
+        with reading(version, handle.find_damage):
             return dataset._take_rows(distinct(addresses).tolist(), columns=list(columns))
 
     def locate(self, version: TableVersion, ids: pa.StringArray) -> LocatedIds:
@@ -251,12 +339,17 @@ class TableStore:
 
     def write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
         """Write rows as data files that no version refers to yet."""
+        files = self._write(version, rows)
+        self._sync.sync(self._paths(version.location, files.fragments))
+        return files
+
+    def _write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
+        """The same, for what is synced together with a version."""
         dataset = self.handle(version).dataset
-        marked = align(rows.cast(_with_blobs(rows.schema, dataset.schema)))
-        with _writing(version.location):
-            return DataFiles(
-                tuple(write_fragments(marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS))
-            )
+        marked = align(rows.cast(with_blobs(rows.schema, dataset.schema)))
+        with writing(version.location):
+            written = write_fragments(marked, dataset, mode="append", max_rows_per_file=SCAN_ROWS)
+            return DataFiles(tuple(named_fragments(self._uri(version.location), written)))
 
     def next(
         self,
@@ -287,13 +380,16 @@ class TableStore:
             else:
                 updated.append(self._shrunk(handle, by_id[fragment_id], addresses))
         written: pa.Table | None = None
+        fresh = NO_FILES
         if rows is not None:
             names = handle.dataset.schema.names
             live_rows = (without(self._lookup.rows(handle, by_id[i]), deleted) for i in compacted)
             written = pa.concat_tables(part.select(names) for part in (*live_rows, rows))
             if written.num_rows:
-                files += self.write(base, written)
-        result = self._update(base, removed, updated, files)
+                fresh = self._write(base, written)
+        files += fresh
+        unsynced = self._paths(base.location, fresh.fragments, updated)
+        result = self._update(base, removed, updated, files, unsynced)
         for metadata in updated:
             before = by_id[metadata.id].metadata
             self._lookup.remember_shrunk(base.location, before, metadata, deleted)
@@ -306,12 +402,13 @@ class TableStore:
     ) -> FragmentMetadata:
         """A fragment without the rows at some addresses, but not without all."""
         if len(addresses) <= MARKED_BY_LANCE:
-            return self._lookup.shrink(base.version, fragment, addresses)
+            with writing(base.version.location):
+                shrunk = self._lookup.shrink(base.version, fragment, addresses)
+                return named_deletion(self._uri(base.version.location), shrunk)
         deleted = self.deleted(base.version, fragment.fragment_id)
         offsets = distinct(deleted, addresses & OFFSETS).astype(np.uint32)
         contents, file_type = write_offsets(offsets)
-        unique = secrets.randbits(63)
-        marked = DeletionFile(base.dataset.version, unique, file_type, len(offsets), None)
+        marked = deletion_file(file_type, len(offsets), contents)
         self._raw.write(f"{base.version.location}/{marked.path(fragment.fragment_id)}", contents)
         return replace(fragment.metadata, deletion_file=marked)
 
@@ -324,7 +421,9 @@ class TableStore:
     def compact(self, base: TableVersion, fragments: Sequence[int]) -> TableVersion:
         """A version of the same rows in which those of some fragments are in new, full ones."""
         rows = self.handle(base).reader(fragments=fragments)
-        return self._update(base, fragments, [], self.write(base, rows))
+        files = self._write(base, rows)
+        unsynced = self._paths(base.location, files.fragments)
+        return self._update(base, fragments, [], files, unsynced)
 
     def _update(
         self,
@@ -332,6 +431,7 @@ class TableStore:
         removed: Sequence[int],
         updated: Sequence[FragmentMetadata],
         files: DataFiles,
+        unsynced: Sequence[Path],
     ) -> TableVersion:
         operation = LanceOperation.Update(
             removed_fragment_ids=list(removed),
@@ -339,50 +439,61 @@ class TableStore:
             new_fragments=list(files.fragments),
             fields_modified=[],
         )
-        return self.apply(base, operation)
+        return self.apply(base, operation, unsynced)
 
-    def apply(self, base: TableVersion, operation: Any) -> TableVersion:  # noqa: ANN401
-        """A version after some Lance operation; for the modules of this folder."""
-        return self._commit(base.location, self.handle(base).dataset, operation)
+    def named_segment(self, base: TableVersion, built: Index) -> Index:
+        """An index segment that was just built, under its final name."""
+        with writing(base.location):
+            return named_segment(self._uri(base.location), built)
 
-    def _commit(self, location: str, dataset: LanceDataset, operation: Any) -> TableVersion:  # noqa: ANN401
-        with _writing(location):
+    def apply(
+        self,
+        base: TableVersion,
+        operation: Any,  # noqa: ANN401
+        unsynced: Sequence[Path] = (),
+    ) -> TableVersion:
+        """A version after some Lance operation that needs these files; for this folder."""
+        return self._commit(base.location, self.handle(base).dataset, operation, unsynced)
+
+    def _commit(
+        self,
+        location: str,
+        dataset: LanceDataset,
+        operation: Any,  # noqa: ANN401
+        unsynced: Sequence[Path],
+    ) -> TableVersion:
+        with writing(location):
             committed = LanceDataset.commit(
                 dataset, operation, read_version=dataset.version, detached=True
             )
-        result = TableVersion(location, committed.version)
+            digest = version_digest(self._uri(location), f"d{committed.version}.manifest")
+        result = TableVersion(location, committed.version, digest)
+        self._sync.sync([*unsynced, Path(location, VERSIONS, f"d{result.lance}.manifest")])
         self._handles.put(result, OpenTable(result, committed))
         return result
+
+    def index_paths(self, version: TableVersion, index: str) -> list[Path]:
+        """The files of an index that was just built; for the modules of this folder."""
+        return files_below(Path(self._root, version.location, "_indices", index))
+
+    def _paths(
+        self,
+        location: str,
+        written: Sequence[FragmentMetadata],
+        shrunk: Sequence[FragmentMetadata] = (),
+    ) -> list[Path]:
+        """The new files of fragments: data with their blobs, and deletion marks."""
+        if not self._sync.active:
+            return []
+        folder = Path(self._root, location)
+        data = [folder / "data" / file.path for each in written for file in each.files]
+        blobs = [path for file in data for path in files_below(file.with_suffix(""))]
+        marks = [folder / each.deletion_file.path(each.id) for each in shrunk if each.deletion_file]
+        return [*data, *blobs, *marks]
 
 
 # --------------------------------------------------------------------------- pure parts
 
 
-def _with_blobs(schema: pa.Schema, stored: pa.Schema) -> pa.Schema:
-    """The schema with Blob columns marked as such: a scan gives them back as plain bytes."""
-    return pa.schema(
-        field.with_metadata(BLOB_METADATA)
-        if pa.types.is_large_binary(field.type)
-        and isinstance(stored.field(field.name).type, pa.BaseExtensionType)
-        else field
-        for field in schema
-    )
-
-
 def _first_file(fragment: LanceFragment) -> str:
     return str(fragment.data_files()[0].path)
-
-
-@contextmanager
-def _writing(location: str) -> Iterator[None]:
-    """Failures of the store inside this block, as errors about a table that is written."""
-    try:
-        yield
-    except OmniGraphError:
-        raise
-    except (OSError, ValueError, RuntimeError) as error:
-        raise StorageError(
-            f"cannot write to {location}: {error}",
-            hint="Check that the store is writable and has room; nothing was changed.",
-            details={"location": location},
-        ) from error

@@ -102,6 +102,13 @@ class RowBuffer(SpillingRows):
         self._files.files += files
         self.rows += rows
 
+    def check_again(self, check: BatchCheck) -> None:
+        """Check all rows, also those that were written already, by other rules from now on."""
+        self._files.check = check
+        for rows in self.scan(self._files.schema.names):
+            check(rows)
+        self._checked = self.rows
+
     def check_rest(self) -> None:
         """Check rows that stayed in memory, once; others were checked when they were written."""
         if not self.spilled and self._checked != self.rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,7 +13,7 @@ from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.uniqueness import unique_everywhere
 from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.layout import table_location
-from omnigraph.storage.core.model import Pointers, TablePointer
+from omnigraph.storage.core.model import Pointers, TablePointer, pointer_to
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 
@@ -32,7 +31,7 @@ def migrated_tables(
         known = accepted.by_identity(new.identity)
         if known is None:
             created = store.tables.create(table_location(new.table_key), table_schema(new))
-            moved[new.table_key] = TablePointer(created.location, 0, created.lance, 0, new.identity)
+            moved[new.table_key] = pointer_to(created, 0, new.identity)
             continue
         base = pointers[known.table_key]
         pointer = _evolved(store, base, known, new)
@@ -45,7 +44,7 @@ def _evolved(store: GraphStore, base: TablePointer, old: GraphType, new: GraphTy
     """The table under its new declaration; the same pointer when its columns stay as they are."""
     version = evolved_version(store, base.address, old, new)
     _check_new_constraints(StoredTable(store.tables, version, base.rows), old, new)
-    return replace(base, lance=version.lance)
+    return base.at(version)
 
 
 def evolved_version(

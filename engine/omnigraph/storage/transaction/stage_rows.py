@@ -20,7 +20,7 @@ from omnigraph.storage.constraints import violations
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker, KeyColumn
 from omnigraph.storage.constraints.hash_partitions import duplicate_ids, strictly_increasing
 from omnigraph.storage.core.failpoints import AFTER_TABLE, failpoint
-from omnigraph.storage.core.model import TablePointer
+from omnigraph.storage.core.model import TablePointer, pointer_to
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses, distinct
 from omnigraph.storage.core.table_version import PROBE_LIMIT, TableVersion
 from omnigraph.storage.tables.data_files import NO_FILES
@@ -51,9 +51,7 @@ class StagedTable:
 
     @property
     def pointer(self) -> TablePointer:
-        return TablePointer(
-            self.version.location, 0, self.version.lance, self.rows, self.base.identity
-        )
+        return pointer_to(self.version, self.rows, self.base.identity)
 
 
 def nothing_staged(type_: GraphType, base: TablePointer) -> StagedTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -54,13 +54,15 @@ class StagedWork:
         self._indexing = threading.Lock()
         self._lock = threading.Lock()
 
-    def rebased(self, head: Head, *, staged_is_there: bool) -> StagedWork:
-        """The same operations on another head, with what was staged on tables that did not move."""
+    def rebased(self, head: Head, is_kept: Callable[[str], bool]) -> StagedWork:
+        """The same operations on another head, with what was staged on tables that did not move
+        and whose files, by location, no collection took."""
         after = StagedWork(
             self._tables, self._catalog, head, head.tables, self._operations, self._checker
         )
         for key, state in self._staged.items():
-            if staged_is_there and head.tables.get(key) == self._head.tables.get(key):
+            stayed = head.tables.get(key) == self._head.tables.get(key)
+            if stayed and is_kept(state.version.location):
                 after._staged[key] = state
                 after._applied[key] = self.applied(key)
         return after

@@ -43,6 +43,7 @@ from omnigraph.storage.constraints.value_checks import check_values
 from omnigraph.storage.core.failpoints import AFTER_VALIDATION, BEFORE_STAGE, failpoint
 from omnigraph.storage.core.model import Commit, Head, Pointers
 from omnigraph.storage.core.read_errors import blame_filter, translating
+from omnigraph.storage.core.read_log import ReadLog
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.plain.plain_writes import PlainWrites
@@ -51,6 +52,7 @@ from omnigraph.storage.refs.snapshot import Snapshot, check_columns
 from omnigraph.storage.tables.data_files import DataFiles
 from omnigraph.storage.tables.write_buffer import DataFileSink, RowBuffer
 from omnigraph.storage.transaction.apply_schema import SchemaChange, stage_schema
+from omnigraph.storage.transaction.fit_operations import fit_operations
 from omnigraph.storage.transaction.operations import (
     DeleteRows,
     Operation,
@@ -87,11 +89,13 @@ class WriteTxn:
         self._expected = dict(expected_table_versions or {})
         self._commit_when_empty = commit_when_empty
         self._operations: dict[str, list[Operation]] = {}
-        self._read: set[str] = set()
+        self.reads = ReadLog()
+        """What was read through this transaction and its snapshots."""
         self._once = once
         self._checker = checker
         self._registration: str | None = None
-        self._spared: set[str] = set()
+        self._spared: frozenset[str] = frozenset()
+        """Tables that collections leave alone until it has ended."""
         self._finished = False
         self.commit_id = registered or new_ulid()
         self.pin: Head = store.head(branch)
@@ -99,13 +103,15 @@ class WriteTxn:
         self.catalog = store.catalog(self.pin.schema)
         self._schema_change: SchemaChange | None = None
         self._bases: Pointers = self.pin.tables
+        self._staged_in = self.pin.epoch
         self._work = self._begin_work()
-        self.plain = PlainWrites(store, self.pin, self.register)
+        self.plain = PlainWrites(store, self.pin, self.register, self.reads)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
         if registered is not None:
-            self._registration = resume(store.publisher, registered)
+            self._registration, self._spared = resume(store.publisher, registered)
+            self._staged_in = 0  # its files are older than anything that this process knows of
 
     def _begin_work(self) -> StagedWork:
         return StagedWork(
@@ -204,19 +210,20 @@ class WriteTxn:
             return self._work.table(table_key).version
 
     def snapshot(self) -> Snapshot:
-        """The graph as it was when this transaction began."""
-        return Snapshot(self._store, present(self.pin))
+        """The graph as it was when this transaction began; what is read there may not move."""
+        return Snapshot(self._store, present(self.pin), self.reads)
 
     def expect_unmoved(self, type_: GraphType) -> None:
         """What is written was decided on the rows of a type: refuse it if they move."""
-        self._read.add(type_.table_key)
+        self.reads.keys.add(type_.table_key)
+        self.reads.schema = True
 
     def scan(
         self, type_: GraphType, columns: Sequence[str] | None, condition: str | None
     ) -> pa.RecordBatchReader:
         """Read a type as this transaction sees it; it cannot be published if the type moves."""
         version = self.version(type_.table_key)
-        self._read.add(type_.table_key)
+        self.expect_unmoved(type_)
         schema = table_schema(type_)
         if columns is not None:
             check_columns(columns)
@@ -269,23 +276,23 @@ class WriteTxn:
             self._unregister()
 
     def _read_set(self) -> ReadSet:
-        strict = (
-            bool(self._expected)
-            or self.plain.strict
-            or self._schema_change is not None
-            or any(o.strict for operations in self._operations.values() for o in operations)
+        changes = frozenset(
+            key for key, done in self._operations.items() if any(o.strict for o in done)
         )
+        if changes:  # a cascade has looked for edges, too
+            changes |= self._work.relied_on | self._work.changed.keys()
         return ReadSet(
             self.pin,
-            frozenset(self._read),
-            self._relies_on_schema,
-            strict,
-            self._registration is not None,
+            frozenset(self.reads.keys),
+            schema=self.reads.schema or self.plain.strict or self._schema_change is not None,
+            strict=bool(self._expected or changes or self._schema_change) or self.plain.strict,
+            changes=changes,
+            registered=self._registration is not None,
         )
 
     @property
     def _relies_on_schema(self) -> bool:
-        return bool(self._operations or self._read) or not self.plain.touched
+        return bool(self._operations) or self.reads.schema or not self.plain.touched
 
     def _attempt(self, attempt: Attempt) -> Commit | None:
         if attempt.number:
@@ -295,17 +302,27 @@ class WriteTxn:
         return attempt.publish(plan) if changes or self._commit_when_empty else None
 
     def _repin(self, head: Head) -> None:
-        """Start again from another head, keeping what was staged on tables that stayed."""
-        staged_is_there = head.epoch == self.pin.epoch or self._registration is not None
-        self.plain.rebase(head, staged_is_there=staged_is_there)
-        self._work = self._work.rebased(head, staged_is_there=staged_is_there)
-        self.pin = head
-        self._bases = head.tables
+        """Start again from another head, keeping what was staged on tables that stayed.
+
+        What was staged belongs to one epoch, unless collections spare it, and to one schema.
+        """
+        before, self.pin, self._bases = self.pin, head, head.tables
+        same_epoch = head.epoch == before.epoch
+        is_kept = lambda location: same_epoch or location in self._spared  # noqa: E731
+        self.plain.rebase(head, is_kept)
+        if head.schema == before.schema:
+            self._work = self._work.rebased(head, is_kept)
+        else:
+            catalog = self._store.catalog(head.schema)
+            fit_operations(self._operations, before, self.catalog, head, catalog)
+            self.catalog = catalog
+            self._work = self._begin_work()
+        if self._registration is None:
+            self._staged_in = head.epoch
 
     def _plan(self) -> PublishPlan:
         """Stage what is left, validate the final state, and say what to publish."""
-        is_registered = lambda: self._registration is not None  # noqa: E731
-        with collected_reads(self._store.publisher, self.pin, is_registered):
+        with collected_reads(self._store.publisher, self.pin, lambda: self._registration):
             return self._prepare()
 
     def _prepare(self) -> PublishPlan:
@@ -321,15 +338,18 @@ class WriteTxn:
             validate_final_state(self._checker, state, changed, version, deferred=deferred)
             work.validated = True
         self.plain.settle()
+        if self._registration is not None and not self.plain.locations() <= self._spared:
+            self.register()  # also of tables that it made after it had registered
         failpoint(AFTER_VALIDATION)
         graph_tables = {key: state.pointer for key, state in work.changed.items()}
         plan = PublishPlan(
             commit=self.commit_id,
             base=self.pin,
+            staged_in=self._staged_in,
             tables={**graph_tables, **self.plain.pointers()},
             definitions=self.plain.definitions(),
             relies_on_schema=self._relies_on_schema,
-            relies_on=frozenset(work.relied_on | self._read),
+            relies_on=frozenset(work.relied_on | self.reads.keys),
             actor=self._actor,
             message=self._message,
             if_commit=self._if_commit,
@@ -346,7 +366,7 @@ class WriteTxn:
     def register(self) -> None:
         """Before the first file that outlives this call: ask collections to spare the tables."""
         bases = (*self.pin.tables.values(), *self._bases.values())
-        locations = {pointer.location for pointer in bases} | self.plain.locations()
+        locations = frozenset(p.location for p in bases) | self.plain.locations()
         if not locations <= self._spared:
             self._registration = register(
                 self._store.publisher, self.pin, self.commit_id, locations, self._actor

@@ -39,7 +39,7 @@ def _call(table: exp.Table, function: exp.Func, context: RewriteContext) -> None
         else:
             places.append(_value(argument, context))
     catalog = table.catalog or context.pins.current
-    stored = f"query:{name}" in context.pins.snapshot(catalog).moment.definitions
+    stored = context.pins.snapshot(catalog).definition("query", name) is not None
     folded = name if stored else name.lower()
     rows = call_function(TableFunctionCall(folded, context.pins, catalog, places, names))
     context.cacheable = False

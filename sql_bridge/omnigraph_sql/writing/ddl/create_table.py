@@ -174,7 +174,7 @@ def _comment_on_table(
     work: WriteStatement, target: WriteTarget, column: str | None, text: str | None
 ) -> None:
     plain = work.txn.plain
-    known = plain.table(target.full).declaration
+    known = plain.declaration(target.full)
     if column is None:
         plain.declare(target.full, replace(known, comment=text))
         return

@@ -86,7 +86,7 @@ def _declared_key(work: WriteStatement, target: WriteTarget) -> list[str]:
     if target.is_type:
         type_ = target.type(work.snapshot)
         return list(type_.key.members) if isinstance(type_, NodeType) and type_.key else ["id"]
-    keys = work.txn.plain.table(target.full).declaration.keys
+    keys = work.txn.plain.declaration(target.full).keys
     if len(keys) != 1:
         raise NotFound(
             f"{target.full} has {'no key' if not keys else 'several keys'}",

@@ -46,7 +46,7 @@ def default_expressions(work: WriteStatement, target: WriteTarget) -> dict[str, 
     """The declared defaults of a plain table's columns."""
     if target.kind != "table":
         return {}
-    declared = work.txn.plain.table(target.full).declaration.properties.get(DEFAULTS, {})
+    declared = work.txn.plain.declaration(target.full).properties.get(DEFAULTS, {})
     return {name: sqlglot.parse_one(text, read="postgres") for name, text in declared.items()}
 
 

@@ -1,0 +1,226 @@
+"""A backup shows one moment of the whole graph, takes only what is new, and refuses the rest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.errors import AlreadyExists, Conflict, InvalidInput, OmniGraphError
+from support.fixtures import unique_uri, use_environment
+from support.kept_graphs import everything, put
+from support.object_stores import ObjectStore
+from support.waiting import wait_until
+
+
+def files(place: Path) -> set[Path]:
+    return {path.relative_to(place) for path in place.rglob("*") if path.is_file()}
+
+
+def test_a_backup_shows_what_the_graph_showed(
+    graph: omnigraph.Graph, place: Path, tmp_path: Path
+) -> None:
+    assert list(place.glob("nodes/*/data/*/*")), "blobs that are files of their own are wanted here"
+    report = omnigraph.backup(place, tmp_path / "backup")
+    copy = omnigraph.open(tmp_path / "backup")
+    assert everything(copy) == everything(graph)
+    assert copy.verify().ok
+    assert (report.branches, report.graph_commit_id) == (4, graph.commits()[0].id)
+    assert report.files <= report.copied_files <= report.files + 2
+
+
+def test_a_quiet_backup_has_no_registration(
+    graph: omnigraph.Graph, place: Path, tmp_path: Path
+) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    assert graph.collect(dry_run=True).spared_transactions == 0
+    assert omnigraph.open(tmp_path / "backup").collect(dry_run=True).spared_transactions == 0
+
+
+def test_a_second_backup_copies_only_what_is_new(
+    graph: omnigraph.Graph, place: Path, tmp_path: Path
+) -> None:
+    first = omnigraph.backup(place, tmp_path / "backup")
+    put(graph, "Eve")
+    second = omnigraph.backup(place, tmp_path / "backup")
+    assert second.copied_files < 15 < first.copied_files
+    assert everything(omnigraph.open(tmp_path / "backup")) == everything(graph)
+
+
+def test_an_open_backup_moves_on(graph: omnigraph.Graph, place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    copy = omnigraph.open(tmp_path / "backup")
+    put(graph, "Eve")
+    assert copy.snapshot().get("Boat", "Eve") is None
+    omnigraph.backup(place, tmp_path / "backup")
+    assert copy.snapshot().get("Boat", "Eve") is not None
+
+
+def test_pruning_deletes_what_the_moment_does_not_need(
+    graph: omnigraph.Graph, place: Path, tmp_path: Path
+) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    graph.optimize()
+    graph.tags.delete("v1")
+    graph.collect(keep=1)
+    report = omnigraph.backup(place, tmp_path / "backup", prune=True)
+    assert report.pruned_files > 0
+    inside = {path for path in files(tmp_path / "backup") if path.parts[0] != "__backup"}
+    # Besides those of the moment: the lock, and the first version, which keeps others away.
+    assert len(inside) == report.files + 2
+    copy = omnigraph.open(tmp_path / "backup")
+    assert copy.verify().ok
+    assert everything(copy) == everything(graph)
+    assert omnigraph.backup(place, tmp_path / "backup").copied_files < 6
+
+
+def test_a_backup_may_be_collected(graph: omnigraph.Graph, place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    for _ in range(5):  # each makes a version of its own
+        omnigraph.open(tmp_path / "backup").collect()
+    put(graph, "Eve")
+    omnigraph.backup(place, tmp_path / "backup")
+    copy = omnigraph.open(tmp_path / "backup")
+    assert everything(copy) == everything(graph)
+    copy.collect()
+    assert copy.verify().ok
+    assert everything(omnigraph.open(tmp_path / "backup")) == everything(graph)
+
+
+def test_a_file_that_a_backup_lost_is_copied_again(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    lost = next((tmp_path / "backup").glob("nodes/*/data/*.lance"))
+    lost.unlink()
+    assert not omnigraph.open(tmp_path / "backup").verify().ok
+    omnigraph.backup(place, tmp_path / "backup")
+    assert lost.exists()
+    assert omnigraph.open(tmp_path / "backup").verify().ok
+
+
+def test_a_damaged_graph_does_not_become_a_backup(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    before = everything(omnigraph.open(tmp_path / "backup"))
+    put(omnigraph.open(place), "Eve")
+    needed = next((tmp_path / "backup").glob("nodes/*/data/*.lance")).relative_to(
+        tmp_path / "backup"
+    )
+    (place / needed).unlink()
+    with pytest.raises(OmniGraphError) as refused:
+        omnigraph.backup(place, tmp_path / "backup")
+    assert refused.value.code == "corruption"
+    assert everything(omnigraph.open(tmp_path / "backup")) == before
+
+
+# --------------------------------------------------------------------------- refusals
+
+
+def test_a_place_with_something_else_in_it_is_refused(place: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine")
+    with pytest.raises(AlreadyExists):
+        omnigraph.backup(place, other)
+    assert files(other) == {Path("notes.txt")}
+
+
+def test_a_graph_is_not_overwritten(place: Path, tmp_path: Path) -> None:
+    other = omnigraph.init(tmp_path / "other", "node A { x: I32 }")
+    with pytest.raises(AlreadyExists):
+        omnigraph.backup(place, tmp_path / "other")
+    with pytest.raises(InvalidInput):
+        omnigraph.backup(place, place)
+    assert omnigraph.open(tmp_path / "other").commits() == other.commits()
+
+
+def test_a_backup_of_another_graph_is_refused(place: Path, tmp_path: Path) -> None:
+    omnigraph.init(tmp_path / "other", "node A { x: I32 }")
+    omnigraph.backup(tmp_path / "other", tmp_path / "backup")
+    before = files(tmp_path / "backup")
+    with pytest.raises(Conflict, match="another graph"):
+        omnigraph.backup(place, tmp_path / "backup")
+    assert files(tmp_path / "backup") == before
+
+
+def test_a_backup_that_was_written_to_is_refused(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    copy = omnigraph.open(tmp_path / "backup")
+    put(copy, "Own")
+    with pytest.raises(Conflict, match="commits that the graph"):
+        omnigraph.backup(place, tmp_path / "backup")
+    assert copy.snapshot().get("Boat", "Own") is not None
+
+
+# --------------------------------------------------------------------------- stores and others
+
+
+@pytest.mark.s3
+def test_between_disk_and_object_store(
+    graph: omnigraph.Graph,
+    place: Path,
+    tmp_path: Path,
+    moto_store: ObjectStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use_environment(monkeypatch, moto_store)
+    far, again = unique_uri(), unique_uri()
+    omnigraph.backup(place, far)
+    put(graph, "Eve")
+    assert omnigraph.backup(place, far).copied_files < 15
+    assert omnigraph.open(far).verify().ok
+    omnigraph.restore(far, again)
+    omnigraph.backup(again, tmp_path / "near")
+    omnigraph.restore(tmp_path / "near", tmp_path / "restored")
+    shown = everything(graph)
+    for root in (far, again, tmp_path / "near", tmp_path / "restored"):
+        assert everything(omnigraph.open(root)) == shown
+    with pytest.raises(AlreadyExists):
+        omnigraph.restore(far, again)
+
+
+BUSY = """
+import sys, omnigraph
+from support.kept_graphs import put
+graph, number = omnigraph.open(sys.argv[1]), 0
+while True:
+    number += 1
+    put(graph, f"{sys.argv[2]}{number % 7}")
+    if sys.argv[2] == "upkeep" and number % 3 == 0:
+        graph.optimize()
+        graph.collect(keep=2)
+"""
+
+
+def test_writers_optimize_and_collections_go_on(
+    graph: omnigraph.Graph, place: Path, tmp_path: Path
+) -> None:
+    """Every backup that was made meanwhile is whole, and nobody failed because of it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    busy = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUSY, str(place), name],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("writer", "upkeep")
+    ]
+    begun = graph.commits()[0].version
+    try:
+        wait_until(lambda: graph.commits()[0].version > begun + 8, 60, "they write")
+        for round_ in range(4):
+            omnigraph.backup(place, tmp_path / "backup", prune=round_ == 2)
+            copy = omnigraph.open(tmp_path / "backup")
+            assert copy.verify().findings == ()
+            everything(copy)
+        assert [process.poll() for process in busy] == [None, None]
+    finally:
+        for process in busy:
+            process.kill()
+        said = [process.communicate()[1] for process in busy]
+    assert said == ["", ""]
+    omnigraph.backup(place, tmp_path / "backup")
+    assert everything(omnigraph.open(tmp_path / "backup")) == everything(graph)

@@ -1,0 +1,126 @@
+"""`verify --deep` reads every byte: a changed file is found and named, whatever it holds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph
+from omnigraph.storage.core import file_digests
+
+SCHEMA = """
+node Person {
+    name: String @key
+    age: I32? @index
+    bio: String? @index
+    picture: Blob?
+}
+edge Knows: Person -> Person
+"""
+
+
+def person(number: int, picture: bytes | None = None) -> dict[str, object]:
+    bio = f"likes boats {number}"
+    return {"name": f"p{number}", "age": number, "bio": bio, "picture": picture}
+
+
+def many_kinds_of_files(uri: str) -> Graph:
+    """A graph with Blobs, indexes, deleted rows and a few commits."""
+    graph = omnigraph.init(uri, SCHEMA)
+    with graph.transaction() as txn:
+        txn.upsert("Person", [person(number) for number in range(600)])
+        txn.upsert("Knows", [{"src": f"p{n}", "dst": f"p{n + 1}"} for n in range(500)])
+    with graph.transaction() as txn:
+        txn.upsert("Person", [person(7, os.urandom(200_000)), person(700)])
+    graph.optimize()
+    with graph.transaction() as txn:
+        txn.delete("Person", [f"p{number}" for number in range(590, 600)])
+    with graph.transaction() as txn:
+        txn.delete("Person", [f"p{number}" for number in range(510, 589)])
+        txn.upsert("Person", [person(9)])
+    return graph
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("deep") / "graph"
+    many_kinds_of_files(str(folder))
+    return folder
+
+
+def test_a_whole_graph_is_well_and_almost_everything_has_a_digest(place: Path) -> None:
+    report = omnigraph.open(str(place)).verify(deep=True)
+    assert report.ok
+    assert report.files is not None
+    assert report.files.files > 20
+    assert report.files.to_json()["checked"] == report.files.files
+
+
+def test_without_deep_no_file_is_read(place: Path) -> None:
+    report = omnigraph.open(str(place)).verify()
+    assert report.ok
+    assert report.files is None
+    assert "files" not in report.to_json()
+
+
+def flip(path: Path) -> None:
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 0x10
+    path.write_bytes(contents)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "nodes/*/data/*.lance",
+        "nodes/*/data/*/*.blob",
+        "nodes/*/_deletions/*",
+        "nodes/*/_indices/*/*.lance",
+        "nodes/*/_versions/d*.manifest",
+        "nodes/*/_versions/1*.manifest",
+        "nodes/*/_transactions/*.txn",
+        "__manifest/data/x3*.lance",
+        "__manifest/_deletions/*",
+    ],
+)
+def test_a_changed_byte_is_found_in_every_kind_of_file(place: Path, pattern: str) -> None:
+    needed = omnigraph.open(str(place))
+    assert needed.verify(deep=True).ok
+    found = 0
+    for path in sorted(place.glob(pattern)):
+        before = path.read_bytes()
+        flip(path)
+        report = needed.verify(deep=True)
+        path.write_bytes(before)
+        found += any(path.name in finding.where for finding in report.findings) or (
+            path.parent.name in str(report.findings)
+        )
+    assert found
+
+
+def test_a_name_holds_its_digest_and_is_never_given_twice() -> None:
+    """The collector may be about to delete an older file of the same contents."""
+    digest = file_digests.data_digest([b"rows"])
+    stems = {file_digests.data_stem(digest) for _ in range(10)}
+    assert {file_digests.digest_in_stem(stem) for stem in stems} == {digest}
+    assert len(stems) == 10
+
+    numbers = {file_digests.deletion_numbers(b"marks") for _ in range(10)}
+    expected = file_digests.deletion_digest(b"marks")
+    assert {file_digests.digest_in_deletion(*pair) for pair in numbers} == {expected}
+    assert len(numbers) == 10
+
+    segment = file_digests.segment_digest([("page.lance", [b"index"])])
+    uuids = {str(file_digests.segment_uuid(segment)) for _ in range(10)}
+    assert {file_digests.digest_in_uuid(uuid) for uuid in uuids} == {segment}
+    assert len(uuids) == 10
+
+
+def test_names_that_lance_gave_hold_no_digest() -> None:
+    assert file_digests.digest_in_stem("00110010110100100101001088f0044003882653c00c385a4f") is None
+    assert file_digests.digest_in_deletion(12, 13002626115520320869) is None
+    assert file_digests.digest_in_deletion(13178936645639214385, 3266192387774347557) is None
+    assert file_digests.digest_in_uuid("08a67a28-f359-4d06-bc99-419a9d80cf65") is None

@@ -1,0 +1,152 @@
+"""Fixes taken back, one at a time: what storage did before, patched in.
+
+Each names the world in which the simulation must notice.
+"""
+# ruff: noqa: ANN401  (what is patched in takes whatever the original takes)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from unittest import mock
+
+import lance
+
+from omnigraph.storage.commit import publisher, validate_plan
+from omnigraph.storage.commit.retry import ReadSet
+from omnigraph.storage.core.model import Head, now
+from omnigraph.storage.maintenance import collect, optimize, retention
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row, parse_registration
+from omnigraph.storage.refs import moments
+from omnigraph.storage.refs.snapshot import Snapshot
+from omnigraph.storage.transaction.staged_work import StagedWork
+from omnigraph.storage.transaction.write_transaction import WriteTxn
+
+Reverted = Callable[[], AbstractContextManager[Any]]
+
+
+def an_epoch_of_another_collector_counts() -> AbstractContextManager[Any]:
+    """A collector took an epoch for its own that another raised before its listing."""
+
+    def raise_epoch(store: Any, kept: Any, stale_after: timedelta, *_: Any) -> Any:
+        raised: list[tuple[int, Any]] = []
+
+        def build(view: Any) -> Any:
+            heads = store.heads(view)
+            if raised and all(head.epoch >= raised[-1][0] for head in heads):
+                return None
+            epoch = max(head.epoch for head in heads) + 1
+            state = collect._apply_retention(store, view, kept)
+            raised.append((epoch, state))
+            stale = [
+                row["object_id"]
+                for row in view.rows("transaction")
+                if parse_registration(row).time < now() - stale_after
+            ]
+            heads_after = [head_row(replace(head, epoch=epoch)) for head in state.after]
+            return manifest.ManifestChange(
+                replace=[*heads_after, view.named[ALLOCATOR_ID].row], remove=stale
+            )
+
+        view = store.publisher.change_names(build)
+        return raised[-1][1], view
+
+    return mock.patch.object(collect, "_raise_epoch", raise_epoch)
+
+
+def optimize_keeps_what_a_collection_took() -> AbstractContextManager[Any]:
+    """Tables that optimize staged before a collection were published after it."""
+
+    def keep_unmoved(self: Any, head: Head) -> None:
+        self.done = {k: done for k, done in self.done.items() if head.tables.get(k) == done.base}
+
+    return mock.patch.object(optimize._Staged, "keep_valid", keep_unmoved)
+
+
+def a_retry_keeps_what_a_collection_took() -> AbstractContextManager[Any]:
+    """Rows that a write staged before a collection were published after it."""
+    original = StagedWork.rebased
+
+    def rebased(self: StagedWork, *args: Any, **kwargs: Any) -> StagedWork:
+        return original(self, *args, **{**kwargs, "staged_is_there": True})
+
+    return mock.patch.object(StagedWork, "rebased", rebased)
+
+
+def a_schema_may_change_under_a_write() -> AbstractContextManager[Any]:
+    """Rows that were staged under one schema were published under another."""
+    original = validate_plan._require_unmoved
+
+    def unmoved(plan: Any, *args: Any) -> None:
+        original(replace(plan, relies_on_schema=False), *args)
+
+    return mock.patch.object(validate_plan, "_require_unmoved", unmoved)
+
+
+def a_late_init_adds_a_version() -> AbstractContextManager[Any]:
+    """The first version went over a graph that was made since somebody looked for one."""
+
+    def create(self: Any, table: Any) -> None:
+        lance.write_dataset(table, self.uri, mode="overwrite", enable_v2_manifest_paths=True)
+
+    return mock.patch.object(manifest.Manifest, "_create_on_disk", create)
+
+
+@contextmanager
+def a_slow_clock_makes_its_past_old() -> Iterator[None]:
+    """A branch was at the newest commit that is not later than an instant."""
+
+    def version_at(tip: str | None, commits: Any, instant: datetime) -> int:
+        chain = moments.first_parents(tip, commits)
+        return next((commit.version for commit in chain if commit.time <= instant), 0)
+
+    with ExitStack() as stack:
+        for module in (moments, retention):
+            stack.enter_context(mock.patch.object(module, "version_at", version_at))
+        yield
+
+
+def reads_through_the_snapshot_are_not_checked() -> AbstractContextManager[Any]:
+    """What a transaction read through its snapshot was not in its read set."""
+    return mock.patch.object(
+        WriteTxn, "snapshot", lambda self: Snapshot(self._store, moments.present(self.pin))
+    )
+
+
+@contextmanager
+def a_branch_is_its_name() -> Iterator[None]:
+    """A write went on to a branch that was deleted and created again."""
+    original, unmoved = validate_plan.validate_plan, ReadSet.require_unmoved
+
+    def validate(plan: Any, head: Head | None, *args: Any) -> Any:
+        return original(_as(plan, head), head, *args)
+
+    def require_unmoved(self: ReadSet, head: Head) -> None:
+        unmoved(replace(self, head=replace(self.head, incarnation=head.incarnation)), head)
+
+    def _as(plan: Any, head: Head | None) -> Any:
+        if head is None:
+            return plan
+        return replace(plan, base=replace(plan.base, incarnation=head.incarnation))
+
+    with (
+        mock.patch.object(publisher, "validate_plan", validate),
+        mock.patch.object(ReadSet, "require_unmoved", require_unmoved),
+    ):
+        yield
+
+
+REVERTED: dict[str, tuple[Reverted, str]] = {
+    "1.1": (an_epoch_of_another_collector_counts, "collect-collect-write"),
+    "1.2": (optimize_keeps_what_a_collection_took, "optimize-collect-write"),
+    "1.2 writes": (a_retry_keeps_what_a_collection_took, "registered-collect"),
+    "1.3": (a_schema_may_change_under_a_write, "write-unique"),
+    "1.4": (a_late_init_adds_a_version, "init-init-write"),
+    "1.6": (a_slow_clock_makes_its_past_old, "clocks"),
+    "1.7": (reads_through_the_snapshot_are_not_checked, "increments"),
+    "1.8": (a_branch_is_its_name, "recreate-write"),
+}
