@@ -32,7 +32,7 @@ Reverted = Callable[[], AbstractContextManager[Any]]
 def an_epoch_of_another_collector_counts() -> AbstractContextManager[Any]:
     """A collector took an epoch for its own that another raised before its listing."""
 
-    def raise_epoch(store: Any, kept: Any, stale_after: timedelta, *_: Any) -> Any:
+    def raise_epoch(store: Any, kept: Any, clock: Any, stale_after: timedelta) -> Any:
         raised: list[tuple[int, Any]] = []
 
         def build(view: Any) -> Any:
@@ -40,7 +40,7 @@ def an_epoch_of_another_collector_counts() -> AbstractContextManager[Any]:
             if raised and all(head.epoch >= raised[-1][0] for head in heads):
                 return None
             epoch = max(head.epoch for head in heads) + 1
-            state = collect._apply_retention(store, view, kept)
+            state = collect._apply_retention(store, view, kept, clock)
             raised.append((epoch, state))
             stale = [
                 row["object_id"]

@@ -14,7 +14,7 @@ from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.reachable_files import (
-    is_needed,
+    Needed,
     marked_file,
     needed_files,
     stem,
@@ -111,11 +111,8 @@ def files_of_tables(store: GraphStore, locations: set[str]) -> list[StoredFile]:
 
 def files_needed(files: Iterable[StoredFile], needed: set[str]) -> list[StoredFile]:
     """Those of the files of tables that a collection would keep for what is needed."""
-    return [
-        file
-        for file in files
-        if not file.path.endswith(HINT) and is_needed(file, needed, set(), set(), 0)
-    ]
+    kept = Needed(needed, {table_location(path) for path in needed})
+    return [file for file in files if not file.path.endswith(HINT) and kept.holds(file.path)]
 
 
 def stem_of(path: str) -> str:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import (
@@ -239,7 +239,7 @@ class Publisher:
                 continue
             branch, named = ticket.plan.base.branch, ticket.plan.branches
             for name in named - heads.keys():
-                heads[name] = read_head(view, name)
+                heads[name] = self._dated(read_head(view, name), view)
             try:
                 validated = validate_plan(ticket.plan, heads[branch], view, next_identity, heads)
             except (HeadMoved, OmniGraphError) as error:
@@ -258,6 +258,13 @@ class Publisher:
                 next_identity = ticket.plan.identities.stop
             accepted.append((ticket, validated))
         return accepted, refused
+
+    def _dated(self, head: Head | None, view: ManifestView) -> Head | None:
+        """A head with the time of its commit, which is looked up where its row has none."""
+        if head is None or head.time is not None:
+            return head
+        row = self._manifest.find(view, commit_id(head.commit))
+        return replace(head, time=parse_commit(row).time) if row else head
 
     def _landed_late(self, commit: str, view: ManifestView) -> Commit | None:
         """A commit in doubt that is there after all: what it finds moved was moved by itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from omnigraph.errors import (
@@ -132,7 +133,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> ValidatedPlan:
         last = tables[key].version if key in tables else retired.pop(key, 0)
         tables[key] = replace(target, version=last + 1)
         rows.append(version_row(head.branch, key, tables[key], plan.commit))
-        if table_id(key) not in view.named:
+        if table_id(key, target.location) not in view.named:
             rows.append(table_row(key, target.location, target.identity))
     if plan.schema is not None and schema_id(plan.schema.hash) not in view.named:
         rows.append(schema_row(plan.schema))
@@ -150,7 +151,7 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> ValidatedPlan:
         branch=head.branch,
         version=head.version + 1,
         parents=(head.commit, plan.merged) if plan.merged else (head.commit,),
-        time=plan.time,
+        time=_not_before(plan, head),
         actor=plan.actor,
         message=plan.message,
         schema=schema,
@@ -166,9 +167,16 @@ def _moved(plan: PublishPlan, head: Head, view: ManifestView) -> ValidatedPlan:
         tables=tables,
         retired=retired,
         definitions=definitions,
+        time=commit.time,
         properties=_properties(plan, head, commit.version),
     )
     return ValidatedPlan(after, commit, (commit_row(commit), *rows))
+
+
+def _not_before(plan: PublishPlan, head: Head) -> datetime:
+    """When a commit was made: not before its parents, whatever the clock of its writer says."""
+    parents = (head, *(source for source in plan.sources if source.commit == plan.merged))
+    return max([plan.time, *(parent.time for parent in parents if parent.time is not None)])
 
 
 def _properties(plan: PublishPlan, head: Head, version: int) -> Mapping[str, Any]:

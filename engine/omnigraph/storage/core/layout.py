@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -24,9 +25,15 @@ def fnv1a64(text: str) -> int:
 
 
 def table_location(table_key: str) -> str:
-    """The folder, relative to the root, in which a table created under this key is stored."""
+    """The folder, relative to the root, of a table that a graph is created with."""
     kind, _, name = table_key.partition(":")
     return f"{TABLE_FOLDERS[kind]}/{fnv1a64(name):016x}"
+
+
+def new_table_location(table_key: str) -> str:
+    """The same for a table that is added to a graph: a folder that no table has had before, so
+    that one whose tables are all dropped can be deleted while others are made."""
+    return f"{table_location(table_key)}-{secrets.token_hex(6)}"
 
 
 def version_file(number: int) -> str:

@@ -117,6 +117,8 @@ class Head:
     """The last version of each table that was dropped here, so that numbers are never reused."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     definitions: DefinitionHashes = field(default_factory=dict, repr=False)
+    time: datetime | None = field(default=None, compare=False)
+    """When its commit was made; none in a row from before heads had it."""
 
     @property
     def protected(self) -> bool:

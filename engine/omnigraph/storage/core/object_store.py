@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
+from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -22,16 +24,20 @@ from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import StorageError, UnsafeStore
 from omnigraph.storage.core.layout import is_local
 
+_PROBES = "__probe"
+"""The folder of files that are written to learn something of the store, and deleted at once."""
 _TRUE = frozenset({"1", "true", "yes", "on"})
 PIECE = 8 << 20
 """So many bytes of a file that is streamed are in memory at a time."""
 
 
 class StoredFile(NamedTuple):
-    """A file below a root: its relative path and its size."""
+    """A file below a root: its relative path, its size, and when it was written."""
 
     path: str
     size: int
+    modified: datetime | None = None
+    """By the clock of the store; none for a file that was not listed."""
 
 
 def storage_options(given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -73,7 +79,7 @@ class RawStore:
         try:
             for batch in obstore.list(self._store, prefix=prefix):
                 for item in batch:
-                    yield StoredFile(item["path"], item["size"])
+                    yield StoredFile(item["path"], item["size"], item["last_modified"])
         except BaseError as error:
             raise StorageError(f"cannot list {prefix!r} below {self.root}: {error}") from error
 
@@ -174,9 +180,36 @@ class RawStore:
         except BaseError as error:
             raise StorageError(f"cannot delete files below {self.root}: {error}") from error
 
+    def now(self) -> datetime:
+        """The current instant by the clock of the store: when it says that a new file was made."""
+        name = f"{_PROBES}/{new_ulid()}"
+        try:
+            if is_local(self.root):
+                with NamedTemporaryFile(dir=self.root, prefix=_PROBES) as file:
+                    return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+            obstore.put(self._store, name, b"")
+            made = obstore.head(self._store, name)["last_modified"]
+            self.delete([name])
+        except (BaseError, OSError) as error:
+            raise StorageError(
+                f"cannot write below {self.root}: {error}",
+                hint="Check that the bucket or folder exists and that you may write to it.",
+            ) from error
+        return made
+
+    def delete_empty_folders(self, folders: Iterable[str]) -> None:
+        """Delete local folders with all folders in them, unless a file is there; object stores have
+        none."""
+        if not is_local(self.root):
+            return
+        for folder in folders:
+            for where, _, _ in os.walk(os.path.join(self.root, folder), topdown=False):
+                with suppress(OSError):  # not empty
+                    os.rmdir(where)
+
     def require_conditional_put(self) -> None:
         """Refuse a store on which two writers could both create the same file."""
-        key, first, second = f"__probe/{new_ulid()}", *(new_ulid().encode() for _ in range(2))
+        key, first, second = f"{_PROBES}/{new_ulid()}", *(new_ulid().encode() for _ in range(2))
         try:
             self._create(key, first)
             try:

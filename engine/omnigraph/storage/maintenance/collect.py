@@ -24,13 +24,15 @@ from omnigraph.storage.core.model import Commit, Head, now, to_micros
 from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.reachable_files import (
-    is_needed,
+    Needed,
     manifest_files,
     needed_files,
+    spared_locations,
     table_location,
     table_versions,
 )
 from omnigraph.storage.maintenance.retention import Retention, readable_commits
+from omnigraph.storage.maintenance.store_clock import StoreClock
 from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ALLOCATOR_ID,
@@ -119,30 +121,28 @@ def collect(
     candidates = [
         file for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)
     ] + list(store.raw.list(MANIFEST))
+    clock = StoreClock(candidates, now() if dry_run else min(now(), store.raw.now()))
     if dry_run:
-        state = _apply_retention(store, store.publisher.refresh(), retention)
+        state = _apply_retention(store, store.publisher.refresh(), retention, clock)
         view, heads, commits = state.view, state.after, state.commits
     else:
-        state, view = _raise_epoch(store, retention, stale_after)
+        state, view = _raise_epoch(store, retention, clock, stale_after)
         heads, commits = store.heads(view), store.all_commits(view)
     readable = list(readable_commits(heads, read_tags(view), commits))
-    registered = [parse_registration(row) for row in view.rows("transaction")]
-    spared = {location for row in registered for location in row.locations}
-    needed = needed_files(
-        store,
-        table_versions([*heads, *readable]),
-        table_versions(needed_bases(heads, commits)),
-        on_progress,
+    of_branches = table_versions([*heads, *readable])
+    of_bases = table_versions(needed_bases(heads, commits))
+    needed = Needed(
+        needed_files(store, of_branches, of_bases, on_progress),
+        {version.location for version in of_branches | of_bases},
+        spared_locations(view),
+        manifest_files(view),
+        view.version - KEPT_VERSIONS,
     )
-    needed_by_manifest = manifest_files(view)
-    oldest = view.version - KEPT_VERSIONS
-    garbage = [
-        file
-        for file in candidates
-        if not is_needed(file, needed, spared, needed_by_manifest, oldest)
-    ]
+    garbage = [file for file in candidates if not needed.holds(file.path)]
     if not dry_run:
         _delete(store, garbage, on_progress)
+        tables = {table_location(file.path) for file in garbage}
+        store.raw.delete_empty_folders(tables - needed.locations - needed.spared - {MANIFEST})
     readable_ids = {commit.id for commit in readable}
     were_readable = readable_commits(state.before, read_tags(state.view), state.commits)
     reclaimed = {c.id: c for c in were_readable if c.id not in readable_ids}
@@ -151,28 +151,28 @@ def collect(
         files=len(garbage),
         bytes=sum(file.size for file in garbage),
         kept_commits=len(readable_ids),
-        spared_transactions=len(registered),
-        tables=_by_table(garbage, _table_names(view, heads)),
+        spared_transactions=len(view.rows("transaction")),
+        tables=_by_table(garbage, _table_names(state.view, heads)),
         given_up=tuple(sorted(reclaimed.values(), key=lambda c: (c.time, c.id), reverse=True)),
         expired_branches=tuple(state.expired),
     )
 
 
-def _apply_retention(store: GraphStore, view: ManifestView, retention: Retention) -> _State:
+def _apply_retention(
+    store: GraphStore, view: ManifestView, retention: Retention, clock: StoreClock
+) -> _State:
     """The heads of a view after it: some are deleted, others reclaim some of their past."""
-    at = now()
     commits = store.all_commits(view)
     heads = store.heads(view)
-    staying = [
-        head
-        for head in heads
-        if head.protected or head.properties.get(TTL_UNTIL, to_micros(at)) >= to_micros(at)
-    ]
-    return _State(view, heads, [retention.applied(head, commits, at) for head in staying], commits)
+    at = to_micros(clock.at)
+    staying = [h for h in heads if h.protected or h.properties.get(TTL_UNTIL, at) >= at]
+    dated = clock.dated(commits)
+    after = [retention.applied(head, dated, clock.at) for head in staying]
+    return _State(view, heads, after, commits)
 
 
 def _raise_epoch(
-    store: GraphStore, retention: Retention, stale_after: timedelta
+    store: GraphStore, retention: Retention, clock: StoreClock, stale_after: timedelta
 ) -> tuple[_State, ManifestView]:
     """The change after which no transaction pinned before it can publish, and the state before.
 
@@ -182,10 +182,10 @@ def _raise_epoch(
     before: list[_State] = []
 
     def build(view: ManifestView) -> ManifestChange:
-        state = _apply_retention(store, view, retention)
+        state = _apply_retention(store, view, retention, clock)
         before.append(state)
         epoch = max(head.epoch for head in state.before) + 1
-        horizon = now() - stale_after
+        horizon = clock.at - stale_after
         stale = [
             row["object_id"]
             for row in view.rows("transaction")
@@ -196,7 +196,7 @@ def _raise_epoch(
                 *(head_row(replace(head, epoch=epoch)) for head in state.after),
                 view.named[ALLOCATOR_ID].row,
             ],
-            remove=[*stale, *map(head_id, state.expired)],
+            remove=[*stale, *map(head_id, state.expired), *_rows_of_dropped_tables(state)],
             remove_addresses=[
                 address for name in state.expired for address in store.manifest.own_rows(view, name)
             ],
@@ -205,6 +205,16 @@ def _raise_epoch(
     store.publisher.refresh()
     view = store.publisher.change_names(build)
     return before[0], view
+
+
+def _rows_of_dropped_tables(state: _State) -> list[str]:
+    """The rows that say where tables are of which no version is retained."""
+    heads, commits = state.after, state.commits
+    readable = readable_commits(heads, read_tags(state.view), commits)
+    retained = table_versions(heads) | table_versions(readable)
+    retained |= table_versions(needed_bases(heads, commits))
+    used = {version.location for version in retained} | spared_locations(state.view)
+    return [row["object_id"] for row in state.view.rows("table") if row["location"] not in used]
 
 
 def _delete(store: GraphStore, garbage: Sequence[StoredFile], on_progress: Progress | None) -> None:

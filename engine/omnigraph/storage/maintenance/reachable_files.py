@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -11,19 +12,27 @@ from omnigraph.errors import Corruption, StorageError
 from omnigraph.storage.core.file_digests import digest_in_mark
 from omnigraph.storage.core.layout import MANIFEST, version_of
 from omnigraph.storage.core.model import Commit, Head
-from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.core.read_errors import is_panic
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.row_codec import parse_registration
 from omnigraph.storage.tables.digest_names import MARKS
 
+COLLECTED_OF_TABLES = ("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")
+COLLECTED_OF_MANIFEST = tuple(f"{MANIFEST}/{n}/" for n in ("data", "_deletions", "_transactions"))
 TRIMMED_MEANWHILE = 10
 """How often the versions of the manifest are listed again when one of them is deleted meanwhile."""
 
 
 def table_versions(states: Iterable[Head | Commit]) -> set[TableVersion]:
     return {pointer.address for state in states for pointer in state.tables.values()}
+
+
+def spared_locations(view: ManifestView) -> set[str]:
+    """Tables that registered transactions write to."""
+    registered = (parse_registration(row) for row in view.rows("transaction"))
+    return {location for each in registered for location in each.locations}
 
 
 def needed_files(
@@ -87,26 +96,45 @@ def manifest_files(view: ManifestView) -> set[str]:
     raise StorageError(f"cannot read the versions of the manifest: {last}") from last
 
 
-def is_needed(
-    file: StoredFile, needed: set[str], spared: set[str], by_manifest: set[str], oldest: int
-) -> bool:
-    folder, _, rest = file.path.partition("/")
-    number = version_of(file.path)
-    if folder == MANIFEST:
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a collection leaves alone."""
+
+    files: set[str]
+    """Files of tables, as prefixes of paths."""
+    locations: set[str]
+    """Tables that some retained version is of; of the others everything goes."""
+    spared: set[str] = field(default_factory=set)
+    """Tables that a registered transaction writes to: of these everything stays."""
+    by_manifest: set[str] = field(default_factory=set)
+    """Files that versions of the manifest refer to."""
+    oldest: int = 0
+    """The oldest version of the manifest that is never trimmed."""
+
+    def holds(self, path: str) -> bool:
+        """Whether a file is needed."""
+        location = table_location(path)
+        if location == MANIFEST:
+            return self._of_manifest(path)
+        if location in self.spared:
+            return True
+        if location not in self.locations:
+            return False
+        inner = path.removeprefix(f"{location}/")
+        is_first_version = version_of(path) is not None
+        if is_first_version or not inner.startswith(COLLECTED_OF_TABLES):
+            return True
+        return f"{location}/{stem(inner)}" in self.files
+
+    def _of_manifest(self, path: str) -> bool:
+        number = version_of(path)
         if number is not None:
-            return number >= oldest or number == 1
-        marked = marked_file(file.path)
+            return number >= self.oldest or number == 1
+        marked = marked_file(path)
         if marked is not None:
-            return is_needed(StoredFile(marked, 0), needed, spared, by_manifest, oldest)
-        collected = rest.startswith(("data/", "_deletions/", "_transactions/"))
-        return not collected or file.path in by_manifest
-    location = table_location(file.path)
-    inner = file.path.removeprefix(f"{location}/")
-    if location in spared or number is not None:
-        return True
-    if not inner.startswith(("data/", "_versions/d", "_deletions/", "_indices/", "_transactions/")):
-        return True
-    return f"{location}/{stem(inner)}" in needed
+            return self.holds(marked)
+        collected = path.startswith(COLLECTED_OF_MANIFEST)
+        return not collected or path in self.by_manifest
 
 
 def stem(inner: str) -> str:

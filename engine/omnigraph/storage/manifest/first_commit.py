@@ -31,5 +31,6 @@ def first_commit(
         incarnation=new_ulid(),
         fork=None,
         tables=tables,
+        time=commit.time,
     )
     return commit, head

@@ -62,8 +62,10 @@ def schema_id(schema_hash: str) -> str:
     return f"schema:{schema_hash}"
 
 
-def table_id(table_key: str) -> str:
-    return f"table:{table_key}"
+def table_id(table_key: str, location: str) -> str:
+    """A table that was added under a key once more has another location, and so another row."""
+    _, dash, drawn = location.partition("-")
+    return f"table:{table_key}{dash}{drawn}"
 
 
 ALLOCATOR_ID = "allocator:identity"
@@ -135,6 +137,7 @@ def head_row(head: Head) -> ManifestRow:
         metadata=pack(
             {name: getattr(head, name) for name in _HEAD}
             | {"tables": _pack_pointers(head.tables)}
+            | ({"time": to_micros(head.time)} if head.time else {})
             | _pack_definitions(head.definitions)
         ),
     )
@@ -148,6 +151,7 @@ def parse_head(row: ManifestRow) -> Head:
         branch=row["table_branch"] or MAIN,
         tables=_unpack_pointers(data["tables"]),
         definitions=_unpack_definitions(data),
+        time=from_micros(data["time"]) if "time" in data else None,
         **{name: data[name] for name in _HEAD},
     )
 
@@ -236,7 +240,7 @@ def tombstone_row(branch: str, table_key: str, version: int, commit: str) -> Man
 def table_row(table_key: str, location: str, identity: int) -> ManifestRow:
     """The row that registers a table's location and lifetime."""
     return manifest_row(
-        table_id(table_key),
+        table_id(table_key, location),
         "table",
         table_key=table_key,
         location=location,

@@ -71,9 +71,16 @@ class PlainTable:
     """One plain table at one moment, for reading."""
 
     def __init__(
-        self, tables: TableStore, name: str, pointer: TablePointer, declaration: TableDeclaration
+        self,
+        tables: TableStore,
+        name: str,
+        pointer: TablePointer,
+        declaration: TableDeclaration,
+        epoch: int,
     ) -> None:
         self._tables = tables
+        self.epoch = epoch
+        """The epoch in which it was looked up: until the next, no collection takes its rows."""
         self.name = name
         """`<schema>.<name>`"""
         self.pointer = pointer

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict
+from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict, TransactionExpired
 from omnigraph.storage.constraints.table_view import StoredTable
-from omnigraph.storage.core.layout import table_location
+from omnigraph.storage.core.layout import new_table_location
 from omnigraph.storage.core.model import Head, TablePointer
 from omnigraph.storage.core.read_log import ReadLog
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
@@ -87,7 +87,7 @@ class PlainWrites:
         state = self._existing(name)
         pointer = state.pointer
         assert pointer is not None
-        return PlainTable(self._store.tables, name, pointer, state.declaration)
+        return PlainTable(self._store.tables, name, pointer, state.declaration, self._pin.epoch)
 
     def declaration(self, name: str) -> TableDeclaration:
         """What is declared about a table; unlike `table`, this is no read of its rows."""
@@ -170,7 +170,7 @@ class PlainWrites:
         there = self._find(name)
         if not replace:
             self._require_free(name, "Replace it (CREATE OR REPLACE TABLE), or drop it first.")
-        location = there.address.location if there else table_location(key)
+        location = there.address.location if there else new_table_location(key)
         identity = there.identity if there else new_identity()
         version = self._store.tables.create(location, stored)
         self._keep_new(name, version, 0, identity, declaration)
@@ -249,6 +249,11 @@ class PlainWrites:
     def clone(self, source: PlainTable, name: str) -> None:
         """Give the rows of a table, of any moment, a second name; nothing is copied."""
         self._require_free(name)
+        if source.epoch != self._pin.epoch:
+            raise TransactionExpired(
+                f"a garbage collection ran since {source.name} was looked up",
+                hint="Start again, and look the table up once more.",
+            )
         self._keep_new(name, source.address, source.rows, new_identity(), source.declaration)
 
     def drop(self, name: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from omnigraph.errors import Corruption, InvalidInput, NotFound, Reclaimed
-from omnigraph.storage.commit.publish_plan import read_head
+from omnigraph.storage.commit.publish_plan import existing_head, read_head
 from omnigraph.storage.core.model import (
     MAIN,
     Commit,
@@ -18,6 +18,7 @@ from omnigraph.storage.core.model import (
     TablePointer,
 )
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.row_codec import head_id
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, read_tags, tag_id
 
@@ -50,6 +51,10 @@ class Moment:
     """Identities of tables whose data before a version was purged."""
     tag: str | None = None
     """The tag it was looked up by, which retains it whatever its branch reclaims."""
+    time: datetime | None = None
+    """When its commit was made, if that is known without reading it."""
+    epoch: int = 0
+    """The epoch in which it was looked up: until the next, no collection takes its data."""
 
     def is_purged(self, pointer: TablePointer) -> bool:
         """Whether the data that a table had at this moment was reclaimed after a hard drop."""
@@ -108,7 +113,7 @@ def resolve(store: GraphStore, text: str) -> Moment:
                 hint=f"A tag is one moment: write {name} without '@{when}'.",
             )
         if tagged is not None:
-            return _tagged(store, parse_tag(tagged))
+            return _tagged(store, view, parse_tag(tagged))
         if not at and COMMIT_ID.match(name):
             return _at_commit(store, name)
     head = store.head(branch_name(name or MAIN), fresh=False)
@@ -175,9 +180,10 @@ def _at_commit(store: GraphStore, commit_id: str) -> Moment:
     holders = _holders(store, commit)
     for head in _retaining(holders, commit):
         return past(head, commit)
-    for tag in read_tags(store.publisher.view):
+    view = store.publisher.view
+    for tag in read_tags(view):
         if tag.commit == commit_id:
-            return _tagged(store, tag)
+            return _tagged(store, view, tag)
     if holders:
         raise reclaimed(commit_id)
     raise Reclaimed(
@@ -204,7 +210,7 @@ def _holders(store: GraphStore, commit: Commit) -> list[Head]:
     ]
 
 
-def _tagged(store: GraphStore, tag: Tag) -> Moment:
+def _tagged(store: GraphStore, view: ManifestView, tag: Tag) -> Moment:
     """What a tag names, under the names it had then: nothing that comes later changes it."""
     commit = store.commit(tag.commit)
     if commit is None:
@@ -212,12 +218,14 @@ def _tagged(store: GraphStore, tag: Tag) -> Moment:
             f"the commit {tag.commit} of tag {tag.name!r} is missing",
             hint="Run `omnigraph verify` to see what else is affected.",
         )
-    return replace(_moment(commit, tag.branch, commit.id, commit.schema), tag=tag.name)
+    epoch = existing_head(view, MAIN).epoch  # all branches have the same
+    moment = _moment(commit, tag.branch, commit.id, commit.schema, epoch)
+    return replace(moment, tag=tag.name)
 
 
 def present(head: Head) -> Moment:
     """The moment of a head."""
-    return _moment(head, head.branch, head.commit, head.schema)
+    return _moment(head, head.branch, head.commit, head.schema, head.epoch)
 
 
 def past(head: Head, commit: Commit) -> Moment:
@@ -225,10 +233,13 @@ def past(head: Head, commit: Commit) -> Moment:
     if commit.version < head.properties.get(KEPT_FROM, 0):
         raise reclaimed(commit.id)
     purged = head.properties.get(PURGED, {})
-    return replace(_moment(commit, head.branch, commit.id, head.schema), purged=purged)
+    moment = _moment(commit, head.branch, commit.id, head.schema, head.epoch)
+    return replace(moment, purged=purged)
 
 
-def _moment(state: Head | Commit, branch: str, commit: str, reading_schema: str) -> Moment:
+def _moment(
+    state: Head | Commit, branch: str, commit: str, reading_schema: str, epoch: int
+) -> Moment:
     return Moment(
         branch,
         commit,
@@ -237,6 +248,8 @@ def _moment(state: Head | Commit, branch: str, commit: str, reading_schema: str)
         reading_schema,
         state.tables,
         state.definitions,
+        time=state.time,
+        epoch=epoch,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from omnigraph.errors import AlreadyExists
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
-from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, ManifestRow, head_id
+from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, ManifestRow, head_id, parse_head
 from omnigraph.storage.manifest.tag_rows import tag_id
 from omnigraph.storage.refs.moments import Moment, reclaimed, resolve
 
@@ -33,7 +33,7 @@ def create_name(
     def build(view: ManifestView) -> ManifestChange | None:
         known = view.row(_ids(kind, name))
         if known is not None:
-            if made and known == made[-1]:
+            if made and _lifetime(kind, known) == _lifetime(kind, made[-1]):
                 return None
             raise AlreadyExists(
                 f"there is a {kind} {name!r} already",
@@ -55,17 +55,22 @@ def create_name(
 
 
 def delete_name(
-    store: GraphStore, object_id: str, addresses: Callable[[ManifestView], list[int]]
+    store: GraphStore, kind: RefKind, name: str, addresses: Callable[[ManifestView], list[int]]
 ) -> None:
-    """Remove a name; `addresses` refuses one that is not there, and gives the rows that go too."""
-    tried = False
+    """Remove a name; `addresses` refuses one that is not there, and gives the rows that go too.
+
+    A name that was deleted and given again between two attempts is not this one.
+    """
+    object_id = _ids(kind, name)
+    deleted: list[str] = []
 
     def build(view: ManifestView) -> ManifestChange | None:
-        nonlocal tried
-        if tried and object_id not in view.named:
+        row = view.row(object_id)
+        if deleted and (row is None or _lifetime(kind, row) != deleted[0]):
             return None
         history = addresses(view)
-        tried = True
+        if row is not None and not deleted:
+            deleted.append(_lifetime(kind, row))
         return ManifestChange(
             replace=[view.named[ALLOCATOR_ID].row], remove=[object_id], remove_addresses=history
         )
@@ -77,6 +82,11 @@ def _change(store: GraphStore, build: Callable[[ManifestView], ManifestChange | 
     store.ready_to_write()
     store.publisher.refresh()
     store.publisher.change_names(build)
+
+
+def _lifetime(kind: RefKind, row: ManifestRow) -> str:
+    """What tells a name from the same name after it was deleted and given again."""
+    return parse_head(row).incarnation if kind == "branch" else str(row["metadata"])
 
 
 def _ids(kind: RefKind, name: str) -> str:

@@ -38,7 +38,7 @@ def delete_tag(store: GraphStore, name: str) -> None:
             raise no_tag(name, [tag.name for tag in read_tags(view)])
         return []
 
-    delete_name(store, tag_id(name), no_rows)
+    delete_name(store, "tag", name, no_rows)
 
 
 def no_tag(name: str, known: list[str]) -> NoSuchTag:

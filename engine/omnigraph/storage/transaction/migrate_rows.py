@@ -12,7 +12,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.uniqueness import unique_everywhere
 from omnigraph.storage.constraints.value_checks import check_values
-from omnigraph.storage.core.layout import table_location
+from omnigraph.storage.core.layout import new_table_location
 from omnigraph.storage.core.model import Pointers, TablePointer, pointer_to
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -30,7 +30,7 @@ def migrated_tables(
     for new in desired.types():
         known = accepted.by_identity(new.identity)
         if known is None:
-            created = store.tables.create(table_location(new.table_key), table_schema(new))
+            created = store.tables.create(new_table_location(new.table_key), table_schema(new))
             moved[new.table_key] = pointer_to(created, 0, new.identity)
             continue
         base = pointers[known.table_key]
