@@ -63,15 +63,19 @@ class Stage:
             shutil.rmtree(root.parent)
 
     def _run(self, schedule: Schedule, root: str) -> Outcome:
-        ledger = replace(self._known, intents=dict(self._known.intents), complaints=[], created=[])
+        ledger = self._known.begun()
 
-        def script(act: Script) -> object:
-            return lambda actor: act(Session(actor, root, ledger))
+        def script(name: str, act: Script) -> object:
+            opened = omnigraph.open(root) if name in self.world.opened else None
+            return lambda actor: act(Session(actor, root, ledger, opened))
 
-        scripts = {name: script(act) for name, act in self.world.actors.items()}
+        scripts = {name: script(name, act) for name, act in self.world.actors.items()}
         scheduler = Scheduler(scripts, schedule)  # type: ignore[arg-type]
         for name, skew in self.world.skews.items():
             scheduler.actors[name].skew = skew
+        for name, fault in self.world.faults.items():
+            scheduler.actors[name].next_swap = fault
+            scheduler.actors[name].faults = 1
         with scheduled(scheduler):
             scheduler.run()
         errors = [f"{a.name} failed: {a.error!r}" for a in scheduler.actors.values() if a.error]
@@ -90,7 +94,15 @@ def _judged(world: World, ledger: Ledger, root: str) -> list[str]:
         return ["the graph is gone"] if ledger.created or world.prepare else []
     except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
         return [f"the graph cannot be opened: {error!r}"]
-    return [*ledger.violations(graph), *world.check(graph)]
+    found = [*ledger.violations(graph), *world.check(graph)]
+    for place in ledger.backups:
+        restored = f"{place}-restored"
+        try:
+            omnigraph.restore(place, restored)
+            found += [f"backup: {each}" for each in ledger.copied(omnigraph.open(restored))]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
+            found.append(f"the backup cannot be restored: {error!r}")
+    return found
 
 
 @contextmanager
@@ -127,14 +139,14 @@ def with_one_more_switch(outcome: Outcome) -> Iterator[Schedule]:
                 yield replace(schedule, switches=(*schedule.switches, (number, name)))
 
 
-def switched_twice(stage: Stage, seed: int, runs: int) -> Iterator[Outcome]:
-    """So many of the runs with two switches, from any actor and with any order of the others."""
+def switched(stage: Stage, times: int, seed: int, runs: int) -> Iterator[Outcome]:
+    """So many of the runs with a few switches, from any actor and with any order of the others."""
     random_ = random.Random(f"{stage.world.name} {seed}")
     names = tuple(stage.world.actors)
     for _ in range(runs):
         first, *others = random_.sample(names, len(names))
         outcome = stage.run(Schedule((*others, first), ((0, first),)))
-        for _ in range(2):
+        for _ in range(times):
             longer = list(with_one_more_switch(outcome))
             if longer:
                 outcome = stage.run(random_.choice(longer))

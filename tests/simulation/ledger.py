@@ -42,6 +42,18 @@ class Ledger:
     """Answers that no actor should have got."""
     created: list[str] = field(default_factory=list)
     """The incarnations of main of graphs whose creation was acknowledged."""
+    branches: dict[str, str] = field(default_factory=dict)
+    """Branches whose creation was acknowledged and that nobody deletes, by incarnation."""
+    tags: list[str] = field(default_factory=list)
+    """Tags whose creation was acknowledged."""
+    reads: list[tuple[str, list[tuple[str, int]]]] = field(default_factory=list)
+    """Commits and the rows that somebody read there."""
+    backups: list[str] = field(default_factory=list)
+    """Where backups are that were acknowledged."""
+
+    def begun(self) -> Ledger:
+        """A ledger that goes on from this one, for one run."""
+        return Ledger(dict(self.intents))
 
     def violations(self, graph: Graph) -> Iterator[str]:
         """Every way in which a graph is not what its writers were told."""
@@ -52,12 +64,36 @@ class Ledger:
         yield from (f"verify: {finding.to_json()}" for finding in report.findings)
         commits = {c.id: c for b in graph.branches() for c in graph.commits(b.name)}
         yield from self._lost(graph, commits)
+        living = {head.incarnation for head in graph._store.heads()}
+        for incarnation in self.branches.keys() - living:
+            yield f"the branch {self.branches[incarnation]} was deleted by nobody, and is gone"
         states = _States(graph._store.all_commits(), self.intents)
+        yield from self._at_all_moments(graph, states)
+        for commit, rows in self.reads:
+            if sorted(rows) != sorted(states.of(commit).items()):
+                yield f"{commit} was read as {sorted(rows)}, not {states.of(commit)}"
+
+    def copied(self, graph: Graph) -> Iterator[str]:
+        """Every way in which a copy of the graph is not one moment of it."""
+        yield from (f"verify: {finding.to_json()}" for finding in graph.verify(deep=True).findings)
+        yield from self._at_all_moments(graph, _States(graph._store.all_commits(), self.intents))
+
+    def _at_all_moments(self, graph: Graph, states: _States) -> Iterator[str]:
         for branch in graph.branches():
             chain = graph.commits(branch.name)
             yield from _order(branch.name, chain)
             yield from self._strangers(graph, branch.name, chain)
             yield from self._contents(graph, branch.name, chain, states)
+        known = {tag.name: tag.commit for tag in graph.tags.list()}
+        for name in self.tags:
+            if name not in known:
+                yield f"the tag {name} is lost"
+        for name, commit in known.items():
+            try:
+                if sorted(ages(graph, name)) != sorted(states.of(commit).items()):
+                    yield f"the tag {name} has {ages(graph, name)}, not {states.of(commit)}"
+            except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
+                yield f"the tag {name} cannot be read: {error!r}"
 
     def _lost(self, graph: Graph, commits: Mapping[str, Commit]) -> Iterator[str]:
         living = {head.incarnation for head in graph._store.heads()}

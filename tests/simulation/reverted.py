@@ -7,9 +7,9 @@ Each names the world in which the simulation must notice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -17,11 +17,13 @@ import lance
 
 from omnigraph.storage.commit import publisher, validate_plan
 from omnigraph.storage.commit.retry import ReadSet
+from omnigraph.storage.core.layout import version_of
 from omnigraph.storage.core.model import Head, now
-from omnigraph.storage.maintenance import collect, optimize, retention
+from omnigraph.storage.maintenance import collect, optimize, reachable_files
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row, parse_registration
-from omnigraph.storage.refs import moments
+from omnigraph.storage.plain.plain_writes import PlainWrites
+from omnigraph.storage.refs import moments, names, snapshot
 from omnigraph.storage.refs.snapshot import Snapshot
 from omnigraph.storage.transaction.staged_work import StagedWork
 from omnigraph.storage.transaction.write_transaction import WriteTxn
@@ -71,8 +73,8 @@ def a_retry_keeps_what_a_collection_took() -> AbstractContextManager[Any]:
     """Rows that a write staged before a collection were published after it."""
     original = StagedWork.rebased
 
-    def rebased(self: StagedWork, *args: Any, **kwargs: Any) -> StagedWork:
-        return original(self, *args, **{**kwargs, "staged_is_there": True})
+    def rebased(self: StagedWork, head: Head, is_kept: Any) -> StagedWork:
+        return original(self, head, lambda location: True)
 
     return mock.patch.object(StagedWork, "rebased", rebased)
 
@@ -96,18 +98,9 @@ def a_late_init_adds_a_version() -> AbstractContextManager[Any]:
     return mock.patch.object(manifest.Manifest, "_create_on_disk", create)
 
 
-@contextmanager
-def a_slow_clock_makes_its_past_old() -> Iterator[None]:
-    """A branch was at the newest commit that is not later than an instant."""
-
-    def version_at(tip: str | None, commits: Any, instant: datetime) -> int:
-        chain = moments.first_parents(tip, commits)
-        return next((commit.version for commit in chain if commit.time <= instant), 0)
-
-    with ExitStack() as stack:
-        for module in (moments, retention):
-            stack.enter_context(mock.patch.object(module, "version_at", version_at))
-        yield
+def a_commit_is_made_when_its_writer_says() -> AbstractContextManager[Any]:
+    """The time of a commit was that of the clock of its writer."""
+    return mock.patch.object(validate_plan, "_not_before", lambda plan, head: plan.time)
 
 
 def reads_through_the_snapshot_are_not_checked() -> AbstractContextManager[Any]:
@@ -140,13 +133,49 @@ def a_branch_is_its_name() -> Iterator[None]:
         yield
 
 
+def a_clone_is_of_any_moment() -> AbstractContextManager[Any]:
+    """A plain table was cloned from a moment that a collection had given up since."""
+    original = PlainWrites.clone
+
+    def clone(self: PlainWrites, source: Any, name: str) -> None:
+        source.epoch = self._pin.epoch
+        original(self, source, name)
+
+    return mock.patch.object(PlainWrites, "clone", clone)
+
+
+def a_name_is_what_it_names() -> AbstractContextManager[Any]:
+    """A branch that was created again was deleted by whoever had deleted the one before."""
+    return mock.patch.object(names, "_lifetime", lambda kind, row: "")
+
+
+def first_versions_stay() -> AbstractContextManager[Any]:
+    """Tables that were dropped never left the store."""
+    original = reachable_files.Needed.holds
+
+    def holds(self: Any, path: str) -> bool:
+        return version_of(path) is not None or original(self, path)
+
+    return mock.patch.object(reachable_files.Needed, "holds", holds)
+
+
+def a_missing_file_is_a_missing_file() -> AbstractContextManager[Any]:
+    """A reader that was paused over a collection was told of damage."""
+    return mock.patch.object(snapshot, "reclaimed_since", lambda store, moment: False)
+
+
 REVERTED: dict[str, tuple[Reverted, str]] = {
     "1.1": (an_epoch_of_another_collector_counts, "collect-collect-write"),
     "1.2": (optimize_keeps_what_a_collection_took, "optimize-collect-write"),
     "1.2 writes": (a_retry_keeps_what_a_collection_took, "registered-collect"),
     "1.3": (a_schema_may_change_under_a_write, "write-unique"),
     "1.4": (a_late_init_adds_a_version, "init-init-write"),
-    "1.6": (a_slow_clock_makes_its_past_old, "clocks"),
+    "1.6": (a_commit_is_made_when_its_writer_says, "clocks"),
     "1.7": (reads_through_the_snapshot_are_not_checked, "increments"),
-    "1.8": (a_branch_is_its_name, "recreate-write"),
+    "1.8 clones": (a_clone_is_of_any_moment, "clone-collect"),
+    "1.8 writers": (a_branch_is_its_name, "recreate-write"),
+    "1.8 names": (a_name_is_what_it_names, "delete-create-branch"),
+    "1.8 dropped tables": (first_versions_stay, "drop-create-collect"),
+    "1.11 readers": (a_missing_file_is_a_missing_file, "read-collect"),
 }
+"""By the kind of mistake: the fix that is taken back, and the world in which that shows."""

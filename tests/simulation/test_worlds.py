@@ -19,7 +19,7 @@ SLICE, RANDOM = 10, 8
 """Runs of one world in `make test`: of those with one switch, and random ones with faults."""
 LONG = int(os.environ.get("OMNIGRAPH_SIMULATION_RUNS", "1500"))
 SEED = int(os.environ.get("OMNIGRAPH_SIMULATION_SEED", "0"))
-NAMES = sorted(WORLDS.keys() - {"clone-collect"})
+NAMES = sorted(WORLDS)
 
 
 def assert_sound(outcomes: Iterable[Outcome]) -> None:

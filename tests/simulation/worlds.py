@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -17,12 +18,15 @@ from omnigraph.errors import (
     Conflict,
     ConstraintViolation,
     NotFound,
+    Reclaimed,
 )
 from omnigraph.storage.core.model import MAIN
+from omnigraph.storage.refs.branches import create_branch
 from simulation.ledger import Intent, Ledger, ages
-from simulation.scheduler import Actor
+from simulation.scheduler import Actor, FaultKind
 
 SCHEMA = "node Person { name: String @key  age: I64 }"
+WIDER = "node Person { name: String @key  age: I64  city: String? }"
 UNIQUE = "node Person { name: String @key  age: I64 @unique }"
 REFUSALS = (Conflict, NotFound, ConstraintViolation)
 """Errors by which a caller learns that nothing was changed, and why."""
@@ -82,6 +86,41 @@ class Session:
             txn.upsert("Person", [{"name": name, "age": row["age"] + 1}])
             intent.reads, intent.writes = {name: row["age"]}, {name: row["age"] + 1}
 
+    def read(self, moment: str) -> None:
+        """Look a moment up, and read it later: what it holds, or that it was given up."""
+        with refusable():
+            snapshot = self.graph.snapshot(moment)
+            self.graph.branches()  # a step: others may go on
+            try:
+                rows = snapshot.scan("Person", ["name", "age"]).read_all().to_pylist()
+            except Reclaimed:
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
+                self.ledger.complaints.append(f"{self.actor.name}: {moment} fails: {error!r}")
+                return
+            self.ledger.reads.append((snapshot.commit, [(r["name"], r["age"]) for r in rows]))
+
+    def create_branch(self, name: str, from_: str = MAIN) -> None:
+        """Make a branch, which nobody is to delete."""
+        with refusable():
+            made = create_branch(self.graph._store, name, from_)
+            self.ledger.branches[made.incarnation] = name
+
+    def delete_branch(self, name: str) -> None:
+        with refusable():
+            self.graph.delete_branch(name)
+
+    def tag(self, name: str, at: str) -> None:
+        with refusable():
+            self.graph.tags.create(name, at)
+            self.ledger.tags.append(name)
+
+    def backup(self) -> None:
+        """Copy the graph to a place beside it."""
+        with refusable():
+            omnigraph.backup(self.root, f"{self.root}-backup")
+            self.ledger.backups.append(f"{self.root}-backup")
+
     def collect(self, keep: int | None = 1) -> None:
         with refusable():
             self.graph.collect(keep=keep)
@@ -134,6 +173,11 @@ class World:
     """Makes the graph; none when the actors do."""
     check: Callable[[Graph], Iterator[str]] = field(default=lambda graph: iter(()))
     skews: Mapping[str, float] = field(default_factory=dict)
+    """By how many seconds clocks of actors are ahead."""
+    opened: frozenset[str] = frozenset()
+    """Actors that opened the graph before the run; the others do when they begin."""
+    faults: Mapping[str, FaultKind] = field(default_factory=dict)
+    """What happens to the first swap of actors in every run."""
 
 
 def _people(session: Session) -> None:
@@ -160,8 +204,7 @@ def _with_notes(session: Session) -> None:
 
 
 def _recreate(session: Session) -> None:
-    with refusable():
-        session.graph.delete_branch("side")
+    session.delete_branch("side")
     with refusable():
         session.graph.create_branch("side")
 
@@ -182,6 +225,39 @@ def _unique_ages(graph: Graph) -> Iterator[str]:
         all_ages = [age for _, age in ages(graph, MAIN)]
         if len(set(all_ages)) != len(all_ages):
             yield f"@unique is broken: {sorted(all_ages)}"
+
+
+def _drop_and_make_again(session: Session) -> None:
+    """Drop a plain table; make one of the same name, with one row."""
+    with refusable(), session.committing() as (txn, _):
+        txn.drop_table(PLAIN)
+    with refusable(), session.committing() as (txn, _):
+        txn.create_table(PLAIN, pa.schema([("text", pa.string())]))
+        txn.append(PLAIN, [{"text": "new"}])
+
+
+def _with_pages(session: Session) -> None:
+    _people(session)
+    with session.committing() as (txn, _):
+        txn.create_table(PLAIN, pa.schema([("text", pa.string())]))
+        txn.append(PLAIN, [{"text": "old"}])
+
+
+def _nothing_of_dropped_tables(graph: Graph) -> Iterator[str]:
+    yield from _readable_notes(graph)
+    graph.collect(keep=1)
+    yield from _readable_notes(graph)
+    used = {table.address.location for table in graph.tables()}
+    left = {f"tables/{path.name}" for path in Path(graph.uri, "tables").glob("*")}
+    if left - used:
+        yield f"nobody needs {sorted(left - used)}"
+
+
+def _create_again(session: Session) -> None:
+    """Make the branch again that another actor deletes, and write to it."""
+    session.create_branch("side")
+    session.create_branch("side")
+    session.put("Dan", 4, "side")
 
 
 def _readable_notes(graph: Graph) -> Iterator[str]:
@@ -223,7 +299,10 @@ WORLDS = {
     world.name: world
     for world in [
         World(
-            "collect-collect-write", {"a": _collector, "b": _collector, "w": _two_writes}, _people
+            "collect-collect-write",
+            {"a": _collector, "b": _collector, "w": _two_writes},
+            _people,
+            opened=frozenset("a"),
         ),
         World(
             "optimize-collect-write",
@@ -258,6 +337,61 @@ WORLDS = {
                 "c": _collector,
                 "w": _writer("Eve", 5),
             },
+            _people,
+        ),
+        World(
+            "read-collect",
+            {"r": lambda s: s.read("main@v2"), "c": _collector, "w": _writer("Dan", 4)},
+            _people,
+        ),
+        World(
+            "delete-create-branch",
+            {"d": lambda s: s.delete_branch("side"), "c": _create_again},
+            _with_branch,
+            faults={"d": "lost"},
+        ),
+        World(
+            "branch-collect",
+            {
+                "b": lambda s: s.create_branch("old", "main@v2"),
+                "c": _collector,
+                "w": _writer("Dan", 4, "old"),
+            },
+            _people,
+        ),
+        World(
+            "tag-collect",
+            {"t": lambda s: s.tag("v2", "main@v2"), "c": _collector, "w": _writer("Dan", 4)},
+            _people,
+        ),
+        World(
+            "schema-collect-write",
+            {
+                "s": lambda session: session.apply_schema(WIDER),
+                "c": _collector,
+                "w": _writer("Dan", 4),
+            },
+            _people,
+        ),
+        World(
+            "optimize-merge-write",
+            {"o": Session.optimize, "m": _merge, "w": _writer("Dan", 4)},
+            _with_branch,
+        ),
+        World(
+            "merge-recreate",
+            {"m": _merge, "d": _recreate, "w": _writer("Dan", 4, "side")},
+            _with_branch,
+        ),
+        World(
+            "drop-create-collect",
+            {"p": _drop_and_make_again, "c": _collector},
+            _with_pages,
+            _nothing_of_dropped_tables,
+        ),
+        World(
+            "backup-collect-write",
+            {"b": Session.backup, "c": _collector, "w": _two_writes},
             _people,
         ),
         World(

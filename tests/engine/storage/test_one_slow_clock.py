@@ -19,6 +19,7 @@ from omnigraph import Graph
 from omnigraph.errors import NotFound, Reclaimed
 from omnigraph.storage.commit import publish_plan
 from omnigraph.storage.core import model
+from omnigraph.storage.manifest import row_codec
 
 SCHEMA = "node P { name: String @key }"
 
@@ -88,7 +89,7 @@ def test_the_time_of_a_head_without_one_is_looked_up(root: str) -> None:
 @contextmanager
 def _heads_without_times() -> Iterator[None]:
     """Heads as rows from before they had a time give them."""
-    parse = publish_plan.parse_head
+    parse = row_codec.parse_head
     with mock.patch.object(publish_plan, "parse_head", lambda row: replace(parse(row), time=None)):
         yield
 
