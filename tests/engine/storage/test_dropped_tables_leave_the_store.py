@@ -145,3 +145,15 @@ def test_a_clone_beside_a_collection_is_whole_or_refused(root: str) -> None:
     assert graph.tables() == []
     with pytest.raises(Reclaimed):
         graph.snapshot("main@v2").plain_table("notes.pages")
+
+
+def test_a_table_whose_folder_a_collection_took_before_its_commit_is_no_damage(root: str) -> None:
+    graph, other = omnigraph.init(root, SCHEMA), omnigraph.open(root)
+    with pytest.raises(TransactionExpired), graph.transaction() as txn:
+        txn.create_table("notes.pages", PAGES)
+        other.collect()
+        txn.append("notes.pages", [{"text": "one"}])
+        txn.plain.table("notes.pages")
+    assert graph.tables() == []
+    write_pages(graph, "two")
+    assert texts(graph) == ["two"]

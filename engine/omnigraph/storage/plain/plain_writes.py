@@ -15,6 +15,7 @@ from omnigraph.errors import AlreadyExists, InvalidInput, ReadSetConflict, Trans
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.core.layout import new_table_location
 from omnigraph.storage.core.model import Head, TablePointer
+from omnigraph.storage.core.read_errors import Explain, translating
 from omnigraph.storage.core.read_log import ReadLog
 from omnigraph.storage.core.row_addresses import NO_ADDRESSES, Addresses
 from omnigraph.storage.core.table_version import TableVersion
@@ -62,10 +63,17 @@ class PlainWrites:
     """What one transaction does to plain tables and definitions. Used by one thread at a time."""
 
     def __init__(
-        self, store: GraphStore, pin: Head, on_spill: Callable[[], None], reads: ReadLog
+        self,
+        store: GraphStore,
+        pin: Head,
+        on_spill: Callable[[], None],
+        reads: ReadLog,
+        explain: Explain,
     ) -> None:
+        """`explain` tells damage from what a collection took since the transaction began."""
         self._store = store
         self._pin = pin
+        self._explain = explain
         self._on_spill = on_spill
         self._reads = reads
         self._states: dict[str, PlainStaged] = {}
@@ -96,7 +104,8 @@ class PlainWrites:
     def schema(self, name: str) -> pa.Schema:
         """The columns of a table; unlike `table`, this stages nothing and reads no rows."""
         state = self._states[name] if name in self._open else self._existing(name)
-        return self._store.tables.schema(state.address).remove_metadata()
+        with translating(self._explain):
+            return self._store.tables.schema(state.address).remove_metadata()
 
     def exists(self, name: str) -> bool:
         """Whether there is a plain table of that name."""
@@ -119,9 +128,9 @@ class PlainWrites:
         if name in self._open:
             change = self._open.pop(name)
             deleted = np.concatenate([NO_ADDRESSES, *change.deleted])
-            self._keep(
-                name, exchange(self._store.tables, self._states[name], deleted, change.buffer)
-            )
+            with translating(self._explain):
+                changed = exchange(self._store.tables, self._states[name], deleted, change.buffer)
+            self._keep(name, changed)
         state = self._states.get(name)
         if state is None:
             pointer = self._pin.tables.get(PREFIX + name)
@@ -172,7 +181,8 @@ class PlainWrites:
             self._require_free(name, "Replace it (CREATE OR REPLACE TABLE), or drop it first.")
         location = there.address.location if there else new_table_location(key)
         identity = there.identity if there else new_identity()
-        version = self._store.tables.create(location, stored)
+        with translating(self._explain):
+            version = self._store.tables.create(location, stored)
         self._keep_new(name, version, 0, identity, declaration)
         return stored
 
@@ -202,7 +212,8 @@ class PlainWrites:
         """Delete all rows."""
         state = self._existing(name)
         schema = self.schema(name)
-        version = self._store.tables.replace(state.address, schema)
+        with translating(self._explain):
+            version = self._store.tables.replace(state.address, schema)
         if state.rows:
             self._keep(name, replace(state, version=version, rows=0, written=(), strict=True))
 
@@ -216,7 +227,9 @@ class PlainWrites:
         """Give a table other columns: each from the column that `sources` names, or null."""
         stored = storable(schema)
         _check_columns(declaration, stored)
-        state = reshape(self._store.tables, self._existing(name), stored, sources)
+        state = self._existing(name)
+        with translating(self._explain):
+            state = reshape(self._store.tables, state, stored, sources)
         self._keep(name, replace(state, declaration=declaration, redeclared=True))
 
     def declare(self, name: str, declaration: TableDeclaration) -> None:

@@ -105,7 +105,7 @@ class WriteTxn:
         self._bases: Pointers = self.pin.tables
         self._staged_in = self.pin.epoch
         self._work = self._begin_work()
-        self.plain = PlainWrites(store, self.pin, self.register, self.reads)
+        self.plain = PlainWrites(store, self.pin, self.register, self.reads, self._explained)
         """The plain tables and definitions of this transaction."""
         if if_commit is not None and self.pin.commit != if_commit:
             raise PreconditionFailed(branch, if_commit, self.pin.commit)
@@ -131,9 +131,10 @@ class WriteTxn:
                 "a transaction must change the schema before any rows",
                 hint="Change the schema first, or in a transaction of its own.",
             )
-        change = stage_schema(
-            self._store, self.catalog, self._bases, source, allow_data_loss=allow_data_loss
-        )
+        with translating(self._explained):
+            change = stage_schema(
+                self._store, self.catalog, self._bases, source, allow_data_loss=allow_data_loss
+            )
         if change.plan.steps:
             before = self._schema_change
             self._schema_change = before.then(change, self.pin.tables) if before else change
@@ -206,7 +207,7 @@ class WriteTxn:
     def version(self, table_key: str) -> TableVersion:
         """The table as this transaction sees it, its own operations included."""
         self._require_open()
-        with translating(partial(self._explained, condition=None)):
+        with translating(self._explained):
             return self._work.table(table_key).version
 
     def snapshot(self) -> Snapshot:
@@ -236,10 +237,11 @@ class WriteTxn:
             version, target, explain, columns=target.names, condition=condition
         )
 
-    def _explained(self, error: StorageError, condition: str | None) -> OmniGraphError:
-        """A failed read in the caller's terms: not damage when a collection took the files."""
+    def _explained(self, error: StorageError, condition: str | None = None) -> OmniGraphError:
+        """A failure of the store in the caller's terms: no damage when a collection took files."""
         failure = blame_filter(error, condition)
-        if not isinstance(failure, StorageError) or self._registration is not None:
+        spared = self._registration is not None and self.plain.locations() <= self._spared
+        if spared or not isinstance(failure, StorageError):
             return failure
         collected = self._store.head(self.pin.branch).epoch != self.pin.epoch
         return expired() if collected else failure
