@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.errors import AlreadyExists, Conflict, InvalidInput, OmniGraphError
+from omnigraph.errors import (
+    AlreadyExists,
+    Conflict,
+    Corruption,
+    InvalidInput,
+    NotFound,
+    OmniGraphError,
+    StorageError,
+)
 from support.fixtures import unique_uri, use_environment
 from support.kept_graphs import everything, put
 from support.object_stores import ObjectStore
@@ -60,22 +68,22 @@ def test_an_open_backup_moves_on(graph: omnigraph.Graph, place: Path, tmp_path: 
     assert copy.snapshot().get("Boat", "Eve") is not None
 
 
-def test_pruning_deletes_what_the_moment_does_not_need(
+def test_a_collection_deletes_what_the_moment_does_not_need(
     graph: omnigraph.Graph, place: Path, tmp_path: Path
 ) -> None:
     omnigraph.backup(place, tmp_path / "backup")
     graph.optimize()
     graph.tags.delete("v1")
     graph.collect(keep=1)
-    report = omnigraph.backup(place, tmp_path / "backup", prune=True)
-    assert report.pruned_files > 0
-    inside = {path for path in files(tmp_path / "backup") if path.parts[0] != "__backup"}
-    # Besides those of the moment: the lock, and the first version, which keeps others away.
-    assert len(inside) == report.files + 2
+    report = omnigraph.backup(place, tmp_path / "backup")
     copy = omnigraph.open(tmp_path / "backup")
-    assert copy.verify().ok
+    copy.collect()
+    inside = {path for path in files(tmp_path / "backup") if path.parts[0] != "__backup"}
+    # Besides those of the moment: the lock, and versions of the manifest with what they refer to.
+    assert len(inside) < report.files + 20
+    assert copy.verify(deep=True).ok
     assert everything(copy) == everything(graph)
-    assert omnigraph.backup(place, tmp_path / "backup").copied_files < 6
+    assert omnigraph.backup(place, tmp_path / "backup").copied_files < 15
 
 
 def test_a_backup_may_be_collected(graph: omnigraph.Graph, place: Path, tmp_path: Path) -> None:
@@ -115,6 +123,50 @@ def test_a_damaged_graph_does_not_become_a_backup(place: Path, tmp_path: Path) -
     assert everything(omnigraph.open(tmp_path / "backup")) == before
 
 
+# --------------------------------------------------------------------------- damage
+
+
+def flip(path: Path) -> None:
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    path.write_bytes(contents)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "nodes/*/data/*.lance",
+        "nodes/*/data/*/*",
+        "nodes/*/_indices/*/*",
+        "nodes/*/_versions/d*.manifest",
+        "__manifest/data/*.lance",
+    ],
+)
+def test_a_changed_byte_is_not_backed_up(place: Path, tmp_path: Path, kind: str) -> None:
+    """Of files that were never copied, the digests in their names tell."""
+    omnigraph.backup(place, tmp_path / "backup")
+    needed = max((tmp_path / "backup").glob(kind), key=lambda path: path.stat().st_size)
+    flip(place / needed.relative_to(tmp_path / "backup"))
+    with pytest.raises(Corruption):
+        omnigraph.backup(place, tmp_path / "another")
+    with pytest.raises(NotFound):
+        omnigraph.open(tmp_path / "another")
+
+
+def test_a_damaged_file_replaces_no_good_copy(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    good = next((tmp_path / "backup").glob("nodes/*/data/*.lance"))
+    contents, name = good.read_bytes(), str(good.relative_to(tmp_path / "backup"))
+    (place / name).write_bytes(contents[:-7])
+    with pytest.raises(Corruption) as refused:
+        omnigraph.backup(place, tmp_path / "backup")
+    assert refused.value.details["paths"] == [name]
+    assert good.read_bytes() == contents
+    assert omnigraph.open(tmp_path / "backup").verify(deep=True).ok
+    assert omnigraph.repair(place, tmp_path / "backup").ok
+    omnigraph.backup(place, tmp_path / "backup")
+
+
 # --------------------------------------------------------------------------- refusals
 
 
@@ -152,6 +204,72 @@ def test_a_backup_that_was_written_to_is_refused(place: Path, tmp_path: Path) ->
     with pytest.raises(Conflict, match="commits that the graph"):
         omnigraph.backup(place, tmp_path / "backup")
     assert copy.snapshot().get("Boat", "Own") is not None
+
+
+def test_places_inside_each_other_are_refused(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    (tmp_path / "link").symlink_to(place)
+    for target in (place / "nodes" / "copy", tmp_path, tmp_path / "link" / "copy"):
+        with pytest.raises(InvalidInput, match="inside the other"):
+            omnigraph.backup(place, target)
+    with pytest.raises(InvalidInput, match="inside the other"):
+        omnigraph.restore(tmp_path / "backup", tmp_path / "backup" / "nodes" / "copy")
+
+
+def test_a_graph_that_is_older_than_its_backup_is_refused(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    omnigraph.restore(tmp_path / "backup", tmp_path / "older")
+    put(omnigraph.open(place), "Eve")
+    omnigraph.backup(place, tmp_path / "backup")
+    with pytest.raises(Conflict, match="commits that the graph"):
+        omnigraph.backup(tmp_path / "older", tmp_path / "backup")
+    assert omnigraph.open(tmp_path / "backup").snapshot().get("Boat", "Eve")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_a_place_that_cannot_be_written_to_is_a_typed_error(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "backup").mkdir(mode=0o500)
+    with pytest.raises(StorageError, match="cannot write"):
+        omnigraph.backup(place, tmp_path / "backup")
+
+
+def test_a_moment_that_is_not_shown_is_not_reported(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection of the backup meanwhile gives out numbers above that of the moment."""
+    from omnigraph.storage.backup import copy_moment
+
+    omnigraph.backup(place, tmp_path / "backup")
+    put(omnigraph.open(place), "Eve")
+
+    def collect(point: str) -> None:
+        if point == "copy.before_version":
+            for _ in range(6):
+                omnigraph.open(tmp_path / "backup").collect()
+
+    monkeypatch.setattr(copy_moment, "failpoint", collect)
+    with pytest.raises(Conflict, match="meanwhile"):
+        omnigraph.backup(place, tmp_path / "backup")
+    monkeypatch.undo()
+    omnigraph.backup(place, tmp_path / "backup")
+    assert omnigraph.open(tmp_path / "backup").snapshot().get("Boat", "Eve")
+
+
+def test_files_that_are_deleted_from_a_backup_meanwhile_are_told(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnigraph.storage.backup import copy_moment
+
+    def delete_one(point: str) -> None:
+        if point == "copy.before_version":
+            next((tmp_path / "backup").glob("nodes/*/data/*.lance")).unlink()
+
+    monkeypatch.setattr(copy_moment, "failpoint", delete_one)
+    with pytest.raises(Conflict, match="meanwhile"):
+        omnigraph.backup(place, tmp_path / "backup")
+    monkeypatch.undo()
+    omnigraph.backup(place, tmp_path / "backup")
+    assert omnigraph.open(tmp_path / "backup").verify(deep=True).ok
 
 
 # --------------------------------------------------------------------------- stores and others
@@ -211,8 +329,8 @@ def test_writers_optimize_and_collections_go_on(
     begun = graph.commits()[0].version
     try:
         wait_until(lambda: graph.commits()[0].version > begun + 8, 60, "they write")
-        for round_ in range(4):
-            omnigraph.backup(place, tmp_path / "backup", prune=round_ == 2)
+        for _ in range(4):
+            omnigraph.backup(place, tmp_path / "backup")
             copy = omnigraph.open(tmp_path / "backup")
             assert copy.verify().findings == ()
             everything(copy)

@@ -81,6 +81,28 @@ def test_a_restore(graph: omnigraph.Graph, place: Path, tmp_path: Path, point: s
     assert not (restored / "__restore").exists()
 
 
+def test_a_version_that_was_being_written(place: Path, tmp_path: Path) -> None:
+    """It is no version yet, and must not be taken for one."""
+    copy, restored = tmp_path / "backup", tmp_path / "restored"
+    for target, arguments in (
+        (copy, ("backup", str(place), str(copy))),
+        (restored, ("restore", str(copy), str(restored))),
+    ):
+        killed(*arguments, point="copy.before_version")
+        versions = target / "__manifest" / "_versions"
+        versions.mkdir()
+        (versions / f".{'1' * 20}.manifest.01KA.part").write_bytes(b"half")
+        ran(*arguments)
+        assert omnigraph.open(target).verify(deep=True).ok
+
+
+def test_a_backup_that_was_never_completed_is_not_restored(place: Path, tmp_path: Path) -> None:
+    killed("backup", str(place), str(tmp_path / "backup"), point="copy.before_version")
+    with pytest.raises(NotFound, match="never completed"):
+        omnigraph.restore(tmp_path / "backup", tmp_path / "restored")
+    assert not (tmp_path / "restored").exists()
+
+
 def test_what_was_recorded_is_not_copied_again(place: Path, tmp_path: Path) -> None:
     whole = omnigraph.backup(place, tmp_path / "whole")
     killed("backup", str(place), str(tmp_path / "backup"), point="copy.before_version")

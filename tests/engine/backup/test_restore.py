@@ -77,9 +77,23 @@ def test_a_damaged_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
     damaged.write_bytes(contents)
     with pytest.raises(Corruption) as refused:
         omnigraph.restore(backup, tmp_path / "restored")
-    assert refused.value.details["path"] == str(damaged.relative_to(backup))
+    assert refused.value.details["paths"] == [str(damaged.relative_to(backup))]
     with pytest.raises(NotFound):
         omnigraph.open(tmp_path / "restored")
+
+
+@pytest.mark.parametrize("pattern", ["_versions/*.manifest", "data/*.lance"])
+def test_a_damaged_manifest_is_not_restored(backup: Path, tmp_path: Path, pattern: str) -> None:
+    """Wherever the byte is: some still give a manifest, of something else."""
+    damaged = min((backup / "__manifest").glob(pattern))
+    contents = damaged.read_bytes()
+    for position in range(0, len(contents), max(len(contents) // 8, 1)):
+        changed = bytearray(contents)
+        changed[position] ^= 4
+        damaged.write_bytes(changed)
+        with pytest.raises(Corruption) as refused:
+            omnigraph.restore(backup, tmp_path / "restored")
+        assert refused.value.details["paths"] == [str(damaged.relative_to(backup))]
 
 
 def test_an_init_meanwhile_wins(

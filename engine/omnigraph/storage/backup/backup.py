@@ -16,9 +16,9 @@ from omnigraph.storage.backup.copy_moment import (
     MomentCopier,
     genesis,
     is_empty,
-    prune,
     report_of,
-    shows_something,
+    require_apart,
+    shown_version,
     there_already,
 )
 from omnigraph.storage.backup.file_records import RecordFolder
@@ -32,6 +32,10 @@ from omnigraph.storage.graph_store import GraphStore
 
 RECORDS = "__backup"
 """The folder of a backup that says what was copied."""
+_REMEDY = (
+    "What was backed up before is as it was. Put the files back with `omnigraph repair --from` and "
+    "a backup that has them; `omnigraph verify --deep` shows what else is affected."
+)
 
 
 def backup(
@@ -40,7 +44,6 @@ def backup(
     *,
     options: Mapping[str, str] | None = None,
     target_options: Mapping[str, str] | None = None,
-    pruned: bool = False,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy what a graph shows now, with its readable past, to a root that shows it then.
@@ -49,8 +52,7 @@ def backup(
     Until the new moment is complete the backup shows the one before.
     """
     root = normalize_root(target_uri)
-    if root == normalize_root(uri):
-        raise InvalidInput("a graph cannot be its own backup", hint="Choose another place.")
+    require_apart(root, normalize_root(uri))
     source = GraphStore.open(uri, options=options)
     source.ready_to_write()
     graph = genesis(source, source.publisher.refresh())
@@ -59,17 +61,15 @@ def backup(
         hold = stack.enter_context(holding(source))
         held_from = hold.take().version
         shown = 0
-        if shows_something(target):
+        if shown_version(target.raw):
             store = _same_graph(root, target_options, source, graph)
             shown = stack.enter_context(holding(store, hold.locations)).take().version
         failpoint(AFTER_HOLD)
-        copier = MomentCopier(source, target, {}, hold.renew, on_progress)
+        copier = MomentCopier(source, target, {}, _REMEDY, hold.renew, on_progress)
         moment = copier.copy(lambda: hold.take(max(shown, held_from - 1)), hold.locations)
         moment = _without_hold(copier, hold, moment)
         copier.publish(moment, first=not shown)
-    deleted = prune(target, moment) if pruned else ()
-    target.folder.replace_all(target.records, always=bool(deleted))
-    return report_of(target, moment, deleted)
+    return report_of(target, moment)
 
 
 def _without_hold(copier: MomentCopier, hold: Hold, moment: CopiedMoment) -> CopiedMoment:
@@ -116,3 +116,7 @@ def _same_graph(
             details={"commits": own[:10]},
         )
     return store
+
+
+def not_a_backup(root: str) -> InvalidInput:
+    return InvalidInput(f"{root} is not a backup", hint="Make one with `omnigraph backup SRC DST`.")
