@@ -9,19 +9,20 @@ from pathlib import Path
 
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Conflict, InvalidInput
-from omnigraph.storage.backup.copy_files import CopyTarget
+from omnigraph.storage.backup.copy_files import CopyTarget, list_graph
 from omnigraph.storage.backup.copy_moment import (
     CopiedMoment,
     CopyReport,
     MomentCopier,
     genesis,
     is_empty,
+    newest_version,
     report_of,
     require_apart,
     shown_version,
     there_already,
 )
-from omnigraph.storage.backup.file_records import RecordFolder
+from omnigraph.storage.backup.file_records import RecordFolder, digest_of_pieces
 from omnigraph.storage.backup.hold_files import Hold, holding
 from omnigraph.storage.backup.moment_files import MomentGone
 from omnigraph.storage.backup.write_file import prepare_place
@@ -29,6 +30,8 @@ from omnigraph.storage.core.failpoints import AFTER_HOLD, failpoint
 from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.version_files import version_path
 
 RECORDS = "__backup"
 """The folder of a backup that says what was copied."""
@@ -54,9 +57,12 @@ def backup(
     root = normalize_root(target_uri)
     require_apart(root, normalize_root(uri))
     source = GraphStore.open(uri, options=options)
-    source.ready_to_write()
-    graph = genesis(source, source.publisher.refresh())
+    view = source.publisher.refresh()
+    graph = genesis(source, view)
     target = _target(root, storage_options(target_options), graph)
+    if _is_shown(source, view, target):
+        return report_of(target, source.heads(view))
+    source.ready_to_write()
     with ExitStack() as stack:
         hold = stack.enter_context(holding(source))
         held_from = hold.take().version
@@ -69,7 +75,21 @@ def backup(
         moment = copier.copy(lambda: hold.take(max(shown, held_from - 1)), hold.locations)
         moment = _without_hold(copier, hold, moment)
         copier.publish(moment, first=not shown)
-    return report_of(target, moment)
+    return report_of(target, moment.heads)
+
+
+def _is_shown(source: GraphStore, view: ManifestView, target: CopyTarget) -> bool:
+    """Whether the backup shows this very state, and has all the files it should have."""
+    path = version_path(view.version)
+    record = target.records.get(path)
+    if record is None:
+        return False
+    present = {file.path: file.size for file in list_graph(target.raw)}
+    return (
+        newest_version(present) == path
+        and all(present.get(each.path) == each.size for each in target.records.values())
+        and digest_of_pieces([source.raw.read(path) or b""]) == (record.size, record.digest)
+    )
 
 
 def _without_hold(copier: MomentCopier, hold: Hold, moment: CopiedMoment) -> CopiedMoment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class CopyReport:
     """The head of main that it shows."""
     branches: int
     files: int
-    """Of the moment, whether they had to be copied or were there."""
+    """That are there; of a backup also those of earlier moments, until they are collected."""
     bytes: int
     copied_files: int
     copied_bytes: int
@@ -187,7 +187,7 @@ class MomentCopier:
         shown = newest_version(present) == version_path(moment.manifest.version)
         if not shown or any(file.path not in present for file in moment.files):
             raise _changed_meanwhile(self.target.raw.root)
-        self.target.folder.compact(self.target.records, present)
+        self.target.records = self.target.folder.compact(self.target.records, present)
 
 
 def _changed_meanwhile(root: str) -> Conflict:
@@ -255,13 +255,14 @@ def there_already(root: str) -> AlreadyExists:
     )
 
 
-def report_of(target: CopyTarget, moment: CopiedMoment) -> CopyReport:
+def report_of(target: CopyTarget, heads: Collection[Head]) -> CopyReport:
+    """The report on a copy that shows these heads."""
     return CopyReport(
         uri=target.raw.root,
-        graph_commit_id=main_commit(moment.heads),
-        branches=len(moment.heads),
-        files=len(moment.files) + 1,
-        bytes=sum(file.size for file in moment.files) + len(moment.manifest.contents),
+        graph_commit_id=main_commit(heads),
+        branches=len(heads),
+        files=len(target.records),
+        bytes=sum(record.size for record in target.records.values()),
         copied_files=target.copied_files,
         copied_bytes=target.copied_bytes,
     )

@@ -80,12 +80,14 @@ class RecordFolder:
             create_file(self._raw, part, lines.encode())
             self._known.append(part)
 
-    def compact(self, records: Records, present: Container[str]) -> None:
-        """Write many parts as one, without the files that are gone."""
+    def compact(self, records: Records, present: Container[str]) -> dict[str, FileRecord]:
+        """Forget files that are gone, and write many parts as one; what is left."""
+        left = {path: record for path, record in records.items() if path in present}
         parts = self._known[:]
-        if len(parts) > PARTS:
-            self.add(record for path, record in records.items() if path in present)
+        if len(parts) > PARTS or len(left) < len(records):
+            self.add(left.values())
             self._raw.delete(parts)
+        return left
 
     def remove(self) -> None:
         """Forget everything."""

@@ -15,7 +15,6 @@ from omnigraph.storage.backup.copy_moment import (
     damaged,
     genesis,
     is_empty,
-    main_commit,
     report_of,
     require_apart,
     shown_version,
@@ -71,8 +70,7 @@ def restore(
     copier = MomentCopier(source, target, records, _REMEDY, lambda: None, on_progress)
     moment = copier.copy(source.publisher.refresh)
     copier.publish(moment, first=True)
-    _finished(target, root, target_options, graph)
-    return report_of(target, moment)
+    return _finished(target, root, target_options, graph)
 
 
 def _require_manifest(backup: RawStore, records: Records, options: Mapping[str, str]) -> None:
@@ -107,5 +105,4 @@ def _finished(
         remove_rows(row["object_id"] for row in view.rows("transaction"))
     )
     target.folder.remove()
-    heads = store.heads(view)
-    return CopyReport(root, main_commit(heads), len(heads), 0, 0, 0, 0)
+    return report_of(target, store.heads(view))
