@@ -31,7 +31,7 @@ def backup(invocation: Invocation, source: str, target: str) -> None:
     All branches, tags and the readable past are copied. DST shows one moment, and can be opened
     like a graph. Run it again to bring DST up to date: only new files are copied, and DST shows the
     moment before until the new one is complete. After a kill, run it again. Writers of SRC go on
-    meanwhile.
+    meanwhile. `omnigraph collect --store DST` deletes what DST does not need any more.
     """
     import omnigraph
 
