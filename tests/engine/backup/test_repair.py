@@ -119,15 +119,19 @@ def test_a_copy_that_is_damaged_too_replaces_nothing(
     assert {path: path.read_bytes() for path in damaged if path.exists()} == contents
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "manifest" not in kind])
-def test_a_torn_copy_in_the_backup_is_named(place: Path, backup: Path, kind: str) -> None:
-    path = shared(KINDS[kind], place, backup)
-    remove(path)
-    cut(backup / path.relative_to(place))
-    report = omnigraph.repair(place, backup)
-    assert (report.ok, report.repaired) == (False, ())
-    assert str(path.relative_to(place)) in {each.where for each in report.unrepaired}
-    assert not path.exists()
+def test_a_torn_copy_in_the_backup_is_named(place: Path, backup: Path) -> None:
+    for kind in (kind for kind in KINDS if "manifest" not in kind):
+        path = shared(KINDS[kind], place, backup)
+        copy = backup / path.relative_to(place)
+        contents = copy.read_bytes()
+        remove(path)
+        cut(copy)
+        report = omnigraph.repair(place, backup)
+        assert (report.ok, report.repaired) == (False, ()), kind
+        assert str(path.relative_to(place)) in {each.where for each in report.unrepaired}
+        assert not path.exists()
+        copy.write_bytes(contents)
+        path.write_bytes(contents)
 
 
 def test_the_command_says_what_is_left(place: Path, backup: Path) -> None:
@@ -136,7 +140,8 @@ def test_the_command_says_what_is_left(place: Path, backup: Path) -> None:
     remove(backup / path.relative_to(place))
     ended = run_cli("repair", str(place), "--from", str(backup))
     assert ended.returncode == 5
-    assert f"{path.relative_to(place)}  damaged, and missing in the backup" in ended.stdout
+    left = next(line for line in ended.stdout.splitlines() if str(path.relative_to(place)) in line)
+    assert left.endswith("damaged, and missing in the backup")
     assert "omnigraph restore" in ended.stdout
 
 

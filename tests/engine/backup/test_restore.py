@@ -9,6 +9,7 @@ import pytest
 import omnigraph
 from omnigraph.bulk import Target
 from omnigraph.errors import AlreadyExists, Corruption, InvalidInput, NotFound
+from omnigraph.storage.manifest.version_files import files_of_newest
 from support.kept_graphs import everything, put
 
 
@@ -82,18 +83,34 @@ def test_a_damaged_backup_is_not_restored(backup: Path, tmp_path: Path) -> None:
         omnigraph.open(tmp_path / "restored")
 
 
-@pytest.mark.parametrize("pattern", ["_versions/*.manifest", "data/*.lance"])
-def test_a_damaged_manifest_is_not_restored(backup: Path, tmp_path: Path, pattern: str) -> None:
+def test_a_backup_that_lost_a_file_is_not_restored(backup: Path, tmp_path: Path) -> None:
+    """Also one that no version names: of Blobs and indexes they name the folders."""
+    for kind in ("data/*/*", "_indices/*/*", "_deletions/*", "data/*.lance", "_versions/1844*"):
+        lost = max(backup.glob(f"nodes/*/{kind}"), key=lambda path: path.stat().st_size)
+        contents = lost.read_bytes()
+        lost.unlink()
+        with pytest.raises(Corruption, match="missing"):
+            omnigraph.restore(backup, tmp_path / "restored")
+        with pytest.raises(NotFound):
+            omnigraph.open(tmp_path / "restored")
+        lost.write_bytes(contents)
+    omnigraph.restore(backup, tmp_path / "restored")
+
+
+@pytest.mark.parametrize("folder", ["_versions", "data", "_deletions"])
+def test_a_damaged_manifest_is_not_restored(backup: Path, tmp_path: Path, folder: str) -> None:
     """Wherever the byte is: some still give a manifest, of something else."""
-    damaged = min((backup / "__manifest").glob(pattern))
-    contents = damaged.read_bytes()
+    newest = min((backup / "__manifest" / "_versions").glob("*.manifest"))
+    needed = {str(newest.relative_to(backup)), *files_of_newest(str(backup), {})}
+    name = min(path for path in needed if f"/{folder}/" in path)
+    contents = (backup / name).read_bytes()
     for position in range(0, len(contents), max(len(contents) // 8, 1)):
         changed = bytearray(contents)
         changed[position] ^= 4
-        damaged.write_bytes(changed)
+        (backup / name).write_bytes(changed)
         with pytest.raises(Corruption) as refused:
             omnigraph.restore(backup, tmp_path / "restored")
-        assert refused.value.details["paths"] == [str(damaged.relative_to(backup))]
+        assert refused.value.details["paths"] == [name]
 
 
 def test_an_init_meanwhile_wins(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from omnigraph.common.progress import Progress
-from omnigraph.errors import Conflict, InvalidInput
+from omnigraph.errors import Conflict, InvalidInput, NotFound
 from omnigraph.storage.backup.copy_files import CopyTarget, list_graph
 from omnigraph.storage.backup.copy_moment import (
     CopiedMoment,
@@ -22,13 +22,13 @@ from omnigraph.storage.backup.copy_moment import (
     shown_version,
     there_already,
 )
-from omnigraph.storage.backup.file_records import RecordFolder, digest_of_pieces
+from omnigraph.storage.backup.file_records import FileRecord, RecordFolder, digest_of_pieces
 from omnigraph.storage.backup.hold_files import Hold, holding
 from omnigraph.storage.backup.moment_files import MomentGone
 from omnigraph.storage.backup.write_file import prepare_place
 from omnigraph.storage.core.failpoints import AFTER_HOLD, failpoint
-from omnigraph.storage.core.layout import normalize_root
-from omnigraph.storage.core.object_store import storage_options
+from omnigraph.storage.core.layout import is_local, normalize_root
+from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.version_files import version_path
@@ -138,5 +138,14 @@ def _same_graph(
     return store
 
 
-def not_a_backup(root: str) -> InvalidInput:
-    return InvalidInput(f"{root} is not a backup", hint="Make one with `omnigraph backup SRC DST`.")
+def records_of(backup: RawStore) -> tuple[str, dict[str, FileRecord]]:
+    """The graph that a backup is of, and what was copied; refused where no backup is."""
+    if is_local(backup.root) and not Path(backup.root).is_dir():
+        raise NotFound(f"there is nothing at {backup.root}", hint="Name the root of a backup.")
+    folder = RecordFolder(backup, RECORDS)
+    graph = folder.graph()
+    if graph is None:
+        raise InvalidInput(
+            f"{backup.root} is not a backup", hint="Make one with `omnigraph backup SRC DST`."
+        )
+    return graph, folder.read()

@@ -16,9 +16,10 @@ from omnigraph.storage.backup.file_records import (
 from omnigraph.storage.backup.moment_files import MomentGone, stem_of
 from omnigraph.storage.backup.write_file import put_file, sync_files
 from omnigraph.storage.core.failpoints import AFTER_COPY, AFTER_RECORD, failpoint
-from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS
+from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS, version_of
 from omnigraph.storage.core.object_store import RawStore, StoredFile
 from omnigraph.storage.maintenance.check_files import FileChecker
+from omnigraph.storage.maintenance.reachable_files import marked_file
 
 COPIED_AT_ONCE = 8
 RECORDED_FILES = 256
@@ -52,7 +53,10 @@ class CopyTarget:
             record = self.records.get(file.path)
             return record is not None and file.size == record.size == present.get(file.path)
 
-        return sorted(file for file in files if not known(file))
+        unknown = {file for file in files if not known(file)}
+        # A table that was dropped and made again has another first version under the same name.
+        marked = {marked_file(file.path) for file in unknown}
+        return sorted(unknown | {file for file in files if file.path in marked})
 
     def copy(
         self,
@@ -69,7 +73,8 @@ class CopyTarget:
         Others must have the digests in their names, or in `digests`, as far as there are any.
         """
         missing = self.missing(files)
-        expected = {**expected, **self.records}
+        lasting = {path: r for path, r in self.records.items() if version_of(path) is None}
+        expected = {**expected, **lasting}
         checker = FileChecker(source, files, digests)
         unchecked = {stem_of(file.path) for file in missing if file.path not in expected}
         total, done = sum(file.size for file in missing), 0

@@ -32,6 +32,7 @@ from omnigraph.storage.core.layout import MANIFEST, VERSIONS, is_local, version_
 from omnigraph.storage.core.model import MAIN, Head
 from omnigraph.storage.core.object_store import RawStore, StoredFile
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.reachable_files import table_location
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.version_files import version_path
 
@@ -116,16 +117,18 @@ class MomentCopier:
             tables = tuple(table_files(self.source, versions))
         except Corruption as error:
             raise MomentGone(error.message) from error
-        self._require_whole(tables)
+        self._require_whole(tables, versions.locations)
         self._copy(tables, versions.digests)
         return CopiedMoment(manifest, tables, tuple(self.source.heads(view)))
 
-    def _require_whole(self, tables: tuple[StoredFile, ...]) -> None:
-        """Notice files of Blobs and indexes that were there when a part of this was copied."""
+    def _require_whole(self, tables: tuple[StoredFile, ...], locations: set[str]) -> None:
+        """Notice files that no version names and that were there when they were recorded: those of
+        Blobs and indexes, and the first versions of tables."""
         there = {file.path for file in tables}
         stems = {stem_of(path) for path in there}
-        for path in self.target.records:
-            if path not in there and stem_of(path) in stems:
+        for path in (self.expected.keys() | self.target.records.keys()) - there:
+            first = version_of(path) is not None and table_location(path) in locations
+            if first or stem_of(path) in stems:
                 raise MomentGone(path)
 
     def copy_manifest(self, view: ManifestView) -> ManifestFiles:

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Conflict, Corruption, OmniGraphError
-from omnigraph.storage.backup.backup import RECORDS, not_a_backup
+from omnigraph.storage.backup.backup import records_of
 from omnigraph.storage.backup.copy_files import DamagedFiles, copy_file, differing, list_graph
 from omnigraph.storage.backup.copy_moment import genesis, newest_version
-from omnigraph.storage.backup.file_records import FileRecord, RecordFolder, Records
+from omnigraph.storage.backup.file_records import FileRecord, Records
 from omnigraph.storage.backup.moment_files import (
     MomentGone,
     NeededVersions,
@@ -94,11 +94,8 @@ def repair(
     root = normalize_root(uri)
     resolved = storage_options(options)
     backup = RawStore(normalize_root(backup_uri), storage_options(backup_options))
-    folder = RecordFolder(backup, RECORDS)
-    graph = folder.graph()
-    if graph is None:
-        raise not_a_backup(backup.root)
-    run = _Repair(RawStore(root, resolved), backup, folder.read(), on_progress)
+    graph, records = records_of(backup)
+    run = _Repair(RawStore(root, resolved), backup, records, on_progress)
     run.require_common_files()
     kept = _commits(backup.root, backup_options)
     found = _commits(root, options)
@@ -179,7 +176,7 @@ class _Repair:
         its backup.
         """
         if not same_history:
-            self._seen |= {path for path in self._records if version_of(path)}
+            self._records = {p: r for p, r in self._records.items() if not version_of(p)}
         known = {path for path in self._records if version_of(path) and _in_manifest(path)}
         newest = newest_version(known)
         if newest and newest_version(self._present) is None:

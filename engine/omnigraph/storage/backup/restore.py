@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omnigraph.common.progress import Progress
 from omnigraph.errors import NotFound
-from omnigraph.storage.backup.backup import RECORDS, not_a_backup
+from omnigraph.storage.backup.backup import records_of
 from omnigraph.storage.backup.copy_files import CopyTarget, differing
 from omnigraph.storage.backup.copy_moment import (
     CopyReport,
@@ -51,11 +51,7 @@ def restore(
     root, backup_root = normalize_root(target_uri), normalize_root(backup_uri)
     require_apart(root, backup_root)
     backup = RawStore(backup_root, storage_options(options))
-    folder = RecordFolder(backup, RECORDS)
-    graph = folder.graph()
-    if graph is None:
-        raise not_a_backup(backup_root)
-    records = folder.read()
+    graph, records = records_of(backup)
     _require_manifest(backup, records, storage_options(options))
     source = GraphStore.open(backup_root, options=options)
     raw = prepare_place(root, storage_options(target_options))
