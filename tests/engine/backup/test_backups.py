@@ -174,6 +174,20 @@ def test_a_changed_byte_is_not_backed_up(place: Path, tmp_path: Path) -> None:
     omnigraph.backup(place, tmp_path / "another")
 
 
+def test_a_damaged_manifest_is_not_built_on(place: Path, tmp_path: Path) -> None:
+    """A registration would make a new version of it, with a digest that is right."""
+    newest = min((place / "__manifest" / "_versions").glob("*.manifest"))
+    contents, before = newest.read_bytes(), files(place)
+    for position in range(0, len(contents), len(contents) // 12):
+        changed = bytearray(contents)
+        changed[position] ^= 4
+        newest.write_bytes(changed)
+        with pytest.raises(Corruption) as refused:
+            omnigraph.backup(place, tmp_path / "backup")
+        assert refused.value.details["paths"] == [str(newest.relative_to(place))]
+    assert files(place) == before
+
+
 def test_a_damaged_file_replaces_no_good_copy(place: Path, tmp_path: Path) -> None:
     omnigraph.backup(place, tmp_path / "backup")
     good = next((tmp_path / "backup").glob("nodes/*/data/*.lance"))

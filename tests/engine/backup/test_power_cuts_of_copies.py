@@ -16,7 +16,7 @@ from support.crash_states import PowerCut, build_state, notes_before, power_cuts
 from support.file_operations import Operation, record, strace
 from support.kept_graphs import everything
 
-CUTS = 16
+CUTS = 6
 MANY_CUTS = 400
 
 pytestmark = pytest.mark.skipif(strace() is None, reason="strace is not installed (apt: strace)")

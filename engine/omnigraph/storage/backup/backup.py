@@ -14,6 +14,7 @@ from omnigraph.storage.backup.copy_moment import (
     CopiedMoment,
     CopyReport,
     MomentCopier,
+    damaged,
     genesis,
     is_empty,
     newest_version,
@@ -27,11 +28,14 @@ from omnigraph.storage.backup.hold_files import Hold, holding
 from omnigraph.storage.backup.moment_files import MomentGone
 from omnigraph.storage.backup.write_file import prepare_place
 from omnigraph.storage.core.failpoints import AFTER_HOLD, failpoint
-from omnigraph.storage.core.layout import is_local, normalize_root
+from omnigraph.storage.core.file_digests import digest_of
+from omnigraph.storage.core.layout import MANIFEST, VERSIONS, is_local, normalize_root
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.reachable_files import marked_file
 from omnigraph.storage.manifest.manifest import ManifestView
 from omnigraph.storage.manifest.version_files import version_path
+from omnigraph.storage.tables.digest_names import MARKS
 
 RECORDS = "__backup"
 """The folder of a backup that says what was copied."""
@@ -56,6 +60,7 @@ def backup(
     """
     root = normalize_root(target_uri)
     require_apart(root, normalize_root(uri))
+    _require_sound_version(normalize_root(uri))
     source = GraphStore.open(uri, options=options)
     view = source.publisher.refresh()
     graph = genesis(source, view)
@@ -76,6 +81,19 @@ def backup(
         moment = _without_hold(copier, hold, moment)
         copier.publish(moment, first=not shown)
     return report_of(target, moment.heads)
+
+
+def _require_sound_version(root: str) -> None:
+    """Refuse a local manifest that is not what was written: registering would build on it."""
+    if not Path(root, MANIFEST, VERSIONS).is_dir():
+        return
+    raw = RawStore(root, {})
+    newest = shown_version(raw)
+    marks = (file.path for file in raw.list(f"{MANIFEST}/{MARKS}"))
+    known = {mark.rpartition(".")[2] for mark in marks if marked_file(mark) == newest}
+    contents = raw.read(newest) if newest and known else None
+    if newest and contents is not None and digest_of([contents]) not in known:
+        raise damaged(root, [newest], _REMEDY)
 
 
 def _is_shown(source: GraphStore, view: ManifestView, target: CopyTarget) -> bool:
