@@ -17,7 +17,7 @@ from support.file_operations import Operation, record, strace
 from support.kept_graphs import everything
 
 CUTS = 6
-MANY_CUTS = 400
+MANY_CUTS = 100
 
 pytestmark = pytest.mark.skipif(strace() is None, reason="strace is not installed (apt: strace)")
 
@@ -84,6 +84,7 @@ def test_of_backups(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_of_backups_in_many_states(place: Path, tmp_path: Path) -> None:
     check_backups(place, tmp_path, MANY_CUTS)
 
