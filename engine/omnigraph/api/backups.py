@@ -19,7 +19,6 @@ def backup(
     uri: str | Path,
     target: str | Path,
     *,
-    prune: bool = False,
     storage_options: Mapping[str, str] | None = None,
     target_storage_options: Mapping[str, str] | None = None,
     on_progress: Progress | None = None,
@@ -27,16 +26,15 @@ def backup(
     """Copy a graph, with all branches, tags and its readable past, to another root.
 
     The copy shows one moment, and can be opened and verified like a graph. Run again, it copies
-    only what is new; until that is complete the copy shows what it did before. With `prune`, files
-    that the new moment does not need are deleted from the copy. Writers and collections of the
-    graph go on meanwhile. `on_progress` gets bytes.
+    only what is new; until that is complete the copy shows what it did before. A file of the graph
+    that is not what was written is refused. Writers and collections of the graph go on meanwhile.
+    A collection of the copy deletes what it does not need any more. `on_progress` gets bytes.
     """
     return backups.backup(
         uri,
         target,
         options=storage_options,
         target_options=target_storage_options,
-        pruned=prune,
         on_progress=on_progress,
     )
 

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.errors import AlreadyExists, Conflict, InvalidInput, OmniGraphError
+from omnigraph.errors import (
+    AlreadyExists,
+    Conflict,
+    Corruption,
+    InvalidInput,
+    NotFound,
+    OmniGraphError,
+    StorageError,
+)
 from support.fixtures import unique_uri, use_environment
 from support.kept_graphs import everything, put
 from support.object_stores import ObjectStore
@@ -30,7 +38,7 @@ def test_a_backup_shows_what_the_graph_showed(
     assert everything(copy) == everything(graph)
     assert copy.verify().ok
     assert (report.branches, report.graph_commit_id) == (4, graph.commits()[0].id)
-    assert report.files <= report.copied_files <= report.files + 2
+    assert report.files == report.copied_files
 
 
 def test_a_quiet_backup_has_no_registration(
@@ -51,6 +59,17 @@ def test_a_second_backup_copies_only_what_is_new(
     assert everything(omnigraph.open(tmp_path / "backup")) == everything(graph)
 
 
+def test_a_backup_of_an_unchanged_graph_copies_and_changes_nothing(
+    graph: omnigraph.Graph, place: Path, tmp_path: Path
+) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    before = files(place), files(tmp_path / "backup")
+    report = omnigraph.backup(place, tmp_path / "backup")
+    assert (report.copied_files, report.copied_bytes) == (0, 0)
+    assert (files(place), files(tmp_path / "backup")) == before
+    assert report.graph_commit_id == graph.commits()[0].id
+
+
 def test_an_open_backup_moves_on(graph: omnigraph.Graph, place: Path, tmp_path: Path) -> None:
     omnigraph.backup(place, tmp_path / "backup")
     copy = omnigraph.open(tmp_path / "backup")
@@ -60,22 +79,22 @@ def test_an_open_backup_moves_on(graph: omnigraph.Graph, place: Path, tmp_path: 
     assert copy.snapshot().get("Boat", "Eve") is not None
 
 
-def test_pruning_deletes_what_the_moment_does_not_need(
+def test_a_collection_deletes_what_the_moment_does_not_need(
     graph: omnigraph.Graph, place: Path, tmp_path: Path
 ) -> None:
     omnigraph.backup(place, tmp_path / "backup")
     graph.optimize()
     graph.tags.delete("v1")
     graph.collect(keep=1)
-    report = omnigraph.backup(place, tmp_path / "backup", prune=True)
-    assert report.pruned_files > 0
-    inside = {path for path in files(tmp_path / "backup") if path.parts[0] != "__backup"}
-    # Besides those of the moment: the lock, and the first version, which keeps others away.
-    assert len(inside) == report.files + 2
+    report = omnigraph.backup(place, tmp_path / "backup")
     copy = omnigraph.open(tmp_path / "backup")
-    assert copy.verify().ok
+    copy.collect()
+    inside = {path for path in files(tmp_path / "backup") if path.parts[0] != "__backup"}
+    # Besides those of the moment: the lock, and versions of the manifest with what they refer to.
+    assert len(inside) < report.files + 20
+    assert copy.verify(deep=True).ok
     assert everything(copy) == everything(graph)
-    assert omnigraph.backup(place, tmp_path / "backup").copied_files < 6
+    assert omnigraph.backup(place, tmp_path / "backup").copied_files < 15
 
 
 def test_a_backup_may_be_collected(graph: omnigraph.Graph, place: Path, tmp_path: Path) -> None:
@@ -113,6 +132,75 @@ def test_a_damaged_graph_does_not_become_a_backup(place: Path, tmp_path: Path) -
         omnigraph.backup(place, tmp_path / "backup")
     assert refused.value.code == "corruption"
     assert everything(omnigraph.open(tmp_path / "backup")) == before
+
+
+def test_a_table_that_was_made_again_has_another_first_version(place: Path, tmp_path: Path) -> None:
+    """As after a collection that took the dropped table with its folder."""
+    from omnigraph.storage.core.file_digests import digest_of
+
+    omnigraph.backup(place, tmp_path / "backup")
+    first = next(place.glob("nodes/*/_versions/1844*.manifest"))
+    for mark in first.parents[1].glob(f"_digests/{first.name}.*"):
+        mark.unlink()
+    first.write_bytes(first.read_bytes() + b"again")
+    (first.parents[1] / "_digests" / f"{first.name}.{digest_of([first.read_bytes()])}").touch()
+    put(omnigraph.open(place), "Eve")
+    omnigraph.backup(place, tmp_path / "backup")
+    copy = tmp_path / "backup" / first.relative_to(place)
+    assert copy.read_bytes() == first.read_bytes()
+
+
+# --------------------------------------------------------------------------- damage
+
+
+def flip(path: Path) -> None:
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    path.write_bytes(contents)
+
+
+def test_a_changed_byte_is_not_backed_up(place: Path, tmp_path: Path) -> None:
+    """Of files that were never copied, the digests in their names tell."""
+    backup = tmp_path / "backup"
+    omnigraph.backup(place, backup)
+    for kind in ("data/*.lance", "data/*/*", "_indices/*/*", "_versions/d*.manifest"):
+        needed = max(backup.glob(f"nodes/*/{kind}"), key=lambda path: path.stat().st_size)
+        flip(place / needed.relative_to(backup))
+        with pytest.raises(Corruption):
+            omnigraph.backup(place, tmp_path / "another")
+        with pytest.raises(NotFound):
+            omnigraph.open(tmp_path / "another")
+        flip(place / needed.relative_to(backup))
+    omnigraph.backup(place, tmp_path / "another")
+
+
+def test_a_damaged_manifest_is_not_built_on(place: Path, tmp_path: Path) -> None:
+    """A registration would make a new version of it, with a digest that is right."""
+    newest = min((place / "__manifest" / "_versions").glob("*.manifest"))
+    contents, before = newest.read_bytes(), files(place)
+    for position in range(0, len(contents), len(contents) // 12):
+        changed = bytearray(contents)
+        changed[position] ^= 4
+        newest.write_bytes(changed)
+        with pytest.raises(Corruption) as refused:
+            omnigraph.backup(place, tmp_path / "backup")
+        assert refused.value.details["paths"] == [str(newest.relative_to(place))]
+    assert files(place) == before
+
+
+def test_a_damaged_file_replaces_no_good_copy(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    good = next((tmp_path / "backup").glob("nodes/*/data/*.lance"))
+    contents, name = good.read_bytes(), str(good.relative_to(tmp_path / "backup"))
+    put(omnigraph.open(place), "Eve")
+    (place / name).write_bytes(contents[:-7])
+    with pytest.raises(Corruption) as refused:
+        omnigraph.backup(place, tmp_path / "backup")
+    assert refused.value.details["paths"] == [name]
+    assert good.read_bytes() == contents
+    assert omnigraph.open(tmp_path / "backup").verify(deep=True).ok
+    assert omnigraph.repair(place, tmp_path / "backup").ok
+    omnigraph.backup(place, tmp_path / "backup")
 
 
 # --------------------------------------------------------------------------- refusals
@@ -154,6 +242,72 @@ def test_a_backup_that_was_written_to_is_refused(place: Path, tmp_path: Path) ->
     assert copy.snapshot().get("Boat", "Own") is not None
 
 
+def test_places_inside_each_other_are_refused(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    (tmp_path / "link").symlink_to(place)
+    for target in (place / "nodes" / "copy", tmp_path, tmp_path / "link" / "copy"):
+        with pytest.raises(InvalidInput, match="inside the other"):
+            omnigraph.backup(place, target)
+    with pytest.raises(InvalidInput, match="inside the other"):
+        omnigraph.restore(tmp_path / "backup", tmp_path / "backup" / "nodes" / "copy")
+
+
+def test_a_graph_that_is_older_than_its_backup_is_refused(place: Path, tmp_path: Path) -> None:
+    omnigraph.backup(place, tmp_path / "backup")
+    omnigraph.restore(tmp_path / "backup", tmp_path / "older")
+    put(omnigraph.open(place), "Eve")
+    omnigraph.backup(place, tmp_path / "backup")
+    with pytest.raises(Conflict, match="commits that the graph"):
+        omnigraph.backup(tmp_path / "older", tmp_path / "backup")
+    assert omnigraph.open(tmp_path / "backup").snapshot().get("Boat", "Eve")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_a_place_that_cannot_be_written_to_is_a_typed_error(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "backup").mkdir(mode=0o500)
+    with pytest.raises(StorageError, match="cannot write"):
+        omnigraph.backup(place, tmp_path / "backup")
+
+
+def test_a_moment_that_is_not_shown_is_not_reported(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection of the backup meanwhile gives out numbers above that of the moment."""
+    from omnigraph.storage.backup import copy_moment
+
+    omnigraph.backup(place, tmp_path / "backup")
+    put(omnigraph.open(place), "Eve")
+
+    def collect(point: str) -> None:
+        if point == "copy.before_version":
+            for _ in range(6):
+                omnigraph.open(tmp_path / "backup").collect()
+
+    monkeypatch.setattr(copy_moment, "failpoint", collect)
+    with pytest.raises(Conflict, match="meanwhile"):
+        omnigraph.backup(place, tmp_path / "backup")
+    monkeypatch.undo()
+    omnigraph.backup(place, tmp_path / "backup")
+    assert omnigraph.open(tmp_path / "backup").snapshot().get("Boat", "Eve")
+
+
+def test_files_that_are_deleted_from_a_backup_meanwhile_are_told(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnigraph.storage.backup import copy_moment
+
+    def delete_one(point: str) -> None:
+        if point == "copy.before_version":
+            next((tmp_path / "backup").glob("nodes/*/data/*.lance")).unlink()
+
+    monkeypatch.setattr(copy_moment, "failpoint", delete_one)
+    with pytest.raises(Conflict, match="meanwhile"):
+        omnigraph.backup(place, tmp_path / "backup")
+    monkeypatch.undo()
+    omnigraph.backup(place, tmp_path / "backup")
+    assert omnigraph.open(tmp_path / "backup").verify(deep=True).ok
+
+
 # --------------------------------------------------------------------------- stores and others
 
 
@@ -171,6 +325,7 @@ def test_between_disk_and_object_store(
     put(graph, "Eve")
     assert omnigraph.backup(place, far).copied_files < 15
     assert omnigraph.open(far).verify().ok
+    assert omnigraph.backup(place, far).copied_files == 0
     omnigraph.restore(far, again)
     omnigraph.backup(again, tmp_path / "near")
     omnigraph.restore(tmp_path / "near", tmp_path / "restored")
@@ -211,8 +366,8 @@ def test_writers_optimize_and_collections_go_on(
     begun = graph.commits()[0].version
     try:
         wait_until(lambda: graph.commits()[0].version > begun + 8, 60, "they write")
-        for round_ in range(4):
-            omnigraph.backup(place, tmp_path / "backup", prune=round_ == 2)
+        for _ in range(4):
+            omnigraph.backup(place, tmp_path / "backup")
             copy = omnigraph.open(tmp_path / "backup")
             assert copy.verify().findings == ()
             everything(copy)

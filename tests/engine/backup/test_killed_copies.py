@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.errors import NotFound
+from omnigraph.errors import NotFound, StorageError
 from support.kept_graphs import everything, put, run_cli
 
 FIRST = (
@@ -79,6 +79,37 @@ def test_a_restore(graph: omnigraph.Graph, place: Path, tmp_path: Path, point: s
     put(again, "Eve")
     assert again.verify().ok
     assert not (restored / "__restore").exists()
+
+
+def test_a_version_that_was_being_written(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no version yet, and must not be taken for one."""
+    copy, restored = tmp_path / "backup", tmp_path / "restored"
+    for function, source, target in (
+        (omnigraph.backup, place, copy),
+        (omnigraph.restore, copy, restored),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv("OMNIGRAPH_FAILPOINTS", "copy.before_version=error")
+            with pytest.raises(StorageError):
+                function(source, target)
+        versions = target / "__manifest" / "_versions"
+        versions.mkdir()
+        (versions / f".{'1' * 20}.manifest.01KA.part").write_bytes(b"half")
+        function(source, target)
+        assert omnigraph.open(target).verify(deep=True).ok
+
+
+def test_a_backup_that_was_never_completed_is_not_restored(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_FAILPOINTS", "copy.before_version=error")
+    with pytest.raises(StorageError):
+        omnigraph.backup(place, tmp_path / "backup")
+    with pytest.raises(NotFound, match="never completed"):
+        omnigraph.restore(tmp_path / "backup", tmp_path / "restored")
+    assert not (tmp_path / "restored").exists()
 
 
 def test_what_was_recorded_is_not_copied_again(place: Path, tmp_path: Path) -> None:

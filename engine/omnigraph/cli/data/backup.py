@@ -19,25 +19,24 @@ if TYPE_CHECKING:
     "backup",
     example="""
     omnigraph backup social.omni social.backup
-    omnigraph backup s3://bucket/social s3://other-bucket/social --prune
+    omnigraph backup s3://bucket/social s3://other-bucket/social
     """,
 )
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
-@click.option("--prune", is_flag=True, help="Delete files from DST that this backup does not need.")
 @pass_invocation
-def backup(invocation: Invocation, source: str, target: str, prune: bool) -> None:
+def backup(invocation: Invocation, source: str, target: str) -> None:
     """Copy the graph at SRC to DST, or what is new in it.
 
     All branches, tags and the readable past are copied. DST shows one moment, and can be opened
     like a graph. Run it again to bring DST up to date: only new files are copied, and DST shows the
     moment before until the new one is complete. After a kill, run it again. Writers of SRC go on
-    meanwhile.
+    meanwhile. `omnigraph collect --store DST` deletes what DST does not need any more.
     """
     import omnigraph
 
     with progress("backing up", unit="bytes") as on_progress:
-        report = omnigraph.backup(source, target, prune=prune, on_progress=on_progress)
+        report = omnigraph.backup(source, target, on_progress=on_progress)
     _write_report(invocation, "Backed up", report)
 
 
@@ -94,6 +93,10 @@ def repair(context: click.Context, invocation: Invocation, uri: str | None, sour
             f"Compared {output.counted(report.checked_files, 'file')}, put back "
             f"{len(report.repaired):,}: {'all is well' if report.ok else left + ' left'}."
         )
+        if not report.ok:
+            output.write_line(
+                f"`omnigraph restore {source} DST` makes a graph of what the backup shows."
+            )
     if not report.ok:
         context.exit(STORAGE)
 
@@ -102,11 +105,6 @@ def _write_report(invocation: Invocation, verb: str, report: CopyReport) -> None
     text = (
         f"{verb} {output.counted(report.branches, 'branch', 'branches')} to {report.uri}: "
         f"copied {report.copied_files:,} of {output.counted(report.files, 'file')} "
-        f"({output.shown_size(report.copied_bytes)})"
+        f"({output.shown_size(report.copied_bytes)})."
     )
-    if report.pruned_files:
-        text += (
-            f", deleted {output.counted(report.pruned_files, 'file')} "
-            f"({output.shown_size(report.pruned_bytes)})"
-        )
-    output.write_answer(invocation, report.to_json(), f"{text}.")
+    output.write_answer(invocation, report.to_json(), text)

@@ -8,30 +8,41 @@ from dataclasses import replace
 from pathlib import Path
 
 from omnigraph.common.progress import Progress
-from omnigraph.errors import Conflict, InvalidInput
-from omnigraph.storage.backup.copy_files import CopyTarget
+from omnigraph.errors import Conflict, InvalidInput, NotFound
+from omnigraph.storage.backup.copy_files import CopyTarget, list_graph
 from omnigraph.storage.backup.copy_moment import (
     CopiedMoment,
     CopyReport,
     MomentCopier,
+    damaged,
     genesis,
     is_empty,
-    prune,
+    newest_version,
     report_of,
-    shows_something,
+    require_apart,
+    shown_version,
     there_already,
 )
-from omnigraph.storage.backup.file_records import RecordFolder
+from omnigraph.storage.backup.file_records import FileRecord, RecordFolder, digest_of_pieces
 from omnigraph.storage.backup.hold_files import Hold, holding
 from omnigraph.storage.backup.moment_files import MomentGone
 from omnigraph.storage.backup.write_file import prepare_place
 from omnigraph.storage.core.failpoints import AFTER_HOLD, failpoint
-from omnigraph.storage.core.layout import normalize_root
-from omnigraph.storage.core.object_store import storage_options
+from omnigraph.storage.core.file_digests import digest_of
+from omnigraph.storage.core.layout import MANIFEST, VERSIONS, is_local, normalize_root
+from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.reachable_files import marked_file
+from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.version_files import version_path
+from omnigraph.storage.tables.digest_names import MARKS
 
 RECORDS = "__backup"
 """The folder of a backup that says what was copied."""
+_REMEDY = (
+    "What was backed up before is as it was. Put the files back with `omnigraph repair --from` and "
+    "a backup that has them; `omnigraph verify --deep` shows what else is affected."
+)
 
 
 def backup(
@@ -40,7 +51,6 @@ def backup(
     *,
     options: Mapping[str, str] | None = None,
     target_options: Mapping[str, str] | None = None,
-    pruned: bool = False,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy what a graph shows now, with its readable past, to a root that shows it then.
@@ -49,27 +59,55 @@ def backup(
     Until the new moment is complete the backup shows the one before.
     """
     root = normalize_root(target_uri)
-    if root == normalize_root(uri):
-        raise InvalidInput("a graph cannot be its own backup", hint="Choose another place.")
+    require_apart(root, normalize_root(uri))
+    _require_sound_version(normalize_root(uri))
     source = GraphStore.open(uri, options=options)
-    source.ready_to_write()
-    graph = genesis(source, source.publisher.refresh())
+    view = source.publisher.refresh()
+    graph = genesis(source, view)
     target = _target(root, storage_options(target_options), graph)
+    if _is_shown(source, view, target):
+        return report_of(target, source.heads(view))
+    source.ready_to_write()
     with ExitStack() as stack:
         hold = stack.enter_context(holding(source))
         held_from = hold.take().version
         shown = 0
-        if shows_something(target):
+        if shown_version(target.raw):
             store = _same_graph(root, target_options, source, graph)
             shown = stack.enter_context(holding(store, hold.locations)).take().version
         failpoint(AFTER_HOLD)
-        copier = MomentCopier(source, target, {}, hold.renew, on_progress)
+        copier = MomentCopier(source, target, {}, _REMEDY, hold.renew, on_progress)
         moment = copier.copy(lambda: hold.take(max(shown, held_from - 1)), hold.locations)
         moment = _without_hold(copier, hold, moment)
         copier.publish(moment, first=not shown)
-    deleted = prune(target, moment) if pruned else ()
-    target.folder.replace_all(target.records, always=bool(deleted))
-    return report_of(target, moment, deleted)
+    return report_of(target, moment.heads)
+
+
+def _require_sound_version(root: str) -> None:
+    """Refuse a local manifest that is not what was written: registering would build on it."""
+    if not Path(root, MANIFEST, VERSIONS).is_dir():
+        return
+    raw = RawStore(root, {})
+    newest = shown_version(raw)
+    marks = (file.path for file in raw.list(f"{MANIFEST}/{MARKS}"))
+    known = {mark.rpartition(".")[2] for mark in marks if marked_file(mark) == newest}
+    contents = raw.read(newest) if newest and known else None
+    if newest and contents is not None and digest_of([contents]) not in known:
+        raise damaged(root, [newest], _REMEDY)
+
+
+def _is_shown(source: GraphStore, view: ManifestView, target: CopyTarget) -> bool:
+    """Whether the backup shows this very state, and has all the files it should have."""
+    path = version_path(view.version)
+    record = target.records.get(path)
+    if record is None:
+        return False
+    present = {file.path: file.size for file in list_graph(target.raw)}
+    return (
+        newest_version(present) == path
+        and all(present.get(each.path) == each.size for each in target.records.values())
+        and digest_of_pieces([source.raw.read(path) or b""]) == (record.size, record.digest)
+    )
 
 
 def _without_hold(copier: MomentCopier, hold: Hold, moment: CopiedMoment) -> CopiedMoment:
@@ -116,3 +154,16 @@ def _same_graph(
             details={"commits": own[:10]},
         )
     return store
+
+
+def records_of(backup: RawStore) -> tuple[str, dict[str, FileRecord]]:
+    """The graph that a backup is of, and what was copied; refused where no backup is."""
+    if is_local(backup.root) and not Path(backup.root).is_dir():
+        raise NotFound(f"there is nothing at {backup.root}", hint="Name the root of a backup.")
+    folder = RecordFolder(backup, RECORDS)
+    graph = folder.graph()
+    if graph is None:
+        raise InvalidInput(
+            f"{backup.root} is not a backup", hint="Make one with `omnigraph backup SRC DST`."
+        )
+    return graph, folder.read()

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 from omnigraph.common.progress import Progress
-from omnigraph.errors import Corruption
-from omnigraph.storage.backup.file_records import FileRecord, RecordFolder, Records
-from omnigraph.storage.backup.moment_files import MomentGone
+from omnigraph.storage.backup.file_records import (
+    FileRecord,
+    RecordFolder,
+    Records,
+    digest_of_pieces,
+)
+from omnigraph.storage.backup.moment_files import MomentGone, stem_of
 from omnigraph.storage.backup.write_file import put_file, sync_files
 from omnigraph.storage.core.failpoints import AFTER_COPY, AFTER_RECORD, failpoint
-from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS
+from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS, version_of
 from omnigraph.storage.core.object_store import RawStore, StoredFile
+from omnigraph.storage.maintenance.check_files import FileChecker
+from omnigraph.storage.maintenance.reachable_files import marked_file
 
 COPIED_AT_ONCE = 8
 RECORDED_FILES = 256
 RECORDED_BYTES = 1 << 30
 """A run that is killed copies at most so much again."""
+
+
+class DamagedFiles(Exception):
+    """Files that are not what was written; no copy of them was made."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = sorted(paths)
+        super().__init__(", ".join(self.paths))
 
 
 class CopyTarget:
@@ -30,29 +44,45 @@ class CopyTarget:
         self.records = folder.read()
         self.copied_files = self.copied_bytes = 0
 
-    def missing(self, files: Iterable[StoredFile]) -> list[StoredFile]:
-        """Those files that are not there, or of which nobody knows that they are."""
-        present = {file.path: file.size for file in list_graph(self.raw)}
+    def missing(self, files: Collection[StoredFile]) -> list[StoredFile]:
+        """Those files that are not there, or of which nobody knows that they are, in order."""
+        folders = {file.path.partition("/")[0] for file in files}
+        present = {f.path: f.size for folder in folders for f in self.raw.list(folder)}
 
         def known(file: StoredFile) -> bool:
             record = self.records.get(file.path)
             return record is not None and file.size == record.size == present.get(file.path)
 
-        return [file for file in files if not known(file)]
+        unknown = {file for file in files if not known(file)}
+        # A table that was dropped and made again has another first version under the same name.
+        marked = {marked_file(file.path) for file in unknown}
+        return sorted(unknown | {file for file in files if file.path in marked})
 
     def copy(
         self,
         source: RawStore,
-        files: Iterable[StoredFile],
+        files: Collection[StoredFile],
         expected: Records,
+        digests: Mapping[str, str],
         between: Callable[[], None],
         on_progress: Progress | None,
     ) -> None:
-        """Copy what is missing; `between` is called now and then."""
+        """Copy what is missing; `between` is called now and then.
+
+        A file must be what was recorded when it was copied before, here or from where it is now.
+        Others must have the digests in their names, or in `digests`, as far as there are any.
+        """
         missing = self.missing(files)
+        lasting = {path: r for path, r in self.records.items() if version_of(path) is None}
+        expected = {**expected, **lasting}
+        checker = FileChecker(source, files, digests)
+        unchecked = {stem_of(file.path) for file in missing if file.path not in expected}
         total, done = sum(file.size for file in missing), 0
         with ThreadPoolExecutor(COPIED_AT_ONCE, thread_name_prefix="omnigraph-copy") as pool:
             for batch in _batches(missing):
+                stems = unchecked & {stem_of(file.path) for file in batch}
+                unchecked -= stems
+                _require_intact(source, checker, stems, pool)
                 records = []
                 copies = pool.map(
                     lambda file: copy_file(source, self.raw, file.path, expected.get(file.path)),
@@ -93,20 +123,46 @@ def copy_file(
             size += len(piece)
             yield piece
         if expected and (expected.size, expected.digest) != (size, hashed.hexdigest()):
-            raise Corruption(
-                f"{path} below {source.root} is not what was copied there",
-                hint="Use another backup; `omnigraph verify` shows what else is affected.",
-                details={"path": path},
-            )
+            raise DamagedFiles([path])
 
     put_file(target, path, checked())
     return FileRecord(path, size, hashed.hexdigest())
+
+
+def differing(
+    raw: RawStore, records: Sequence[FileRecord], on_progress: Progress | None = None
+) -> Iterator[FileRecord]:
+    """Those of the files that are not what was recorded, or not there."""
+
+    def intact(record: FileRecord) -> bool:
+        pieces = raw.stream(record.path)
+        return pieces is not None and digest_of_pieces(pieces) == (record.size, record.digest)
+
+    with ThreadPoolExecutor(COPIED_AT_ONCE, thread_name_prefix="omnigraph-compare") as pool:
+        for done, (record, same) in enumerate(
+            zip(records, pool.map(intact, records), strict=True), 1
+        ):
+            if not same:
+                yield record
+            if on_progress:
+                on_progress(done, len(records))
 
 
 def list_graph(raw: RawStore) -> Iterator[StoredFile]:
     """Every file of the manifest and of the tables."""
     for folder in (MANIFEST, *TABLE_FOLDERS.values()):
         yield from raw.list(folder)
+
+
+def _require_intact(
+    source: RawStore, checker: FileChecker, stems: set[str], pool: Executor
+) -> None:
+    damaged = [damage.path for damage in checker.check(stems, pool, None).damaged]
+    for path in damaged:
+        if source.stream(path) is None:
+            raise MomentGone(path)
+    if damaged:
+        raise DamagedFiles(damaged)
 
 
 def _batches(files: Sequence[StoredFile]) -> Iterator[list[StoredFile]]:

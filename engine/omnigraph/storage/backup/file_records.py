@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from omnigraph.common.ulid import new_ulid
@@ -41,6 +41,8 @@ class RecordFolder:
     def __init__(self, raw: RawStore, name: str) -> None:
         self._raw = raw
         self.name = name
+        self._known: list[str] = []
+        """The parts that were read or written here; another run may add others meanwhile."""
 
     def graph(self) -> str | None:
         """The first commit of the graph; none where no copy was ever begun."""
@@ -63,9 +65,10 @@ class RecordFolder:
 
     def read(self) -> dict[str, FileRecord]:
         """Every file that was copied; of several records of one, the newest."""
+        self._known = self._parts()
         return {
             record.path: record
-            for part in self._parts()
+            for part in self._known
             for record in _parsed(self._raw.read(part) or b"")
         }
 
@@ -73,14 +76,18 @@ class RecordFolder:
         """Remember files that are there and durable."""
         lines = "".join(json.dumps(asdict(record)) + "\n" for record in records)
         if lines:
-            create_file(self._raw, f"{self.name}/files-{new_ulid()}.ndjson", lines.encode())
+            part = f"{self.name}/files-{new_ulid()}.ndjson"
+            create_file(self._raw, part, lines.encode())
+            self._known.append(part)
 
-    def replace_all(self, records: Records, *, always: bool = False) -> None:
-        """Keep these records alone, in one part; only when there are many parts, unless told."""
-        parts = self._parts()
-        if always or len(parts) > PARTS:
-            self.add(records.values())
+    def compact(self, records: Records, present: Container[str]) -> dict[str, FileRecord]:
+        """Forget files that are gone, and write many parts as one; what is left."""
+        left = {path: record for path, record in records.items() if path in present}
+        parts = self._known[:]
+        if len(parts) > PARTS or len(left) < len(records):
+            self.add(left.values())
             self._raw.delete(parts)
+        return left
 
     def remove(self) -> None:
         """Forget everything."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.common.progress import Progress
 from omnigraph.errors import StorageError
 from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS
 from omnigraph.storage.core.object_store import StoredFile
@@ -15,6 +13,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
 from omnigraph.storage.maintenance.reachable_files import (
     Needed,
+    detached_version_file,
     marked_file,
     needed_files,
     stem,
@@ -57,6 +56,12 @@ class NeededVersions:
     def locations(self) -> set[str]:
         return {version.location for version in self.readable | self.bases}
 
+    @property
+    def digests(self) -> dict[str, str]:
+        """Of their version files, by path: those that the pointers to them hold."""
+        every = self.readable | self.bases
+        return {detached_version_file(v): v.digest for v in every if v.digest}
+
 
 def manifest_of(store: GraphStore, view: ManifestView) -> ManifestFiles:
     """The manifest's part of a moment. To be copied first: old versions are trimmed at any time."""
@@ -72,6 +77,13 @@ def manifest_of(store: GraphStore, view: ManifestView) -> ManifestFiles:
     return ManifestFiles(view.version, contents, tuple(present[path] for path in sorted(wanted)))
 
 
+def version_digests(manifest: ManifestFiles) -> set[str]:
+    """What the marks say about the file of the version; none on stores that keep no marks."""
+    path = version_path(manifest.version)
+    marks = (file.path for file in manifest.files if marked_file(file.path) == path)
+    return {mark.rpartition(".")[2] for mark in marks}
+
+
 def versions_of(store: GraphStore, view: ManifestView) -> NeededVersions:
     """The table versions that a view needs, as a collection would find them."""
     try:
@@ -85,34 +97,22 @@ def versions_of(store: GraphStore, view: ManifestView) -> NeededVersions:
         raise MomentGone(str(error)) from error
 
 
-def table_files(
-    store: GraphStore, versions: NeededVersions, on_progress: Progress | None = None
-) -> list[StoredFile]:
-    """The files of table versions, as they are in the store."""
-    needed = needed_files(store, set(versions.readable), set(), on_progress)
+def table_files(store: GraphStore, versions: NeededVersions) -> list[StoredFile]:
+    """The files of table versions, as they are in the store: what a collection would keep."""
+    needed = needed_files(store, set(versions.readable), set(), None)
     of_bases = needed_files(store, set(), set(versions.bases - versions.readable), None)
-    listed = files_of_tables(store, versions.locations)
+    listed = [
+        file
+        for folder in TABLE_FOLDERS.values()
+        for file in store.raw.list(folder)
+        if table_location(file.path) in versions.locations and not file.path.endswith(HINT)
+    ]
     here = {stem_of(file.path) for file in listed if not _beside_data(file.path)}
     missing = sorted(needed - here)
     if missing:
         raise MomentGone(", ".join(missing))
-    return files_needed(listed, needed | of_bases)
-
-
-def files_of_tables(store: GraphStore, locations: set[str]) -> list[StoredFile]:
-    """Every file in the folders of some tables."""
-    return [
-        file
-        for folder in TABLE_FOLDERS.values()
-        for file in store.raw.list(folder)
-        if table_location(file.path) in locations
-    ]
-
-
-def files_needed(files: Iterable[StoredFile], needed: set[str]) -> list[StoredFile]:
-    """Those of the files of tables that a collection would keep for what is needed."""
-    kept = Needed(needed, {table_location(path) for path in needed})
-    return [file for file in files if not file.path.endswith(HINT) and kept.holds(file.path)]
+    kept = Needed(needed | of_bases, versions.locations)
+    return [file for file in listed if kept.holds(file.path)]
 
 
 def stem_of(path: str) -> str:

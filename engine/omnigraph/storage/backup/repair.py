@@ -4,27 +4,27 @@ Files never change, so one that differs from what the backup recorded about it i
 replaced if the backup's own copy is still what was recorded. The manifest is looked at first, byte
 by byte and without opening it; then the versions of tables, then what those refer to: nothing is
 parsed that the backup could have put right.
+
+Ordinary versions are the exception: their names are numbers, which two graphs give out alike once
+one of them was restored from an older backup of the other. They are left alone when the graph lacks
+commits of the backup, or has the mark of another version of that number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from omnigraph.common.progress import Progress
-from omnigraph.errors import Conflict, Corruption, InvalidInput, OmniGraphError
-from omnigraph.storage.backup.backup import RECORDS
-from omnigraph.storage.backup.copy_files import COPIED_AT_ONCE, copy_file, list_graph
-from omnigraph.storage.backup.copy_moment import genesis
-from omnigraph.storage.backup.file_records import (
-    FileRecord,
-    RecordFolder,
-    Records,
-    digest_of_pieces,
-)
+from omnigraph.errors import Conflict, Corruption, OmniGraphError
+from omnigraph.storage.backup.backup import records_of
+from omnigraph.storage.backup.copy_files import DamagedFiles, copy_file, differing, list_graph
+from omnigraph.storage.backup.copy_moment import genesis, newest_version
+from omnigraph.storage.backup.file_records import FileRecord, Records
 from omnigraph.storage.backup.moment_files import (
     MomentGone,
     NeededVersions,
@@ -37,7 +37,13 @@ from omnigraph.storage.core.layout import MANIFEST, VERSIONS, normalize_root, ve
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.reachable_files import (
+    detached_version_file,
+    marked_file,
+    table_location,
+)
 from omnigraph.storage.maintenance.verify import verify
+from omnigraph.storage.manifest.read_damage import parsed
 from omnigraph.storage.manifest.version_files import files_of_newest
 
 
@@ -88,15 +94,12 @@ def repair(
     root = normalize_root(uri)
     resolved = storage_options(options)
     backup = RawStore(normalize_root(backup_uri), storage_options(backup_options))
-    folder = RecordFolder(backup, RECORDS)
-    graph = folder.graph()
-    if graph is None:
-        raise InvalidInput(
-            f"{backup.root} is not a backup", hint="Make one with `omnigraph backup SRC DST`."
-        )
-    run = _Repair(RawStore(root, resolved), backup, folder.read(), on_progress)
+    graph, records = records_of(backup)
+    run = _Repair(RawStore(root, resolved), backup, records, on_progress)
     run.require_common_files()
-    run.check_manifest(root, resolved)
+    kept = _commits(backup.root, backup_options)
+    found = _commits(root, options)
+    run.check_manifest(resolved, same_history=not (kept and found) or kept <= found)
     try:
         store = GraphStore.open(uri, options=options)
         view = store.publisher.refresh()
@@ -104,15 +107,40 @@ def repair(
             raise _another_graph(root, backup.root)
         run.check_tables(store, versions_of(store, view))
         # With nothing in memory that was read before.
-        found = verify(GraphStore.open(uri, options=options), on_progress=on_progress).findings
-        unrepaired = [Unrepaired(finding.where, finding.problem) for finding in found]
+        verified = verify(GraphStore.open(uri, options=options), deep=True, on_progress=on_progress)
+        left = [Unrepaired(finding.where, finding.problem) for finding in verified.findings]
     except Conflict:
         raise
     except OmniGraphError as error:
-        unrepaired = [Unrepaired(root, error.message)]
+        left = [Unrepaired(root, error.message)]
     except MomentGone as error:
-        unrepaired = [Unrepaired(MANIFEST, str(error))]
-    return RepairReport(run.checked, tuple(run.repaired), (*run.unrepaired, *unrepaired))
+        left = [Unrepaired(MANIFEST, str(error))]
+    left += _lacking(kept, _commits(root, options), backup.root)
+    reported = {each.where for each in run.unrepaired}
+    left = [each for each in left if each.where not in reported]
+    return RepairReport(run.checked, tuple(run.repaired), (*run.unrepaired, *left))
+
+
+def _commits(root: str, options: Mapping[str, str] | None) -> frozenset[str]:
+    """All that a graph or a backup has; none when it cannot be read."""
+    try:
+        with parsed(root):
+            store = GraphStore.open(root, options=options)
+            return frozenset(store.manifest.parents(store.publisher.refresh()))
+    except (OmniGraphError, OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return frozenset()
+
+
+def _lacking(kept: frozenset[str], found: frozenset[str], backup: str) -> Iterator[Unrepaired]:
+    """What the graph should have, or cannot be known to have."""
+    if not kept:
+        yield Unrepaired(backup, "the backup itself cannot be read: use another one")
+    elif found and kept - found:
+        yield Unrepaired(
+            MANIFEST,
+            f"{len(kept - found)} commits of the backup are not in the graph: it was restored from "
+            "an older one, or lost its newest version; compare it with a restored backup",
+        )
 
 
 class _Repair:
@@ -125,7 +153,7 @@ class _Repair:
         self._backup = backup
         self._records = records
         self._on_progress = on_progress
-        self._present = {file.path: file.size for file in list_graph(graph)}
+        self._present = {file.path for file in list_graph(graph)}
         self._seen: set[str] = set()
         self.repaired: list[str] = []
         self.unrepaired: list[Unrepaired] = []
@@ -141,33 +169,36 @@ class _Repair:
         if not any(path in self._present for path in drawn):
             raise _another_graph(self._graph.root, self._backup.root)
 
-    def check_manifest(self, root: str, options: Mapping[str, str]) -> None:
+    def check_manifest(self, options: Mapping[str, str], *, same_history: bool) -> None:
         """Put right the versions that are listed, then what the newest one refers to.
 
         A version is never added where there are others: the graph may be meant to be older than
         its backup.
         """
-        own = {path for path in self._present if version_of(path) and _in_manifest(path)}
+        if not same_history:
+            self._records = {p: r for p, r in self._records.items() if not version_of(p)}
         known = {path for path in self._records if version_of(path) and _in_manifest(path)}
-        self.check(own & known if own else {min(known)} if known else ())
+        newest = newest_version(known)
+        if newest and newest_version(self._present) is None:
+            self.check({newest})
+        self.check(known & self._present)
         try:
-            self.check(files_of_newest(root, options))
-        except (OSError, ValueError) as error:
-            # Opening it next says the same as a typed error.
-            self.unrepaired.append(Unrepaired(MANIFEST, f"its newest version is damaged: {error}"))
+            self.check(files_of_newest(self._graph.root, options))
+        except Corruption as error:
+            # Opening it next says the same.
+            self.unrepaired.append(Unrepaired(self._graph.root, error.message))
 
     def check_tables(self, store: GraphStore, versions: NeededVersions) -> None:
         """Put right the version files of tables, then everything that they refer to."""
         wanted = versions.readable | versions.bases
-        self.check(f"{v.location}/{VERSIONS}/d{v.lance}.manifest" for v in wanted)
-        of_tables = [path for path in self._records if not _in_manifest(path)]
-        self.check(path for path in of_tables if version_of(path))
-        # A version with a damaged deletion file cannot be opened to ask what it refers to.
-        self.check(p for p in of_tables if "/_deletions/" in p and p in self._present)
+        mine = [path for path in self._records if table_location(path) in versions.locations]
+        # Deletion files that are damaged, among others, keep a version from being opened.
+        self.check(detached_version_file(version) for version in wanted)
+        self.check(path for path in mine if version_of(path) or path in self._present)
         stems: set[str] = set()
         for version in sorted(wanted, key=lambda v: (v.location, v.lance)):
             stems |= self._files(store, version)
-        self.check(path for path in of_tables if stem_of(path) in stems)
+        self.check(path for path in mine if stem_of(path) in stems)
 
     def _files(self, store: GraphStore, version: TableVersion) -> set[str]:
         try:
@@ -180,33 +211,35 @@ class _Repair:
         fresh = {path for path in paths if path in self._records} - self._seen
         self._seen |= fresh
         known = [self._records[path] for path in sorted(fresh)]
-        with ThreadPoolExecutor(COPIED_AT_ONCE, thread_name_prefix="omnigraph-repair") as pool:
-            for done, (record, intact) in enumerate(
-                zip(known, pool.map(self._intact, known), strict=True), 1
-            ):
-                if not intact:
-                    self._replace(record)
-                if self._on_progress:
-                    self._on_progress(done, len(known))
+        for record in differing(self._graph, known, self._on_progress):
+            if self._is_of_another_history(record.path):
+                self._leave(record, "it is not the version that the backup has of that number")
+            else:
+                self._replace(record)
 
-    def _intact(self, record: FileRecord) -> bool:
-        if self._present.get(record.path) != record.size:
-            return False
-        pieces = self._graph.stream(record.path)
-        return pieces is not None and digest_of_pieces(pieces) == (record.size, record.digest)
+    def _is_of_another_history(self, path: str) -> bool:
+        """Whether the marks of an ordinary version say that the backup's is another one."""
+        here, there = (
+            {mark for mark in paths if marked_file(mark) == path}
+            for paths in (self._present, self._records)
+        )
+        return version_of(path) is not None and bool(here and there) and here.isdisjoint(there)
 
     def _replace(self, record: FileRecord) -> None:
         try:
             copy_file(self._backup, self._graph, record.path, record)
         except MomentGone:
-            self.unrepaired.append(Unrepaired(record.path, "damaged, and missing in the backup"))
-        except Corruption:
-            self.unrepaired.append(Unrepaired(record.path, "damaged, and in the backup, too"))
+            self._leave(record, "damaged, and missing in the backup")
+        except DamagedFiles:
+            self._leave(record, "damaged, and in the backup, too")
         else:
             sync_files(self._graph, [record.path])
-            self._present[record.path] = record.size
+            self._present.add(record.path)
             self.repaired.append(record.path)
             failpoint(AFTER_REPAIR)
+
+    def _leave(self, record: FileRecord, problem: str) -> None:
+        self.unrepaired.append(Unrepaired(record.path, problem))
 
 
 def _in_manifest(path: str) -> bool:

@@ -9,6 +9,7 @@ from lance import LanceDataset
 
 from omnigraph.storage.core.layout import MANIFEST, version_file
 from omnigraph.storage.manifest.manifest import ManifestView
+from omnigraph.storage.manifest.read_damage import parsed, unreadable
 
 
 def version_path(number: int) -> str:
@@ -24,9 +25,14 @@ def files_of_view(view: ManifestView) -> set[str]:
 def files_of_newest(root: str, options: Mapping[str, str]) -> set[str]:
     """The same of the newest version, of which nothing but its own file is read.
 
-    Raises `ValueError` or `OSError` when that file cannot be read.
+    Raises `Corruption` when that file cannot be read.
     """
-    return _referenced(lance.dataset(f"{root}/{MANIFEST}", storage_options=dict(options)))
+    uri = f"{root}/{MANIFEST}"
+    try:
+        with parsed(uri):
+            return _referenced(lance.dataset(uri, storage_options=dict(options)))
+    except (OSError, ValueError) as error:
+        raise unreadable(uri, error) from error
 
 
 def _referenced(dataset: LanceDataset) -> set[str]:
