@@ -6,13 +6,15 @@ may legally leave are built, and each is opened, compared, verified and written 
 | what writes | steps of `support.workers.power_cut_workload` |
 |---|---|
 | a new graph | init |
-| rows: data, deletion and index files, small fragments, trimming | insert, replace, delete_with_edges, delete_many, overwrite, mutate |
-| many rows | load, index_by_a_small_write, spill |
+| rows; small fragments are compacted, versions are trimmed | insert, replace, mutate |
+| deletion files | delete_with_edges, delete_many, overwrite |
+| many rows, and indexes | load, index_by_a_small_write, spill |
 | rows by other processes | bulk_job, abandoned_job |
 | names | create_branch, delete_branch, tag, drop_tag, protect, unprotect |
 | branches | diverge, diverge_back, merge, fast_forward |
 | schemas | apply_schema, drop_type_and_collect |
-| plain tables and definitions | create_table, change_table, drop_table, register_queries, remove_query |
+| plain tables | create_table, change_table, drop_table |
+| definitions | register_queries, remove_query |
 | upkeep | optimize, collect, drop_type_and_collect |
 | copies | backup, newer_backup, restore, repair |
 | formats | upgrade |
@@ -196,10 +198,12 @@ def test_are_seen_where_a_part_of_the_syncing_is_left_out(
     assert next(_problems(careless, tmp_path, BAD_WITHIN), None) is not None
 
 
-READS = set(
-    "branches changes commit commits counts diff explain export feed baseline folder history last_batch lint "
-    "queries query reach schema snapshot stored_query tables tags text_slices uri verify "
-    "catalog expect_unmoved ids_for scan list".split()
+READS = frozenset(
+    """
+    baseline branches catalog changes commit commits counts diff expect_unmoved explain export feed
+    folder history ids_for last_batch lint list queries query reach scan schema snapshot
+    stored_query tables tags text_slices uri verify
+    """.split()  # noqa: SIM905
 )
 WRITES = {
     "init": "init",

@@ -17,7 +17,7 @@ def state_of(graph: Graph) -> State:
     """All branches with their rows, tables, queries and protection, and what tags name."""
     places = {f"branch {branch.name}": branch.name for branch in graph.branches()}
     places |= {f"tag {tag.name}": tag.name for tag in graph.tags.list()}
-    shown = {label: _moment(graph, at) for label, at in places.items()}
+    shown: State = {label: _moment(graph, at) for label, at in places.items()}
     shown["protected"] = [branch.name for branch in graph.branches() if branch.protected]
     kept: State = json.loads(json.dumps(shown, default=str))
     return kept

@@ -22,6 +22,7 @@ def backup(
     prune: bool = False,
     storage_options: Mapping[str, str] | None = None,
     target_storage_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy a graph, with all branches, tags and its readable past, to another root.
@@ -37,6 +38,7 @@ def backup(
         options=storage_options,
         target_options=target_storage_options,
         pruned=prune,
+        durability=durability,
         on_progress=on_progress,
     )
 
@@ -47,6 +49,7 @@ def restore(
     *,
     storage_options: Mapping[str, str] | None = None,
     target_storage_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Make a graph of what a backup shows, at a root where nothing is.
@@ -58,6 +61,7 @@ def restore(
         uri,
         options=storage_options,
         target_options=target_storage_options,
+        durability=durability,
         on_progress=on_progress,
     )
 
@@ -68,6 +72,7 @@ def repair(
     *,
     storage_options: Mapping[str, str] | None = None,
     backup_storage_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> RepairReport:
     """Put back files of a graph that are missing or damaged, from a backup that has them intact.
@@ -80,5 +85,6 @@ def repair(
         from_,
         options=storage_options,
         backup_options=backup_storage_options,
+        durability=durability,
         on_progress=on_progress,
     )

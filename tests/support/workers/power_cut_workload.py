@@ -30,7 +30,10 @@ SCHEMA = """
 node Person { name: String @key  age: I64?  photo: Blob?  about: String? @index }
 edge Knows: Person -> Person
 """
-CHANGED = SCHEMA.replace("age: I64?", "age: I64?  email: String?") + "node Club { name: String @key }"
+CHANGED = f"""
+{SCHEMA.replace("age: I64?", "age: I64?  email: String?")}
+node Club {{ name: String @key }}
+"""
 QUERY = "query everybody() { match { $p: Person } return { $p.name as name } }"
 OLD = "node Boat { name: String @key }"
 

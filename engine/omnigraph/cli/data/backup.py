@@ -37,7 +37,13 @@ def backup(invocation: Invocation, source: str, target: str, prune: bool) -> Non
     import omnigraph
 
     with progress("backing up", unit="bytes") as on_progress:
-        report = omnigraph.backup(source, target, prune=prune, on_progress=on_progress)
+        report = omnigraph.backup(
+            source,
+            target,
+            prune=prune,
+            durability=invocation.durability,
+            on_progress=on_progress,
+        )
     _write_report(invocation, "Backed up", report)
 
 
@@ -59,7 +65,9 @@ def restore(invocation: Invocation, backup: str, target: str) -> None:
     import omnigraph
 
     with progress("restoring", unit="bytes") as on_progress:
-        report = omnigraph.restore(backup, target, on_progress=on_progress)
+        report = omnigraph.restore(
+            backup, target, durability=invocation.durability, on_progress=on_progress
+        )
     _write_report(invocation, "Restored", report)
 
 
@@ -79,7 +87,12 @@ def repair(context: click.Context, invocation: Invocation, uri: str | None, sour
     import omnigraph
 
     with progress("repairing", unit="steps") as on_progress:
-        report = omnigraph.repair(uri or invocation.uri(), source, on_progress=on_progress)
+        report = omnigraph.repair(
+            uri or invocation.uri(),
+            source,
+            durability=invocation.durability,
+            on_progress=on_progress,
+        )
     if invocation.json:
         output.write_json(report.to_json())
     else:

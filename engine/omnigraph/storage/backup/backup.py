@@ -27,7 +27,7 @@ from omnigraph.storage.backup.moment_files import MomentGone
 from omnigraph.storage.backup.write_file import prepare_place
 from omnigraph.storage.core.failpoints import AFTER_HOLD, failpoint
 from omnigraph.storage.core.layout import normalize_root
-from omnigraph.storage.core.object_store import storage_options
+from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.graph_store import GraphStore
 
 RECORDS = "__backup"
@@ -41,6 +41,7 @@ def backup(
     options: Mapping[str, str] | None = None,
     target_options: Mapping[str, str] | None = None,
     pruned: bool = False,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy what a graph shows now, with its readable past, to a root that shows it then.
@@ -51,16 +52,17 @@ def backup(
     root = normalize_root(target_uri)
     if root == normalize_root(uri):
         raise InvalidInput("a graph cannot be its own backup", hint="Choose another place.")
-    source = GraphStore.open(uri, options=options)
+    source = GraphStore.open(uri, options=options, durability=durability)
     source.ready_to_write()
     graph = genesis(source, source.publisher.refresh())
-    target = _target(root, storage_options(target_options), graph)
+    target = _target(prepare_place(root, storage_options(target_options), durability), graph)
     with ExitStack() as stack:
         hold = stack.enter_context(holding(source))
         held_from = hold.take().version
         shown = 0
         if shows_something(target):
-            store = _same_graph(root, target_options, source, graph)
+            store = GraphStore.open(root, options=target_options, durability=durability)
+            _require_same_graph(store, source, graph)
             shown = stack.enter_context(holding(store, hold.locations)).take().version
         failpoint(AFTER_HOLD)
         copier = MomentCopier(source, target, {}, hold.renew, on_progress)
@@ -83,9 +85,9 @@ def _without_hold(copier: MomentCopier, hold: Hold, moment: CopiedMoment) -> Cop
         return moment
 
 
-def _target(root: str, options: Mapping[str, str], graph: str) -> CopyTarget:
+def _target(raw: RawStore, graph: str) -> CopyTarget:
     """The place of a backup of this graph, new or begun before."""
-    raw = prepare_place(root, options)
+    root = raw.root
     target = CopyTarget(raw, RecordFolder(raw, RECORDS))
     known = target.folder.graph()
     if known is None and not is_empty(target):
@@ -101,18 +103,14 @@ def _target(root: str, options: Mapping[str, str], graph: str) -> CopyTarget:
     return target
 
 
-def _same_graph(
-    root: str, options: Mapping[str, str] | None, source: GraphStore, graph: str
-) -> GraphStore:
-    """The backup as a graph, if nobody wrote to it."""
-    store = GraphStore.open(root, options=options)
+def _require_same_graph(store: GraphStore, source: GraphStore, graph: str) -> None:
+    """Refuse a backup, opened as a graph, that somebody wrote to."""
     view = store.publisher.refresh()
     known = source.manifest.parents(source.publisher.view)
     own = sorted(commit for commit in store.manifest.parents(view) if commit not in known)
     if genesis(store, view) != graph or own:
         raise Conflict(
-            f"{root} has commits that the graph at {source.root} does not have",
+            f"{store.root} has commits that the graph at {source.root} does not have",
             hint="Make the backup in another place; what was written to this one would be hidden.",
             details={"commits": own[:10]},
         )
-    return store

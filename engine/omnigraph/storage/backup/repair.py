@@ -32,7 +32,9 @@ from omnigraph.storage.backup.moment_files import (
     versions_of,
 )
 from omnigraph.storage.backup.write_file import sync_files
+from omnigraph.storage.core.durability import resolve_durability
 from omnigraph.storage.core.failpoints import AFTER_REPAIR, failpoint
+from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.layout import MANIFEST, VERSIONS, normalize_root, version_of
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.core.table_version import TableVersion
@@ -78,6 +80,7 @@ def repair(
     *,
     options: Mapping[str, str] | None = None,
     backup_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> RepairReport:
     """Replace files of a graph that are missing or damaged by the copies that its backup has.
@@ -94,7 +97,8 @@ def repair(
         raise InvalidInput(
             f"{backup.root} is not a backup", hint="Make one with `omnigraph backup SRC DST`."
         )
-    run = _Repair(RawStore(root, resolved), backup, folder.read(), on_progress)
+    sync = FileSync(root, resolve_durability(durability))
+    run = _Repair(RawStore(root, resolved, sync), backup, folder.read(), on_progress)
     run.require_common_files()
     run.check_manifest(root, resolved)
     try:

@@ -36,6 +36,7 @@ def restore(
     *,
     options: Mapping[str, str] | None = None,
     target_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy what a backup shows to a new root; every file is compared with what was backed up.
@@ -50,27 +51,26 @@ def restore(
         raise InvalidInput(
             f"{source.root} is not a backup", hint="Make one with `omnigraph backup SRC DST`."
         )
-    raw = prepare_place(root, storage_options(target_options))
+    raw = prepare_place(root, storage_options(target_options), durability)
     target = CopyTarget(raw, RecordFolder(raw, RESTORED))
     begun = target.folder.graph()
     if begun not in (None, graph) or (begun is None and not is_empty(target)):
         raise there_already(root)
     if shows_something(target):
-        return _finished(target, root, target_options, graph)
+        return _finished(target, target_options, graph)
     if begun is None:
         target.folder.begin(graph)
     copier = MomentCopier(source, target, records.read(), lambda: None, on_progress)
     moment = copier.copy(source.publisher.refresh)
     copier.publish(moment, first=True)
-    _finished(target, root, target_options, graph)
+    _finished(target, target_options, graph)
     return report_of(target, moment)
 
 
-def _finished(
-    target: CopyTarget, root: str, options: Mapping[str, str] | None, graph: str
-) -> CopyReport:
+def _finished(target: CopyTarget, options: Mapping[str, str] | None, graph: str) -> CopyReport:
     """Forget what only the graph that was backed up, and the copying itself, had under way."""
-    store = GraphStore.open(root, options=options)
+    root = target.raw.root
+    store = GraphStore.open(root, options=options, durability=target.raw.sync.durability)
     view = store.publisher.refresh()
     if genesis(store, view) != graph:
         raise there_already(root)
