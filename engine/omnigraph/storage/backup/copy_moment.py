@@ -25,7 +25,7 @@ from omnigraph.storage.core.failpoints import (
     BEFORE_VERSION,
     failpoint,
 )
-from omnigraph.storage.core.layout import MANIFEST, VERSIONS
+from omnigraph.storage.core.layout import MANIFEST, VERSIONS, version_of
 from omnigraph.storage.core.model import MAIN, Head
 from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.graph_store import GraphStore
@@ -183,7 +183,8 @@ def is_empty(target: CopyTarget) -> bool:
 
 def shows_something(target: CopyTarget) -> bool:
     """Whether a manifest has a version there."""
-    return next(iter(target.raw.list(f"{MANIFEST}/{VERSIONS}")), None) is not None
+    listed = target.raw.list(f"{MANIFEST}/{VERSIONS}")
+    return any(version_of(file.path) is not None for file in listed)
 
 
 def there_already(root: str) -> AlreadyExists:
