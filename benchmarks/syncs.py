@@ -1,4 +1,4 @@
-"""What a durable commit costs on a local disk, beside sqlite; a part of `python -m benchmarks.cost`.
+"""What a durable commit costs on a local disk, beside sqlite: a part of `benchmarks.cost`.
 
 One row per commit, by one thread, and by 16 that each have a table of their own: those that wait at
 the same time share a publish, and its syncs. The systems take turns, so that noise of the machine
@@ -72,7 +72,7 @@ def _measure(write: Write, threads: int, first: int, seen: Seen) -> int:
     until = time.perf_counter() + SECONDS
 
     def work(thread: int) -> list[float]:
-        latencies = []
+        latencies: list[float] = []
         while (began := time.perf_counter()) < until:
             write(thread, first + len(latencies))
             latencies.append(time.perf_counter() - began)
