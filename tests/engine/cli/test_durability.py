@@ -1,4 +1,4 @@
-"""`--durability` says what commits of a command survive, and so do the settings of other programs."""
+"""`--durability` says what commits survive, and so do the settings of other programs."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def test_the_profile_of_dbt(bare: Cli) -> None:
         finally:
             embedded.close()
     assert Path("dbt.omni").is_dir()
-    for wrong in ({"path": "dbt.omni", "durability": "never"}, {"uri": "grpc://a:1"}):
-        with pytest.raises(DbtRuntimeError, match="durability"):
-            OmniGraphCredentials(**{"durability": "os", **wrong})
+    with pytest.raises(DbtRuntimeError, match="durability"):
+        OmniGraphCredentials(path="dbt.omni", durability="never")
+    with pytest.raises(DbtRuntimeError, match="durability"):
+        OmniGraphCredentials(uri="grpc://a:1", durability="os")

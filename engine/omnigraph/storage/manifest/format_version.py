@@ -59,19 +59,19 @@ def require_heads(dataset: LanceDataset) -> None:
         )
 
 
-Commit = Callable[[LanceDataset, Any], None]
+CommitUpgrade = Callable[[LanceDataset, Any], None]
 """Commits a Lance operation or transaction on a dataset, and is back when it is durable."""
-MigrationStep = Callable[[LanceDataset, Commit], None]
+MigrationStep = Callable[[LanceDataset, CommitUpgrade], None]
 
 
-def _annotate_key(dataset: LanceDataset, commit: Commit) -> None:
+def _annotate_key(dataset: LanceDataset, commit: CommitUpgrade) -> None:
     """1 → 2: the key annotation, without which two writers can land the same row."""
     [key] = [field.id() for field in dataset.lance_schema.fields() if field.name() == "object_id"]
     annotated = LanceOperation.UpdateMap({KEY_ANNOTATION: "true"})
     commit(dataset, LanceOperation.UpdateConfig(field_metadata_updates={key: annotated}))
 
 
-def migrate(dataset: LanceDataset, build_heads: MigrationStep, commit: Commit) -> bool:
+def migrate(dataset: LanceDataset, build_heads: MigrationStep, commit: CommitUpgrade) -> bool:
     """Walk the manifest forward to the current format; true when anything was changed.
 
     `build_heads` is the step 2 → 3, which needs to know how a snapshot is reconstructed: it adds

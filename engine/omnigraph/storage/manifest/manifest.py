@@ -366,10 +366,8 @@ class Manifest:
         return landed
 
     def commit_upgrade(self, dataset: LanceDataset, operation: Any) -> None:  # noqa: ANN401
-        """Commit a step of an upgrade, whatever files it has written; it is durable then.
-
-        Raises `ManifestConflict` when somebody else committed what it cannot go after.
-        """
+        """Commit a step of an upgrade, whatever files it has written, durably; or raise
+        `ManifestConflict`."""
         try:
             _commit(lambda: self._commit_upgrade(dataset, operation))
         except (ManifestNotDurable, ManifestOutcomeUnknown) as error:

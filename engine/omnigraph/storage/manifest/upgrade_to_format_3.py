@@ -17,7 +17,7 @@ from omnigraph.schema import Catalog, compile_schema
 from omnigraph.storage.core.model import MAIN, SchemaRecord, schema_record
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.manifest.first_commit import first_commit
-from omnigraph.storage.manifest.format_version import Commit
+from omnigraph.storage.manifest.format_version import CommitUpgrade
 from omnigraph.storage.manifest.manifest import ManifestConflict
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
@@ -35,7 +35,7 @@ from omnigraph.storage.manifest.row_codec import (
 SCHEMA_FILE = "_schema.pg"
 
 
-def build_heads(root: str, raw: RawStore, dataset: LanceDataset, commit: Commit) -> None:
+def build_heads(root: str, raw: RawStore, dataset: LanceDataset, commit: CommitUpgrade) -> None:
     """Add what format 3 needs; rows that are there already are left alone."""
     table = dataset.to_table(columns=MANIFEST_SCHEMA.names)
     rows = {row["object_id"]: row for row in table.to_pylist()}
@@ -59,7 +59,7 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset, commit: Commit)
         _insert_once(dataset, fresh, commit)
 
 
-def _insert_once(dataset: LanceDataset, rows: list[ManifestRow], commit: Commit) -> None:
+def _insert_once(dataset: LanceDataset, rows: list[ManifestRow], commit: CommitUpgrade) -> None:
     """Add rows that nobody has added yet. Format 2 has the key annotation: of two processes that
     walk this step at once, Lance lets one land."""
     builder = dataset.merge_insert("object_id").when_not_matched_insert_all().conflict_retries(0)

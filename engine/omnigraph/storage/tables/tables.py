@@ -417,15 +417,14 @@ class TableStore:
         self, base: TableVersion, schema: pa.Schema, files: DataFiles = NO_FILES
     ) -> TableVersion:
         """A version that holds exactly the given files, under the given schema."""
-        unsynced = self._paths(base.location, files.fragments)
-        return self.apply(base, LanceOperation.Overwrite(schema, list(files.fragments)), unsynced)
+        operation = LanceOperation.Overwrite(schema, list(files.fragments))
+        return self.apply(base, operation, self._paths(base.location, files.fragments))
 
     def compact(self, base: TableVersion, fragments: Sequence[int]) -> TableVersion:
         """A version of the same rows in which those of some fragments are in new, full ones."""
         rows = self.handle(base).reader(fragments=fragments)
         files = self._write(base, rows)
-        unsynced = self._paths(base.location, files.fragments)
-        return self._update(base, fragments, [], files, unsynced)
+        return self._update(base, fragments, [], files, self._paths(base.location, files.fragments))
 
     def _update(
         self,
