@@ -1,8 +1,9 @@
 """What one small upsert costs by depth of history: `python -m benchmarks.cost`.
 
-First OmniGraph alone, counted: requests and bytes on S3, files and bytes on a disk. Then the same
-upsert of one row into 100,000 beside other table formats: latency on a local disk, measured in
-turns so that noise of the machine hits all of them, and requests on S3.
+First what it costs that a commit is durable on a local disk, beside sqlite. Then OmniGraph alone,
+counted: requests and bytes on S3, files and bytes on a disk. Then the same upsert of one row into
+100,000 beside other table formats: latency on a local disk, measured in turns so that noise of the
+machine hits all of them, and requests on S3.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import benchmarks  # noqa: F401
 from benchmarks.peers import System, people, person, systems
+from benchmarks.syncs import durable_commits
 from benchmarks.table import Cell, ratio, show
 from cost.measuring import Histories, Meter, local_cost, mean, measure, upload
 from support.object_stores import ObjectStore, moto, seaweed
@@ -39,11 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--s3-depths", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--budget", type=float, default=300, help="seconds for a peer to get deep")
     parser.add_argument("--store", choices=("seaweed", "moto"), default="seaweed")
-    parser.add_argument("--only", choices=("contract", "latency", "requests"))
+    parser.add_argument("--only", choices=("syncs", "contract", "latency", "requests"))
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-cost-")))
+        if options.only in (None, "syncs"):
+            durable_commits(folder)
+        if options.only == "syncs":
+            return
         store = stack.enter_context(seaweed() if options.store == "seaweed" else moto())
         store.create_bucket(BUCKET)
         proxy = stack.enter_context(proxied(store))

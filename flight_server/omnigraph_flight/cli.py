@@ -148,6 +148,7 @@ def _configured(
         uri = invocation.uri()
     if uri:
         named = {Path(uri.rstrip("/")).stem or "graph": uri, **named}
+    flags["durability"] = invocation.durability
     return with_flags(config, graphs={**config.graphs, **named}, **flags)
 
 

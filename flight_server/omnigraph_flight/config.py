@@ -47,6 +47,8 @@ class Config:
     """How often tables are compacted; 0 is never."""
     collect_seconds: float = 24 * 3600.0
     """How often files that no commit needs are deleted; 0 is never."""
+    durability: str | None = None
+    """What commits on local disk survive: `sync` a power cut, `os` the end of the process."""
     log: str = "text"
     """`text` or `json`."""
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -68,6 +70,10 @@ class Config:
                     f"the user {user.name} has different roles with different tokens",
                     hint="Give both tokens the same roles, or rename one of the users.",
                 )
+        if self.durability not in (None, "sync", "os"):
+            raise InvalidInput(
+                f"there is no durability {self.durability!r}", hint="Use sync or os."
+            )
         if self.log not in ("text", "json"):
             raise InvalidInput(f"there is no log format {self.log!r}", hint="Use text or json.")
         missing = [

@@ -23,7 +23,7 @@ class Server:
 
     def __init__(self, config: Config) -> None:
         self.config = config.checked()
-        graphs = Graphs(config.graphs, config.limits.memory_bytes or None)
+        graphs = Graphs(config.graphs, config.limits.memory_bytes or None, config.durability)
         for name in graphs.names:
             graphs.graph(name)  # a graph that does not exist is reported at once
         self.service = Service(graphs, config)

@@ -27,6 +27,8 @@ class GraphLocation:
     uri: str
     storage: tuple[tuple[str, str], ...] = ()
     """Options of the object store; what is not given comes from the environment."""
+    durability: str | None = None
+    """What commits on local disk survive: `sync` a power cut, `os` the end of the process."""
     token: str | None = field(default=None, repr=False)
     user: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -46,14 +48,14 @@ class GraphLocation:
 
     def graph(self) -> Graph:
         """The graph at a storage URI, opened once in this process."""
-        return _opened(self.uri, self.storage)
+        return _opened(self.uri, self.storage, self.durability)
 
 
 @lru_cache(maxsize=8)
-def _opened(uri: str, storage: tuple[tuple[str, str], ...]) -> Graph:
+def _opened(uri: str, storage: tuple[tuple[str, str], ...], durability: str | None = None) -> Graph:
     import omnigraph
 
-    return omnigraph.open(uri, storage_options=dict(storage))
+    return omnigraph.open(uri, storage_options=dict(storage), durability=durability)
 
 
 def _pem(options: Mapping[str, str], name: str) -> str | None:
@@ -82,9 +84,10 @@ def location_of(options: Mapping[str, str]) -> GraphLocation:
         for key, value in options.items()
         if key.startswith(STORAGE_PREFIX)
     }
-    return GraphLocation(
+    location = GraphLocation(
         uri,
         tuple(sorted(storage.items())),
+        options.get("durability"),
         options.get("token"),
         options.get("user"),
         options.get("password"),
@@ -94,3 +97,9 @@ def location_of(options: Mapping[str, str]) -> GraphLocation:
         options.get("tls.skip_verify", "false").lower() == "true",
         options.get("graph"),
     )
+    if location.is_server and location.durability:
+        raise InvalidInput(
+            "the option `durability` goes with a storage URI",
+            hint="A server has a setting of that name.",
+        )
+    return location

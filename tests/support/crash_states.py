@@ -2,23 +2,24 @@
 
 What was synced is there. Of the rest: names persist in the order they were made ("in order", as a
 journal keeps them), or any of them do ("any", which is all that POSIX promises); bytes that were
-not synced are lost, there by half, or there.
+not synced are lost, there by half, there, or zero where the length was kept and the bytes were not.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Literal
 
-from support.file_operations import Named, Noted, Operation, Synced, Written, put
+from support.file_operations import Emptied, Named, Noted, Operation, Synced, Written, put
 
 Names = Literal["in order", "any"]
-Data = Literal["lost", "half", "kept", "mixed"]
+Data = Literal["lost", "half", "kept", "zero", "mixed"]
 NAMES: tuple[Names, ...] = ("in order", "any")
-DATA: tuple[Data, ...] = ("lost", "half", "kept", "mixed")
+DATA: tuple[Data, ...] = ("lost", "half", "kept", "zero", "mixed")
 ROOT = 0
 Entry = tuple[int, str]
 """A name in a folder: it goes where the folder goes."""
@@ -34,19 +35,31 @@ class PowerCut:
     seed: int
 
 
-def power_cuts(operations: Sequence[Operation], seed: int) -> Iterator[PowerCut]:
-    """Cuts at random moments, without end; every rule is used equally often."""
+def power_cuts(parts: Sequence[range], seed: int) -> Iterator[PowerCut]:
+    """Cuts without end, one in each part of a run in turn, then again, so that a short part is cut
+    as often as a long one; every rule is used equally often."""
     chance = random.Random(seed)
-    rules = [(names, data) for names in NAMES for data in DATA]
-    while True:
-        chance.shuffle(rules)
-        for names, data in rules:
-            yield PowerCut(chance.randint(1, len(operations)), names, data, chance.getrandbits(32))
+    rules = cycle(chance.sample([(names, data) for names in NAMES for data in DATA], k=10))
+    for part, (names, data) in zip(cycle(parts), rules, strict=False):
+        yield PowerCut(chance.choice(part), names, data, chance.getrandbits(32))
 
 
-def notes_before(operations: Sequence[Operation], cut: PowerCut) -> list[str]:
-    """What the process had acknowledged."""
-    return [each.line for each in operations[: cut.after] if isinstance(each, Noted)]
+def notes_before(operations: Sequence[Operation], cut: PowerCut) -> int:
+    """How many notes the process had made."""
+    return sum(isinstance(each, Noted) for each in operations[: cut.after])
+
+
+def without_syncs(
+    operations: Sequence[Operation], left_out: Callable[[str], bool]
+) -> list[Operation]:
+    """What a process would have done that does not sync some paths."""
+    kept = [not isinstance(each, Synced) or not left_out(each.path) for each in operations]
+    before = [0, *accumulate(kept)]
+    return [
+        replace(each, since=before[each.since]) if isinstance(each, Synced) else each
+        for each, is_kept in zip(operations, kept, strict=True)
+        if is_kept
+    ]
 
 
 def build_state(operations: Sequence[Operation], cut: PowerCut, root: str, target: Path) -> None:
@@ -121,11 +134,16 @@ def _contents(
     done: Sequence[Operation], file: int, synced: int, rule: Data, chance: random.Random
 ) -> bytes:
     contents = bytearray()
-    rule = chance.choice(("lost", "half", "kept")) if rule == "mixed" else rule
+    rule = chance.choice(("lost", "half", "kept", "zero")) if rule == "mixed" else rule
     for index, each in enumerate(done):
+        is_kept = index < synced or rule == "kept"
+        if isinstance(each, Emptied) and each.file == file and is_kept:
+            contents.clear()
         if isinstance(each, Written) and each.file == file:
-            if index < synced or rule == "kept":
+            if is_kept:
                 put(contents, each.offset, each.data)
             elif rule == "half":
                 put(contents, each.offset, each.data[: len(each.data) // 2])
+            elif rule == "zero":
+                put(contents, each.offset, bytes(len(each.data)))
     return bytes(contents)

@@ -6,10 +6,12 @@ for. Reads and failed calls are left out.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +24,7 @@ _CALL = re.compile(r"(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?", re.S)
 _HEX = re.compile(r"(?:\\x[0-9a-f]{2})+")
 _QUOTED = re.compile(r'"([^"]*)"')
 _DESCRIPTOR = re.compile(r"(\d+)<([^>]*)>")
+_PATH = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"([^"]*)"')
 
 
 def strace() -> str | None:
@@ -53,6 +56,15 @@ class Synced:
 
     file: int
     since: int
+    path: str
+    """What it was called then."""
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """A file that was opened to be written anew."""
+
+    file: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,7 @@ class Noted:
     line: str
 
 
-Operation = Named | Written | Synced | Noted
+Operation = Named | Written | Emptied | Synced | Noted
 
 
 @dataclass
@@ -73,7 +85,8 @@ class Recorder:
     notes: str
     names: dict[str, int] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
-    _positions: dict[int, int] = field(default_factory=dict)
+    _positions: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By descriptor and file: several processes have the same descriptors."""
     _contents: dict[int, bytearray] = field(default_factory=dict)
     _files: int = 0
 
@@ -86,7 +99,7 @@ class Recorder:
 
     def call(self, name: str, arguments: str, result: int, returned: str, since: int) -> None:
         """One call that returned without an error; `since` operations were there when it began."""
-        paths = [_decoded(each).decode() for each in _QUOTED.findall(arguments) if _is_name(name)]
+        paths = list(_paths(arguments)) if _is_name(name) else []
         descriptors = [
             (int(n), _decoded(path).decode()) for n, path in _DESCRIPTOR.findall(arguments)
         ]
@@ -125,19 +138,20 @@ class Recorder:
         elif path not in self.names:
             return
         elif name == "lseek":
-            self._positions[number] = result
+            self._positions[number, self.names[path]] = result
         elif name in ("fsync", "fdatasync"):
-            self.operations.append(Synced(self.names[path], since))
+            self.operations.append(Synced(self.names[path], since, path))
         elif name == "write":
             self._wrote(number, self.names[path], _data(arguments)[:result])
         elif name == "pwrite64":
-            self._positions[number] = int(arguments.rpartition(", ")[2])
+            self._positions[number, self.names[path]] = int(arguments.rpartition(", ")[2])
             self._wrote(number, self.names[path], _data(arguments)[:result])
         elif name == "copy_file_range" and "NULL" in arguments:
             target, copy = descriptors[1]
-            at = self._positions.get(number, 0)
-            self._positions[number] = at + result
-            contents = self._contents[self.names[path]][at : at + result]
+            file = self.names[path]
+            at = self._positions.get((number, file), 0)
+            self._positions[number, file] = at + result
+            contents = self._contents[file][at : at + result]
             self._wrote(target, self.names[copy], bytes(contents))
         else:
             # A way of writing that is not followed would make the replay a lie.
@@ -146,11 +160,16 @@ class Recorder:
     def _opened(self, number: int, path: str, arguments: str) -> None:
         if not self._inside(path):
             return
-        self._positions[number] = 0
         if path not in self.names and "O_CREAT" in arguments:
             self._name(Named(came=((path, self._new()),)))
-        if "O_APPEND" in arguments:
-            self._positions[number] = len(self._contents.get(self.names[path], b""))
+        if path not in self.names:
+            return
+        file = self.names[path]
+        if "O_TRUNC" in arguments and self._contents.get(file):
+            self._contents[file].clear()
+            self.operations.append(Emptied(file))
+        at = len(self._contents.get(file, b"")) if "O_APPEND" in arguments else 0
+        self._positions[number, file] = at
 
     def _name(self, change: Named) -> None:
         for path in change.gone:
@@ -159,8 +178,8 @@ class Recorder:
         self.operations.append(change)
 
     def _wrote(self, number: int, file: int, data: bytes) -> None:
-        offset = self._positions.get(number, 0)
-        self._positions[number] = offset + len(data)
+        offset = self._positions.get((number, file), 0)
+        self._positions[number, file] = offset + len(data)
         put(self._contents.setdefault(file, bytearray()), offset, data)
         self.operations.append(Written(file, offset, data))
 
@@ -175,6 +194,12 @@ def _is_name(call: str) -> bool:
     return call.startswith(("mkdir", "rename", "link", "unlink", "rmdir"))
 
 
+def _paths(arguments: str) -> Iterator[str]:
+    """The paths that a call names, relative ones put after the folder that it names before."""
+    for folder, path in _PATH.findall(arguments):
+        yield os.path.join(_decoded(folder).decode(), _decoded(path).decode())  # noqa: PTH118
+
+
 def _data(arguments: str) -> bytes:
     quoted = _QUOTED.search(arguments)
     return _decoded(quoted[1]) if quoted else b""
@@ -186,29 +211,51 @@ def _decoded(text: str) -> bytes:
     return spelled.encode("latin-1")
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call that succeeded, and when (by lines of the recording) it began and took effect."""
+
+    begun: int
+    effect: int
+    name: str
+    arguments: str
+    result: int
+    returned: str
+
+
 def read_recording(lines: Iterable[str], root: str, notes: str) -> list[Operation]:
     """The operations in the lines of strace, calls of several threads put together."""
     recorder = Recorder(root, notes)
     recorder.names[root] = 0
+    effects: list[int] = []
+    for call in sorted(_calls(lines), key=lambda call: call.effect):
+        since = bisect_left(effects, call.begun)
+        recorder.call(call.name, call.arguments, call.result, call.returned, since)
+        effects += [call.effect] * (len(recorder.operations) - len(effects))
+    return recorder.operations
+
+
+def _calls(lines: Iterable[str]) -> Iterator[Call]:
     begun: dict[str, tuple[str, int]] = {}
-    for line in lines:
+    for number, line in enumerate(lines):
         matched = _LINE.match(line.rstrip("\n"))
         if matched is None:
             continue
         thread, text = matched.groups()
-        since = len(recorder.operations)
+        first = number
         if text.endswith("<unfinished ...>"):
-            begun[thread] = (text.removesuffix("<unfinished ...>").rstrip(), since)
+            begun[thread] = (text.removesuffix("<unfinished ...>").rstrip(), number)
             continue
         if text.startswith("<..."):
-            first, since = begun.pop(thread)
-            text = first + text.partition(" resumed>")[2]
+            start, first = begun.pop(thread)
+            text = start + text.partition(" resumed>")[2]
         call = _CALL.match(text)
         if call is not None and int(call[3]) >= 0:
             name, arguments, result, returned = call.groups()
+            # Another thread may use a folder before the call that made it has returned.
+            effect = first if name.startswith("mkdir") else number
             path = _decoded(returned or "").decode()
-            recorder.call(name, arguments, int(result), path, since)
-    return recorder.operations
+            yield Call(first, effect, name, arguments, int(result), path)
 
 
 def record(command: Sequence[str], root: Path, notes: Path, log: Path) -> list[Operation]:

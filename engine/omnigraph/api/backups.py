@@ -21,6 +21,7 @@ def backup(
     *,
     storage_options: Mapping[str, str] | None = None,
     target_storage_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy a graph, with all branches, tags and its readable past, to another root.
@@ -35,6 +36,7 @@ def backup(
         target,
         options=storage_options,
         target_options=target_storage_options,
+        durability=durability,
         on_progress=on_progress,
     )
 
@@ -45,6 +47,7 @@ def restore(
     *,
     storage_options: Mapping[str, str] | None = None,
     target_storage_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Make a graph of what a backup shows, at a root where nothing is.
@@ -56,6 +59,7 @@ def restore(
         uri,
         options=storage_options,
         target_options=target_storage_options,
+        durability=durability,
         on_progress=on_progress,
     )
 
@@ -66,6 +70,7 @@ def repair(
     *,
     storage_options: Mapping[str, str] | None = None,
     backup_storage_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> RepairReport:
     """Put back files of a graph that are missing or damaged, from a backup that has them intact.
@@ -78,5 +83,6 @@ def repair(
         from_,
         options=storage_options,
         backup_options=backup_storage_options,
+        durability=durability,
         on_progress=on_progress,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.command import STORE_VARIABLE, Group
+from omnigraph.cli.command import STORE_VARIABLE, Group, remember
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -144,6 +144,14 @@ def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> No
     expose_value=False,
     callback=_show_version,
     help="Show the version and exit.",
+)
+@click.option(
+    "--durability",
+    type=click.Choice(["sync", "os"]),
+    expose_value=False,
+    callback=remember,
+    help="What a commit on local disk survives: `sync` a power cut, `os` the end of the process."
+    "  [default: $OMNIGRAPH_DURABILITY, or sync]",
 )
 def app() -> None:
     """A typed property graph in Lance tables, with branches and one atomic publish.

@@ -26,6 +26,7 @@ class Invocation:
 
     store: str | None = None
     json: bool = False
+    durability: str | None = None
 
     def uri(self) -> str:
         """Where the graph is."""
@@ -39,7 +40,7 @@ class Invocation:
         """The graph, opened."""
         import omnigraph
 
-        return omnigraph.open(self.uri())
+        return omnigraph.open(self.uri(), durability=self.durability)
 
 
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
@@ -51,7 +52,8 @@ def is_given(context: click.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401
+def remember(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    """Keep the value of an option in the invocation."""
     # The same option may come before and after the subcommand; what comes last is meant.
     if value:
         setattr(context.ensure_object(Invocation), option.name or "", value)
@@ -64,14 +66,14 @@ def _shared_options(envvar: str | None) -> list[click.Parameter]:
             metavar="URI",
             envvar=envvar,
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help=f"The graph: a path, file:// or s3:// URI.  [default: ${STORE_VARIABLE}]",
         ),
         click.Option(
             ["--json"],
             is_flag=True,
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help="Write one JSON document, for programs.",
         ),
     ]

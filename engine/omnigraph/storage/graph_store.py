@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from omnigraph.common.bounded_cache import BoundedCache
@@ -72,7 +73,7 @@ class GraphStore:
         self.options = options
         self.manifest = manifest
         self.tables = tables
-        self.raw = RawStore(root, options)
+        self.raw = RawStore(root, options, tables.sync)
         self.publisher = Publisher(root, manifest, view, retry_budget)
         self.workers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-stage")
         self.writers = ThreadPoolExecutor(STAGING_THREADS, thread_name_prefix="omnigraph-write")
@@ -161,7 +162,8 @@ class GraphStore:
                 self.raw.require_conditional_put()
             view = self.publisher.refresh()
             dataset = view.dataset.checkout_version(view.version)
-            if migrate(dataset, lambda d: build_heads(self.root, self.raw, d)):
+            heads = partial(build_heads, self.root, self.raw)
+            if migrate(dataset, heads, self.manifest.commit_upgrade):
                 self.publisher.refresh()
             self._ready_to_write = True
 

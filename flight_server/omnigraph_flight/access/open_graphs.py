@@ -15,12 +15,15 @@ from omnigraph_sql import configure
 class Graphs:
     """Opens graphs. The lock protects those that are open."""
 
-    def __init__(self, uris: Mapping[str, str], memory: int | None = None) -> None:
+    def __init__(
+        self, uris: Mapping[str, str], memory: int | None = None, durability: str | None = None
+    ) -> None:
         if not uris:
             raise InvalidInput("no graph is given", hint="Name one: `omnigraph serve graph.omni`.")
         self._uris = dict(uris)
         self._memory = memory
         """Bytes of the queries of one graph before they spill to disk."""
+        self._durability = durability
         self._lock = threading.Lock()
         self._open: dict[str, Graph] = {}
 
@@ -45,7 +48,7 @@ class Graphs:
             )
         with self._lock:
             if name not in self._open:
-                graph = omnigraph.open(uri)
+                graph = omnigraph.open(uri, durability=self._durability)
                 configure(graph, self._memory)
                 self._open[name] = graph
             return self._open[name]

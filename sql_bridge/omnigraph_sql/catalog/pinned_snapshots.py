@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from omnigraph import Graph, Snapshot, is_hidden
-from omnigraph.errors import InvalidInput, NotFound
+from omnigraph.errors import InvalidInput, NotFound, StorageError
 from omnigraph.query import Fact
 from omnigraph_sql.catalog.access_guard import AccessRequest, Action, Guard, allow
 from omnigraph_sql.catalog.catalog_tables import EDGES, NODES
@@ -66,6 +67,18 @@ class PinnedSnapshots:
         """The same for the types that a query of the graph reads or writes."""
         for fact in types:
             self.touch(action, catalog, NODES if fact.kind == "node" else EDGES, fact.type_name)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A missing file inside this block may be of a moment that was given up meanwhile."""
+        try:
+            yield
+        except StorageError as error:
+            for snapshot in self._snapshots.values():
+                explained = snapshot.explained(error)
+                if explained is not error:
+                    raise explained from error
+            raise
 
     def moments(self) -> Moments:
         """The moments of the catalogs that were pinned."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 
 import pyarrow as pa
 from sqlglot import exp
@@ -66,7 +65,7 @@ class PlannedQuery:
         if self.direct is None or (isinstance(params, pa.RecordBatch) and params.num_rows != 1):
             return None
         (values,) = bindings(self.parameters.names, params, self.parameters)
-        with datafusion_errors():
+        with self.pins.reading(), datafusion_errors():
             row = self.direct.find(values)
         return None if row is None else typed(self.schema, row)
 
@@ -75,8 +74,14 @@ class PlannedQuery:
         if (row := self.single_row(params)) is not None:
             return row.to_reader()
         bound = bindings(self.parameters.names, params, self.parameters)
-        batches = chain.from_iterable(self._batches(values, execution) for values in bound)
-        return reader(self.schema, batches)
+        return reader(self.schema, self._read(bound, execution))
+
+    def _read(
+        self, bound: Iterable[BoundParameters], execution: QueryExecution
+    ) -> Iterator[pa.RecordBatch]:
+        with self.pins.reading():
+            for values in bound:
+                yield from self._batches(values, execution)
 
     def _batches(
         self, values: BoundParameters, execution: QueryExecution

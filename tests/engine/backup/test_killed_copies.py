@@ -128,3 +128,14 @@ def test_a_repair(graph: omnigraph.Graph, place: Path, tmp_path: Path) -> None:
     killed("repair", str(place), "--from", str(copy), point="repair.after_file")
     assert len(omnigraph.repair(place, copy).repaired) == 1
     assert everything(omnigraph.open(place)) == before
+
+
+def test_a_restore_whose_first_version_was_being_written(place: Path, tmp_path: Path) -> None:
+    copy, restored = tmp_path / "backup", tmp_path / "restored"
+    omnigraph.backup(place, copy)
+    killed("restore", str(copy), str(restored), point="copy.before_version")
+    versions = restored / "__manifest" / "_versions"
+    versions.mkdir(exist_ok=True)
+    (versions / ".18446744073709551614.manifest.01M7QMVYKC9DH2ACJ77MH2QFKA.part").touch()
+    omnigraph.restore(copy, restored)
+    assert everything(omnigraph.open(restored)) == everything(omnigraph.open(copy))

@@ -21,6 +21,8 @@ class OmniGraphCredentials(Credentials):
     schema: str = "public"
     path: str | None = None
     """A graph that this process opens itself: no server needed."""
+    durability: str | None = None
+    """What commits to `path` survive on local disk: `sync` a power cut, `os` the process's end."""
     uri: str | None = None
     """The address of a server: grpc://host:port or grpc+tls://host:port."""
     graph: str | None = None
@@ -48,6 +50,12 @@ class OmniGraphCredentials(Credentials):
                 "an omnigraph profile needs either `path` (a graph that dbt opens itself) or `uri` "
                 "(a server); give exactly one of them"
             )
+        if self.durability not in (None, "sync", "os"):
+            raise DbtRuntimeError(f"durability: {self.durability!r} is not one of sync, os")
+        if self.durability and self.path is None:
+            raise DbtRuntimeError(
+                "`durability` goes with `path`; a server has a setting of that name"
+            )
         if self.publish not in ("on_success", "manual", "direct"):
             raise DbtRuntimeError(
                 f"publish: {self.publish!r} is not one of on_success, manual, direct"
@@ -64,6 +72,7 @@ class OmniGraphCredentials(Credentials):
     def _connection_keys(self) -> tuple[str, ...]:
         return (
             "path",
+            "durability",
             "uri",
             "graph",
             "database",

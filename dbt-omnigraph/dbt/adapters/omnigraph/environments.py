@@ -39,8 +39,9 @@ class Remote(Environment):
 class Embedded(Environment):
     """A server in this process, on a loopback address; creates the graph if it is missing."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, durability: str | None = None) -> None:
         self._path = path
+        self._durability = durability
         self._lock = threading.Lock()
         self._server: Any = None
 
@@ -61,10 +62,10 @@ class Embedded(Environment):
                 "pip install 'dbt-omnigraph[embedded]', or give the `uri` of a server"
             ) from error
         try:
-            omnigraph.open(self._path)
+            omnigraph.open(self._path, durability=self._durability)
         except NotFound:
-            omnigraph.init(self._path, "")
-        return Server(Config(graphs={"graph": self._path}, port=0))
+            omnigraph.init(self._path, "", durability=self._durability)
+        return Server(Config({"graph": self._path}, port=0, durability=self._durability))
 
     def close(self) -> None:
         with self._lock:
@@ -78,4 +79,4 @@ def environment_for(credentials: OmniGraphCredentials) -> Environment:
     if credentials.uri is not None:
         return Remote(credentials.uri)
     assert credentials.path is not None
-    return Embedded(credentials.path)
+    return Embedded(credentials.path, credentials.durability)

@@ -36,7 +36,9 @@ def backup(invocation: Invocation, source: str, target: str) -> None:
     import omnigraph
 
     with progress("backing up", unit="bytes") as on_progress:
-        report = omnigraph.backup(source, target, on_progress=on_progress)
+        report = omnigraph.backup(
+            source, target, durability=invocation.durability, on_progress=on_progress
+        )
     _write_report(invocation, "Backed up", report)
 
 
@@ -58,7 +60,9 @@ def restore(invocation: Invocation, backup: str, target: str) -> None:
     import omnigraph
 
     with progress("restoring", unit="bytes") as on_progress:
-        report = omnigraph.restore(backup, target, on_progress=on_progress)
+        report = omnigraph.restore(
+            backup, target, durability=invocation.durability, on_progress=on_progress
+        )
     _write_report(invocation, "Restored", report)
 
 
@@ -78,7 +82,12 @@ def repair(context: click.Context, invocation: Invocation, uri: str | None, sour
     import omnigraph
 
     with progress("repairing", unit="steps") as on_progress:
-        report = omnigraph.repair(uri or invocation.uri(), source, on_progress=on_progress)
+        report = omnigraph.repair(
+            uri or invocation.uri(),
+            source,
+            durability=invocation.durability,
+            on_progress=on_progress,
+        )
     if invocation.json:
         output.write_json(report.to_json())
     else:

@@ -27,7 +27,12 @@ def init(invocation: Invocation, schema: str, uri: str | None, actor: str | None
     """
     import omnigraph
 
-    graph = omnigraph.init(uri or invocation.uri(), schema_source(schema), actor=actor)
+    graph = omnigraph.init(
+        uri or invocation.uri(),
+        schema_source(schema),
+        actor=actor,
+        durability=invocation.durability,
+    )
     snapshot = graph.snapshot()
     nodes, edges = (
         [type_.name for type_ in snapshot.types() if type_.kind == kind]

@@ -51,6 +51,7 @@ def backup(
     *,
     options: Mapping[str, str] | None = None,
     target_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy what a graph shows now, with its readable past, to a root that shows it then.
@@ -61,10 +62,10 @@ def backup(
     root = normalize_root(target_uri)
     require_apart(root, normalize_root(uri))
     _require_sound_version(normalize_root(uri))
-    source = GraphStore.open(uri, options=options)
+    source = GraphStore.open(uri, options=options, durability=durability)
     view = source.publisher.refresh()
     graph = genesis(source, view)
-    target = _target(root, storage_options(target_options), graph)
+    target = _target(prepare_place(root, storage_options(target_options), durability), graph)
     if _is_shown(source, view, target):
         return report_of(target, source.heads(view))
     source.ready_to_write()
@@ -73,7 +74,7 @@ def backup(
         held_from = hold.take().version
         shown = 0
         if shown_version(target.raw):
-            store = _same_graph(root, target_options, source, graph)
+            store = _same_graph(target.raw, target_options, source, graph)
             shown = stack.enter_context(holding(store, hold.locations)).take().version
         failpoint(AFTER_HOLD)
         copier = MomentCopier(source, target, {}, _REMEDY, hold.renew, on_progress)
@@ -121,9 +122,9 @@ def _without_hold(copier: MomentCopier, hold: Hold, moment: CopiedMoment) -> Cop
         return moment
 
 
-def _target(root: str, options: Mapping[str, str], graph: str) -> CopyTarget:
+def _target(raw: RawStore, graph: str) -> CopyTarget:
     """The place of a backup of this graph, new or begun before."""
-    raw = prepare_place(root, options)
+    root = raw.root
     target = CopyTarget(raw, RecordFolder(raw, RECORDS))
     known = target.folder.graph()
     if known is None and not is_empty(target):
@@ -140,16 +141,16 @@ def _target(root: str, options: Mapping[str, str], graph: str) -> CopyTarget:
 
 
 def _same_graph(
-    root: str, options: Mapping[str, str] | None, source: GraphStore, graph: str
+    raw: RawStore, options: Mapping[str, str] | None, source: GraphStore, graph: str
 ) -> GraphStore:
     """The backup as a graph, if nobody wrote to it."""
-    store = GraphStore.open(root, options=options)
+    store = GraphStore.open(raw.root, options=options, durability=raw.sync.durability)
     view = store.publisher.refresh()
     known = source.manifest.parents(source.publisher.view)
     own = sorted(commit for commit in store.manifest.parents(view) if commit not in known)
     if genesis(store, view) != graph or own:
         raise Conflict(
-            f"{root} has commits that the graph at {source.root} does not have",
+            f"{store.root} has commits that the graph at {source.root} does not have",
             hint="Make the backup in another place; what was written to this one would be hidden.",
             details={"commits": own[:10]},
         )

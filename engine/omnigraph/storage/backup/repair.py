@@ -32,7 +32,9 @@ from omnigraph.storage.backup.moment_files import (
     versions_of,
 )
 from omnigraph.storage.backup.write_file import sync_files
+from omnigraph.storage.core.durability import resolve_durability
 from omnigraph.storage.core.failpoints import AFTER_REPAIR, failpoint
+from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.layout import MANIFEST, VERSIONS, normalize_root, version_of
 from omnigraph.storage.core.object_store import RawStore, storage_options
 from omnigraph.storage.core.table_version import TableVersion
@@ -84,6 +86,7 @@ def repair(
     *,
     options: Mapping[str, str] | None = None,
     backup_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> RepairReport:
     """Replace files of a graph that are missing or damaged by the copies that its backup has.
@@ -95,7 +98,8 @@ def repair(
     resolved = storage_options(options)
     backup = RawStore(normalize_root(backup_uri), storage_options(backup_options))
     graph, records = records_of(backup)
-    run = _Repair(RawStore(root, resolved), backup, records, on_progress)
+    sync = FileSync(root, resolve_durability(durability))
+    run = _Repair(RawStore(root, resolved, sync), backup, records, on_progress)
     run.require_common_files()
     kept = _commits(backup.root, backup_options)
     found = _commits(root, options)

@@ -42,6 +42,7 @@ def restore(
     *,
     options: Mapping[str, str] | None = None,
     target_options: Mapping[str, str] | None = None,
+    durability: str | None = None,
     on_progress: Progress | None = None,
 ) -> CopyReport:
     """Copy what a backup shows to a new root; every file is compared with what was backed up.
@@ -54,19 +55,19 @@ def restore(
     graph, records = records_of(backup)
     _require_manifest(backup, records, storage_options(options))
     source = GraphStore.open(backup_root, options=options)
-    raw = prepare_place(root, storage_options(target_options))
+    raw = prepare_place(root, storage_options(target_options), durability)
     target = CopyTarget(raw, RecordFolder(raw, RESTORED))
     begun = target.folder.graph()
     if begun not in (None, graph) or (begun is None and not is_empty(target)):
         raise there_already(root)
     if shown_version(raw):
-        return _finished(target, root, target_options, graph)
+        return _finished(target, target_options, graph)
     if begun is None:
         target.folder.begin(graph)
     copier = MomentCopier(source, target, records, _REMEDY, lambda: None, on_progress)
     moment = copier.copy(source.publisher.refresh)
     copier.publish(moment, first=True)
-    return _finished(target, root, target_options, graph)
+    return _finished(target, target_options, graph)
 
 
 def _require_manifest(backup: RawStore, records: Records, options: Mapping[str, str]) -> None:
@@ -88,11 +89,10 @@ def _require_recorded(backup: RawStore, records: Records, paths: set[str]) -> No
         raise damaged(backup.root, changed, _REMEDY)
 
 
-def _finished(
-    target: CopyTarget, root: str, options: Mapping[str, str] | None, graph: str
-) -> CopyReport:
+def _finished(target: CopyTarget, options: Mapping[str, str] | None, graph: str) -> CopyReport:
     """Forget what only the graph that was backed up, and the copying itself, had under way."""
-    store = GraphStore.open(root, options=options)
+    root = target.raw.root
+    store = GraphStore.open(root, options=options, durability=target.raw.sync.durability)
     view = store.publisher.refresh()
     if genesis(store, view) != graph:
         raise there_already(root)

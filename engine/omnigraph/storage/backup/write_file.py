@@ -9,6 +9,7 @@ from pathlib import Path
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import StorageError
+from omnigraph.storage.core.durability import resolve_durability
 from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.layout import is_local
 from omnigraph.storage.core.object_store import RawStore
@@ -41,7 +42,7 @@ def create_file(raw: RawStore, path: str, contents: bytes) -> bool:
     final = Path(raw.root, path)
     aside = _written(final, [contents])
     try:
-        FileSync(raw.root).sync([aside])  # before it has its name
+        raw.sync.sync([aside])  # before it has its name
         os.link(aside, final)
     except FileExistsError:
         return False
@@ -49,7 +50,7 @@ def create_file(raw: RawStore, path: str, contents: bytes) -> bool:
         raise _unwritable(final, error) from error
     finally:
         aside.unlink(missing_ok=True)
-    FileSync(raw.root).sync([final])
+    raw.sync.sync([final])
     return True
 
 
@@ -60,16 +61,17 @@ def remove_folder(raw: RawStore, folder: str) -> None:
             Path(raw.root, folder).rmdir()
 
 
-def prepare_place(root: str, options: Mapping[str, str]) -> RawStore:
+def prepare_place(root: str, options: Mapping[str, str], durability: str | None = None) -> RawStore:
     """The files of a root that a graph is copied to; its folder is made, and its name durable."""
     prepare_root(root, options)
-    FileSync(root).sync_root()
-    return RawStore(root, options)
+    raw = RawStore(root, options, FileSync(root, resolve_durability(durability)))
+    raw.sync.sync_root()
+    return raw
 
 
 def sync_files(raw: RawStore, paths: Iterable[str]) -> None:
     """Make files and their names durable; nothing to do on an object store."""
-    FileSync(raw.root).sync(paths)
+    raw.sync.sync(paths)
 
 
 def _written(final: Path, pieces: Iterable[bytes]) -> Path:

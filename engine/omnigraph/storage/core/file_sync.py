@@ -31,7 +31,8 @@ class FileSync:
     """
 
     def __init__(self, root: str, durability: Durability | None = None) -> None:
-        self.active = is_local(root) and (durability or resolve_durability()) is Durability.SYNC
+        self.durability = durability or resolve_durability()
+        self.active = is_local(root) and self.durability is Durability.SYNC
         self._root = Path(root)
         self._named: set[Path] = set()
         """Folders whose own names are durable. Only ever grows, and never before that is so."""

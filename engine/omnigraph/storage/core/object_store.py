@@ -22,6 +22,7 @@ from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from omnigraph.common.ulid import new_ulid
 from omnigraph.errors import StorageError, UnsafeStore
+from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.layout import is_local
 
 _PROBES = "__probe"
@@ -65,8 +66,10 @@ def storage_options(given: Mapping[str, str] | None = None) -> dict[str, str]:
 class RawStore:
     """Files below one root."""
 
-    def __init__(self, root: str, options: Mapping[str, str]) -> None:
+    def __init__(self, root: str, options: Mapping[str, str], sync: FileSync | None = None) -> None:
         self.root = root
+        self.sync = sync or FileSync(root)
+        """Makes files durable: nothing that is written here is, until it is asked for."""
         self._options = options
 
     @cached_property
@@ -247,8 +250,9 @@ class StoredFolder:
         return self._raw.read(self._prefix + name)
 
     def write(self, name: str, contents: bytes) -> None:
-        """Make a new file."""
+        """Make a new, durable file: a torn one could be taken for a shorter one."""
         self._raw.write(self._prefix + name, contents)
+        self._raw.sync.sync([self._prefix + name])
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files; one that is already gone is no error."""

@@ -147,7 +147,8 @@ def _manifest_bytes(
     present = list(store.raw.list(MANIFEST))
     checker = FileChecker(store.raw, present, {})
     oldest = view.version - KEPT_VERSIONS
-    versions = [f.path for f in present if (version_of(f.path) or 0) >= oldest]
+    numbers = {file.path: version_of(file.path) for file in present}
+    versions = [path for path, number in numbers.items() if number is not None and number >= oldest]
     checked = checker.check(versions, store.workers, on_progress)
     if checked.damaged:
         return checked

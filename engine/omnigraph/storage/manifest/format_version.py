@@ -7,9 +7,10 @@ forward. Each step may be run again after a crash in its middle.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
-from lance import LanceDataset
+from lance import LanceDataset, LanceOperation
 
 from omnigraph.errors import Corruption, FormatTooNew, StorageError
 
@@ -58,15 +59,19 @@ def require_heads(dataset: LanceDataset) -> None:
         )
 
 
-def _annotate_key(dataset: LanceDataset) -> None:
+CommitUpgrade = Callable[[LanceDataset, Any], None]
+"""Commits a Lance operation or transaction on a dataset, and is back when it is durable."""
+MigrationStep = Callable[[LanceDataset, CommitUpgrade], None]
+
+
+def _annotate_key(dataset: LanceDataset, commit: CommitUpgrade) -> None:
     """1 → 2: the key annotation, without which two writers can land the same row."""
-    dataset.update_field_metadata({"object_id": {KEY_ANNOTATION: "true"}})
+    [key] = [field.id() for field in dataset.lance_schema.fields() if field.name() == "object_id"]
+    annotated = LanceOperation.UpdateMap({KEY_ANNOTATION: "true"})
+    commit(dataset, LanceOperation.UpdateConfig(field_metadata_updates={key: annotated}))
 
 
-MigrationStep = Callable[[LanceDataset], None]
-
-
-def migrate(dataset: LanceDataset, build_heads: MigrationStep) -> bool:
+def migrate(dataset: LanceDataset, build_heads: MigrationStep, commit: CommitUpgrade) -> bool:
     """Walk the manifest forward to the current format; true when anything was changed.
 
     `build_heads` is the step 2 → 3, which needs to know how a snapshot is reconstructed: it adds
@@ -76,9 +81,10 @@ def migrate(dataset: LanceDataset, build_heads: MigrationStep) -> bool:
     steps: dict[int, MigrationStep] = {1: _annotate_key, 2: build_heads}
     moved = False
     while (stamp := read_stamp(dataset)) < INTERNAL_SCHEMA_VERSION:
-        steps[stamp](dataset)
+        steps[stamp](dataset, commit)
         dataset.checkout_latest()
-        dataset.update_schema_metadata({STAMP: str(stamp + 1)})
+        next_stamp = LanceOperation.UpdateMap({STAMP: str(stamp + 1)})
+        commit(dataset, LanceOperation.UpdateConfig(schema_metadata_updates=next_stamp))
         dataset.checkout_latest()
         moved = True
     return moved

@@ -32,7 +32,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.errors import Corruption, NotFound, StorageError
 from omnigraph.storage.core.compaction_policy import FANOUT, choose_compaction
 from omnigraph.storage.core.failpoints import BEFORE_CREATE, failpoint
-from omnigraph.storage.core.file_sync import FileSync
+from omnigraph.storage.core.file_sync import FileSync, files_below
 from omnigraph.storage.core.lance_filter import text_literal
 from omnigraph.storage.core.layout import MANIFEST, VERSIONS, is_local, version_file, version_of
 from omnigraph.storage.core.model import Head
@@ -364,6 +364,23 @@ class Manifest:
         if prepared.trims:
             self._trim(landed)
         return landed
+
+    def commit_upgrade(self, dataset: LanceDataset, operation: Any) -> None:  # noqa: ANN401
+        """Commit a step of an upgrade, whatever files it has written, durably; or raise
+        `ManifestConflict`."""
+        try:
+            _commit(lambda: self._commit_upgrade(dataset, operation))
+        except (ManifestNotDurable, ManifestOutcomeUnknown) as error:
+            raise StorageError(
+                f"the format of the graph may not have been upgraded: {error}",
+                hint="Check that the store is writable and has room, then try again.",
+            ) from error
+
+    def _commit_upgrade(self, dataset: LanceDataset, operation: Any) -> LanceDataset:  # noqa: ANN401
+        if not is_local(self.uri):
+            return LanceDataset.commit(dataset, operation, read_version=dataset.version)
+        versions = SyncedVersions(self.uri, self._sync, lambda: files_below(Path(self.uri, "data")))
+        return commit_synced(dataset, operation, versions, read_version=dataset.version)
 
     def _land(self, view: ManifestView, prepared: _Prepared) -> LanceDataset:
         if not is_local(self.uri):

@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from lance import LanceDataset
-from lance.commit import CommitConflictError
 
 from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.storage.core.model import MAIN, SchemaRecord, schema_record
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.manifest.first_commit import first_commit
+from omnigraph.storage.manifest.format_version import CommitUpgrade
+from omnigraph.storage.manifest.manifest import ManifestConflict
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
     MANIFEST_SCHEMA,
@@ -34,7 +35,7 @@ from omnigraph.storage.manifest.row_codec import (
 SCHEMA_FILE = "_schema.pg"
 
 
-def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
+def build_heads(root: str, raw: RawStore, dataset: LanceDataset, commit: CommitUpgrade) -> None:
     """Add what format 3 needs; rows that are there already are left alone."""
     table = dataset.to_table(columns=MANIFEST_SCHEMA.names)
     rows = {row["object_id"]: row for row in table.to_pylist()}
@@ -49,21 +50,22 @@ def build_heads(root: str, raw: RawStore, dataset: LanceDataset) -> None:
             key: replace(pointer, identity=catalog.type_for(key).identity)
             for key, pointer in reconstruct(rows.values(), branch).items()
         }
-        commit, head = first_commit(
+        first, head = first_commit(
             branch, record.hash, pointers, message="upgrade from internal format 2"
         )
-        missing += [commit_row(commit), head_row(head)]
+        missing += [commit_row(first), head_row(head)]
     fresh = [row for row in missing if row["object_id"] not in rows]
     if fresh:
-        _insert_once(dataset, fresh)
+        _insert_once(dataset, fresh, commit)
 
 
-def _insert_once(dataset: LanceDataset, rows: list[ManifestRow]) -> None:
+def _insert_once(dataset: LanceDataset, rows: list[ManifestRow], commit: CommitUpgrade) -> None:
     """Add rows that nobody has added yet. Format 2 has the key annotation: of two processes that
     walk this step at once, Lance lets one land."""
     builder = dataset.merge_insert("object_id").when_not_matched_insert_all().conflict_retries(0)
-    with suppress(CommitConflictError):
-        builder.execute(rows_table(rows))
+    transaction, _ = builder.execute_uncommitted(rows_table(rows))
+    with suppress(ManifestConflict):
+        commit(dataset, transaction)
 
 
 def _accepted_schema(root: str, raw: RawStore, rows: Mapping[str, ManifestRow]) -> SchemaRecord:

@@ -8,15 +8,15 @@ and which of them may be null are in the table itself.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidInput, NotFound, did_you_mean
+from omnigraph.errors import InvalidInput, NotFound, OmniGraphError, StorageError, did_you_mean
 from omnigraph.storage.core.model import Pointers, TablePointer
-from omnigraph.storage.core.read_errors import blame_filter
+from omnigraph.storage.core.read_errors import blame_filter, translating
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.manifest.definitions import Definition, define
 from omnigraph.storage.tables.readable_table import ReadableTable
@@ -77,10 +77,13 @@ class PlainTable:
         pointer: TablePointer,
         declaration: TableDeclaration,
         epoch: int,
+        explained: Callable[[StorageError, str | None], OmniGraphError] = blame_filter,
     ) -> None:
         self._tables = tables
         self.epoch = epoch
         """The epoch in which it was looked up: until the next, no collection takes its rows."""
+        self._explained = explained
+        """Says in terms of its moment why a read with some filter failed."""
         self.name = name
         """`<schema>.<name>`"""
         self.pointer = pointer
@@ -101,7 +104,8 @@ class PlainTable:
     @property
     def schema(self) -> pa.Schema:
         """The columns; one that was declared so is not nullable."""
-        return self._tables.schema(self.address).remove_metadata()
+        with translating(lambda error: self._explained(error, None)):
+            return self._tables.schema(self.address).remove_metadata()
 
     def readable(self) -> ReadableTable:
         """The table for a query engine that reads by itself."""
@@ -128,7 +132,7 @@ class PlainTable:
         return self._tables.scan_as(
             self.address,
             target,
-            lambda error: blame_filter(error, filter),
+            lambda error: self._explained(error, filter),
             columns=target.names,
             condition=filter,
             limit=limit,

@@ -133,7 +133,8 @@ class Snapshot:
         if self.moment.is_purged(pointer):
             raise reclaimed(self.commit)
         declared = declaration_of(self.definition("table", name))
-        return PlainTable(self._store.tables, name, pointer, declared, self.moment.epoch)
+        epoch = self.moment.epoch
+        return PlainTable(self._store.tables, name, pointer, declared, epoch, self.explained)
 
     def definitions(self, kind: DefinitionKind) -> Mapping[str, Definition]:
         """The stored queries (`query`), views, … of this moment, by name."""

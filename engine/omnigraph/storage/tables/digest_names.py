@@ -69,6 +69,11 @@ def named_segment(table: str, built: Index) -> Index:
     if not is_local(table):
         return built
     folder = Path(table, "_indices", built.uuid)
+    for inner in [path for path in folder.iterdir() if path.is_dir()]:
+        # Lance has emptied what it staged in. While the folder is there, a power cut may bring its
+        # files back, and they would count.
+        with suppress(OSError):
+            inner.rmdir()
     uuid = str(segment_uuid(segment_digest(_contents(folder))))
     folder.rename(folder.with_name(uuid))
     return replace(built, uuid=uuid)

@@ -81,9 +81,13 @@ class SyncedVersions(LanceNamespace):  # type: ignore[misc]  # Lance has no type
             if self._first:
                 self.failed = VersionTaken(str(self._folder))
             raise ConcurrentModificationError(f"{final.name} exists already") from error
-        except (OSError, StorageError) as error:
+        except StorageError as error:
             self.failed = error
             raise
+        except OSError as error:
+            if not _is_same_file(staged, final):  # which a lost answer of a network leaves
+                self.failed = _unnamed(final, error)
+                raise self.failed from error
         finally:
             staged.unlink(missing_ok=True)
         try:
@@ -117,6 +121,17 @@ class SyncedVersions(LanceNamespace):  # type: ignore[misc]  # Lance has no type
         return [number for name in names if (number := version_of(name)) is not None]
 
 
+def _is_same_file(staged: Path, final: Path) -> bool:
+    return final.exists() and final.samefile(staged)
+
+
+def _unnamed(final: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot write {final}: {error.strerror or error}",
+        hint="Check that the disk is writable and has room; nothing was changed.",
+    )
+
+
 def _described(path: Path, number: int, size: int) -> TableVersion:
     return TableVersion(version=number, manifest_path=str(path).lstrip("/"), manifest_size=size)
 
@@ -129,7 +144,7 @@ def commit_synced(
 ) -> LanceDataset:
     """Commit a Lance operation or transaction on local disk; return when it is durable.
 
-    Raises the `SyncFailed` or `OSError` for which nothing was named, `VersionTaken` when a first
+    Raises the `StorageError` for which nothing was named, `VersionTaken` when a first
     version is there already, and `VersionInDoubt` when the new name may not last.
     """
     try:

@@ -13,6 +13,8 @@ from functools import lru_cache
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInput
+from omnigraph.storage.core.durability import Durability
+from omnigraph.storage.core.file_sync import FileSync
 from omnigraph.storage.core.layout import normalize_root
 from omnigraph.storage.core.object_store import storage_options
 from omnigraph.storage.core.read_errors import batch_of
@@ -102,6 +104,10 @@ def read_slice(
 
 
 @lru_cache(maxsize=OPEN_ROOTS)
-def tables_at(root: str, options: tuple[tuple[str, str], ...]) -> TableStore:
+def tables_at(
+    root: str, options: tuple[tuple[str, str], ...], durability: Durability | None = None
+) -> TableStore:
     """The tables of a graph for a process that knows where they are and needs no manifest."""
-    return TableStore(normalize_root(root), storage_options(dict(options)), new_session())
+    root = normalize_root(root)
+    sync = FileSync(root, durability)
+    return TableStore(root, storage_options(dict(options)), new_session(), sync)

@@ -92,7 +92,7 @@ class TableStore:
         sync: FileSync | None = None,
     ) -> None:
         self._root = root
-        self._sync = sync or FileSync(root)
+        self.sync = sync or FileSync(root)
         self._options = dict(options)
         self._session = session
         self._handles: BoundedCache[TableVersion, OpenTable] = BoundedCache(HANDLE_CACHE)
@@ -200,7 +200,7 @@ class TableStore:
         commit_synced(
             self._uri(location),
             LanceOperation.Overwrite(schema, []),
-            SyncedVersions(self._uri(location), self._sync, first=True),
+            SyncedVersions(self._uri(location), self.sync, first=True),
             enable_v2_manifest_paths=True,
         )
 
@@ -340,7 +340,7 @@ class TableStore:
     def write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
         """Write rows as data files that no version refers to yet."""
         files = self._write(version, rows)
-        self._sync.sync(self._paths(version.location, files.fragments))
+        self.sync.sync(self._paths(version.location, files.fragments))
         return files
 
     def _write(self, version: TableVersion, rows: pa.Table | pa.RecordBatchReader) -> DataFiles:
@@ -388,7 +388,8 @@ class TableStore:
             if written.num_rows:
                 fresh = self._write(base, written)
         files += fresh
-        unsynced = self._paths(base.location, fresh.fragments, updated)
+        # Files from `write`, too: another process may have written them that trusts its system.
+        unsynced = self._paths(base.location, files.fragments, updated)
         result = self._update(base, removed, updated, files, unsynced)
         for metadata in updated:
             before = by_id[metadata.id].metadata
@@ -416,14 +417,14 @@ class TableStore:
         self, base: TableVersion, schema: pa.Schema, files: DataFiles = NO_FILES
     ) -> TableVersion:
         """A version that holds exactly the given files, under the given schema."""
-        return self.apply(base, LanceOperation.Overwrite(schema, list(files.fragments)))
+        operation = LanceOperation.Overwrite(schema, list(files.fragments))
+        return self.apply(base, operation, self._paths(base.location, files.fragments))
 
     def compact(self, base: TableVersion, fragments: Sequence[int]) -> TableVersion:
         """A version of the same rows in which those of some fragments are in new, full ones."""
         rows = self.handle(base).reader(fragments=fragments)
         files = self._write(base, rows)
-        unsynced = self._paths(base.location, files.fragments)
-        return self._update(base, fragments, [], files, unsynced)
+        return self._update(base, fragments, [], files, self._paths(base.location, files.fragments))
 
     def _update(
         self,
@@ -468,7 +469,7 @@ class TableStore:
             )
             digest = version_digest(self._uri(location), f"d{committed.version}.manifest")
         result = TableVersion(location, committed.version, digest)
-        self._sync.sync([*unsynced, Path(location, VERSIONS, f"d{result.lance}.manifest")])
+        self.sync.sync([*unsynced, Path(location, VERSIONS, f"d{result.lance}.manifest")])
         self._handles.put(result, OpenTable(result, committed))
         return result
 
@@ -483,7 +484,7 @@ class TableStore:
         shrunk: Sequence[FragmentMetadata] = (),
     ) -> list[Path]:
         """The new files of fragments: data with their blobs, and deletion marks."""
-        if not self._sync.active:
+        if not self.sync.active:
             return []
         folder = Path(self._root, location)
         data = [folder / "data" / file.path for each in written for file in each.files]

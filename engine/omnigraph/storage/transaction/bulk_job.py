@@ -26,6 +26,7 @@ from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.commit.publish_plan import applied
 from omnigraph.storage.constraints.distributed_protocol import ConstraintChecker
 from omnigraph.storage.constraints.partitioned_check import PartitionedChecker
+from omnigraph.storage.core.durability import Durability
 from omnigraph.storage.core.model import Commit
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
@@ -87,6 +88,8 @@ class BulkJob:
     """That schema, compiled."""
     targets: tuple[Target, ...]
     bases: Mapping[str, Base]
+    durability: Durability = Durability.SYNC
+    """That of the graph it was begun with."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def begin(
         compiled,
         tuple(targets),
         bases,
+        store.tables.sync.durability,
     )
 
 
@@ -167,7 +171,7 @@ def write_files(
 ) -> StagedFiles:
     """Write rows, which were checked and have exactly the columns of the table, as data files."""
     base = job.bases[table_key]
-    tables = tables_at(job.root, tuple(sorted((options or {}).items())))
+    tables = tables_at(job.root, tuple(sorted((options or {}).items())), job.durability)
     rows, failures = 0, list[OmniGraphError]()
 
     def counted() -> Iterator[pa.RecordBatch]:
