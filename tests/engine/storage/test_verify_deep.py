@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import omnigraph
@@ -20,6 +21,7 @@ node Person {
 }
 edge Knows: Person -> Person
 """
+NUMBERS = pa.schema([("n", pa.int64())])
 
 
 def person(number: int, picture: bytes | None = None) -> dict[str, object]:
@@ -28,7 +30,7 @@ def person(number: int, picture: bytes | None = None) -> dict[str, object]:
 
 
 def many_kinds_of_files(uri: str) -> Graph:
-    """A graph with Blobs, indexes, deleted rows and a few commits."""
+    """A graph with Blobs, indexes, deleted rows, a plain table, a branch and a few commits."""
     graph = omnigraph.init(uri, SCHEMA)
     with graph.transaction() as txn:
         txn.upsert("Person", [person(number) for number in range(600)])
@@ -41,6 +43,11 @@ def many_kinds_of_files(uri: str) -> Graph:
     with graph.transaction() as txn:
         txn.delete("Person", [f"p{number}" for number in range(510, 589)])
         txn.upsert("Person", [person(9)])
+        txn.create_table("main.numbers", NUMBERS)
+        txn.append("main.numbers", pa.table({"n": range(1000)}, schema=NUMBERS))
+    graph.create_branch("draft")
+    with graph.transaction("draft") as txn:
+        txn.upsert("Person", [person(11)])
     return graph
 
 
