@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import omnigraph
 from engine.storage.test_verify_deep import many_kinds_of_files
 from support.worker_processes import Worker
 

@@ -13,6 +13,14 @@ from omnigraph.storage.core.read_errors import guarded, reading
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.digest_names import damaged_file
 
+FRUGAL = {
+    "batch_readahead": 2,
+    "fragment_readahead": 1,
+    "io_buffer_size": 16 << 20,
+    "batch_size_bytes": 4 << 20,
+}
+"""By default Lance reads up to 2 GiB ahead, and batches have so many rows, however wide."""
+
 
 class ScanOptions(TypedDict, total=False):
     """What to read of a table version; by default all of it, with Blobs as their bytes."""
@@ -30,6 +38,8 @@ class ScanOptions(TypedDict, total=False):
     batch_rows: int | None
     blobs: str
     """How Blobs come, in the words of Lance."""
+    frugal: bool
+    """Whether little is read ahead: for scans of everything in bounded memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,7 @@ class OpenTable:
         if columns is not None:
             columns = dict(columns) if isinstance(columns, Mapping) else list(columns)
         chosen = None if fragments is None else [*map(self.dataset.get_fragment, fragments)]
+        ahead = FRUGAL if options.get("frugal") else {}
         with reading(self.version):
             return self.dataset.scanner(
                 columns=columns,
@@ -71,4 +82,5 @@ class OpenTable:
                 batch_size=options.get("batch_rows"),
                 blob_handling=options.get("blobs", "all_binary"),
                 scan_in_order=True,
+                **ahead,
             ).to_reader()

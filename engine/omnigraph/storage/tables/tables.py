@@ -26,7 +26,7 @@ from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.storage.core.compaction_policy import choose_compaction
 from omnigraph.storage.core.file_sync import FileSync, files_below
 from omnigraph.storage.core.layout import VERSIONS, is_local, version_file
-from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.core.object_store import RawStore, StoredFile
 from omnigraph.storage.core.read_errors import (
     Explain,
     damaged,
@@ -46,6 +46,7 @@ from omnigraph.storage.core.row_addresses import (
 )
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.data_files import NO_FILES, DataFiles
+from omnigraph.storage.tables.decode_file import decoded
 from omnigraph.storage.tables.deletion_vectors import Offsets, read_offsets, write_offsets
 from omnigraph.storage.tables.digest_names import (
     deletion_file,
@@ -99,11 +100,6 @@ class TableStore:
         self._sound: BoundedCache[tuple[str, str], bool] = BoundedCache(SOUND_CACHE)
         self._lookup = Lookup()
         self._raw = RawStore(root, options)
-
-    @property
-    def options(self) -> dict[str, str]:
-        """What the store is opened with; for the modules of this folder."""
-        return self._options
 
     @property
     def handle_uses(self) -> tuple[int, int]:
@@ -240,10 +236,9 @@ class TableStore:
             for index in self.handle(version).dataset.describe_indices()
         }
 
-    def segment_files(self, version: TableVersion, segment: str) -> list[str]:
-        """The files of an index segment, as Lance opens them; for the modules of this folder."""
-        files = self._raw.list(f"{version.location}/_indices/{segment}")
-        return sorted(f"{self._root}/{file.path}" for file in files)
+    def segment_files(self, version: TableVersion, segment: str) -> list[StoredFile]:
+        """The files of an index segment; for the modules of this folder."""
+        return sorted(self._raw.list(f"{version.location}/_indices/{segment}"))
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""
@@ -257,6 +252,19 @@ class TableStore:
         for index in dataset.describe_indices():
             names |= {f"_indices/{segment.uuid}" for segment in index.segments}
         return {f"{version.location}/{name}" for name in names}
+
+    def data_sizes(self, version: TableVersion) -> dict[str, int]:
+        """How long the data files of a version are, by their paths, where that was noted."""
+        return {
+            f"{version.location}/data/{file.path}": file.file_size_bytes
+            for fragment in self.handle(version).dataset.get_fragments()
+            for file in fragment.metadata.files
+            if file.file_size_bytes
+        }
+
+    def decoded(self, file: StoredFile) -> Iterator[pa.RecordBatch]:
+        """Everything that a Lance file below the root holds; fails if it cannot be read."""
+        return decoded(self._root, file, self._options)
 
     # ------------------------------------------------------------------ reading
 
