@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import omnigraph
 from engine.storage.test_verify_deep import many_kinds_of_files
 from support.worker_processes import Worker
 
@@ -19,8 +21,12 @@ SEED = int(os.environ.get("OMNIGRAPH_SEED", "15"))
 PER_PROCESS = 200
 SECONDS = 900.0
 
-HARMLESS = ("latest_version_hint.json", "__publish.lock")
-"""Files that nobody depends on: with any contents, or none, reads and `verify` are right."""
+HINTS = ("latest_version_hint.json", "__publish.lock")
+"""Files that nobody depends on: with any contents, or none, reads and `verify` are right.
+
+So are files that a collection would delete, and a transaction file that is lost: the version that
+it made has a copy.
+"""
 
 Damage = dict[str, Any]
 
@@ -28,7 +34,7 @@ Damage = dict[str, Any]
 def kind(path: str) -> str:
     """The kind of a file, by the folders it is in."""
     parts = path.split("/")
-    if parts[-1] in HARMLESS:
+    if parts[-1] in HINTS:
         return parts[-1]
     owner = parts[0] if parts[0] == "__manifest" else "table"
     inner = parts[1:] if owner == "__manifest" else parts[2:]
@@ -102,15 +108,23 @@ def outcomes(
 class Tally:
     """What became of damages, by kind of file."""
 
+    unneeded: set[str]
     faults: list[Any] = field(default_factory=list)
     figures: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, damage: Damage, outcome: dict[str, Any] | None, expected: list[Any]) -> None:
-        name = kind(damage["path"])
-        fate, problem = fate_of(damage, outcome, expected)
-        self.figures.setdefault(name, Counter())[fate] += 1
+        fate, problem = fate_of(damage, outcome, expected, self.is_harmless(damage))
+        self.figures.setdefault(kind(damage["path"]), Counter())[fate] += 1
         if problem is not None:
             self.faults.append((damage, fate, problem))
+
+    def is_harmless(self, damage: Damage) -> bool:
+        """Whether nothing depends on what was damaged."""
+        paths = [damage["path"], damage["other"]] if damage["how"] == "swap" else [damage["path"]]
+        return all(
+            damage["how"] == "lose" if path.endswith(".txn") else path in self.unneeded
+            for path in paths
+        )
 
     def show(self) -> None:
         print()  # noqa: T201  the figures of a long run
@@ -120,7 +134,7 @@ class Tally:
 
 
 def fate_of(
-    damage: Damage, outcome: dict[str, Any] | None, expected: list[Any]
+    damage: Damage, outcome: dict[str, Any] | None, expected: list[Any], is_harmless: bool
 ) -> tuple[str, object]:
     """What became of a damage, in a word, and what must not be in that, if anything."""
     if outcome is None:
@@ -129,16 +143,22 @@ def fate_of(
     untyped = [a for a in [*answers, outcome["quick"], deep] if a[0] == "untyped"]
     if untyped:
         return "untyped", untyped
-    is_right = answers == expected
-    if Path(damage["path"]).name in HARMLESS:
-        clean = deep == outcome["quick"] == ["rows", "[]"]
-        return ("harmless", None) if is_right and clean else ("alarm", outcome)
+    clean = deep == ["rows", "[]"]
+    if is_harmless:
+        return ("harmless", None) if answers == expected and clean else ("alarm", outcome)
     unnamed = [a for a in answers if a[0] == "error" and not names_file(a, damage)]
-    if deep == ["rows", "[]"]:
+    if clean:
         return "missed", outcome
-    if unnamed:
-        return "unnamed", unnamed
-    return "found", None
+    return ("unnamed", unnamed) if unnamed else ("found", None)
+
+
+def unneeded_files(root: Path, scratch: Path) -> set[str]:
+    """The files that a collection of a copy deletes: nothing that can be read needs them."""
+    shutil.copytree(root, scratch)
+    omnigraph.open(str(scratch)).collect()
+    files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    hints = {path for path in files if Path(path).name in HINTS}
+    return hints | {path for path in files if not (scratch / path).exists()}
 
 
 def names_file(error: list[str], damage: Damage) -> bool:
@@ -153,7 +173,7 @@ def names_file(error: list[str], damage: Damage) -> bool:
 
 
 def tally(root: Path, damages: list[Damage]) -> Tally:
-    result = Tally()
+    result = Tally(unneeded_files(root, root.with_name("collected")))
     expected, found = outcomes(root, damages)
     assert [answer[0] for answer in expected] == ["rows"] * len(expected)
     assert expected

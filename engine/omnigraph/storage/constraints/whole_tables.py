@@ -26,7 +26,7 @@ from omnigraph.storage.constraints.uniqueness import key_columns, repeated_tuple
 
 PART_HASHES = 8 << 20
 """Hashes compared in one go."""
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 14
 SUSPECTS = 1000
 """So many keys that seem to break a rule are looked for; the first that does is told."""
 

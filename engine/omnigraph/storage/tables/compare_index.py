@@ -32,7 +32,7 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.deletion_vectors import Offsets
 from omnigraph.storage.tables.tables import TableStore
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 14
 PROBES = 64
 """Rows of each index that are looked up through it."""
 PIECE = 8

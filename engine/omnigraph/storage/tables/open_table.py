@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 import pyarrow as pa
 from lance import LanceDataset
 
-from omnigraph.storage.core.read_errors import guarded, reading
+from omnigraph.storage.core.read_errors import guarded, is_store_failure, reading
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.digest_names import damaged_file
 
@@ -61,7 +61,12 @@ class OpenTable:
 
     def find_damage(self) -> str | None:
         """A file of a local table that is not what was written, after a read failed."""
-        found = damaged_file(self.dataset)
+        try:
+            found = damaged_file(self.dataset)
+        except BaseException as error:  # what failed before is told then
+            if not is_store_failure(error):
+                raise
+            return None
         return f"{self.version.location}/{found}" if found else None
 
     def reader(self, **options: Unpack[ScanOptions]) -> pa.RecordBatchReader:

@@ -129,6 +129,7 @@ class TableStore:
             if version.digest and version_digest(uri, name) not in (version.digest, None):
                 raise damaged(version, f"{version.location}/_versions/{name}")
             dataset = self._dataset(version.location, version.lance)
+            self._require_sound_deletions(version, dataset)
         except OmniGraphError:
             raise
         except (ValueError, FileNotFoundError) as error:
@@ -140,6 +141,10 @@ class TableStore:
             if not is_panic(error):
                 raise
             raise read_error(version, error) from error
+        return dataset
+
+    def _require_sound_deletions(self, version: TableVersion, dataset: LanceDataset) -> None:
+        uri = self._uri(version.location)
         for fragment in dataset.get_fragments():
             marked = fragment.metadata.deletion_file
             path = marked.path(fragment.fragment_id) if marked else ""
@@ -148,7 +153,6 @@ class TableStore:
             if is_damaged_deletion(uri, fragment.fragment_id, marked):
                 raise damaged(version, f"{version.location}/{path}")
             self._sound.put((version.location, path), True)
-        return dataset
 
     def _dataset(self, location: str, version: int) -> LanceDataset:
         return lance.dataset(
