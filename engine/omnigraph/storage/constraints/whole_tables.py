@@ -24,7 +24,7 @@ from omnigraph.storage.constraints.rule_order import RuleSet
 from omnigraph.storage.constraints.table_view import StoredTable
 from omnigraph.storage.constraints.uniqueness import key_columns, repeated_tuples
 
-PART_HASHES = 8 << 20
+PART_HASHES = 4 << 20
 """Hashes compared in one go."""
 BATCH_ROWS = 1 << 14
 SUSPECTS = 1000
@@ -109,7 +109,7 @@ def _missing(named: Keys, known: Keys, known_rows: int, part_hashes: int) -> lis
 
 def _sorted_part(keys: Keys, rows: int, part: int, parts: int) -> Hashes:
     """The hashes that belong to one of several parts, ascending."""
-    room: Hashes = np.empty(-(-rows // parts), np.uint64)
+    room: Hashes = np.empty(rows if parts == 1 else rows // parts * 21 // 20, np.uint64)
     used = 0
     for texts in keys():
         hashes = value_hashes(texts)

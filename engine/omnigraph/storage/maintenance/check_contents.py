@@ -20,7 +20,10 @@ from omnigraph.storage.manifest.definitions import definition_key
 from omnigraph.storage.plain.declared_checks import check_declared, check_required
 from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
 from omnigraph.storage.tables.compare_index import index_problems
+from omnigraph.storage.tables.tables import TableStore, new_session
 
+CACHES = {"index_cache_size_bytes": 16 << 20, "metadata_cache_size_bytes": 16 << 20}
+"""Everything is read once: what Lance would remember of it only takes room."""
 Check = Callable[[], Iterable[VerifyFinding]]
 """One step: reads one table, once or a few times."""
 
@@ -29,9 +32,13 @@ def content_findings(
     store: GraphStore, heads: Sequence[Head], on_progress: Progress | None
 ) -> Iterator[VerifyFinding]:
     """What is wrong with what branches show; states that several of them share are read once."""
+    tables = TableStore(store.root, store.options, new_session(**CACHES))
     distinct = {(head.schema, frozenset(_pointers(head))): head for head in reversed(heads)}
     shown = sorted(distinct.values(), key=lambda head: head.branch)
-    checks = [*_index_checks(store, shown), *(c for h in shown for c in _rule_checks(store, h))]
+    checks = [
+        *_index_checks(tables, shown),
+        *(check for head in shown for check in _rule_checks(store, tables, head)),
+    ]
     for number, check in enumerate(checks):
         if on_progress:
             on_progress(number, len(checks))
@@ -42,19 +49,19 @@ def _pointers(head: Head) -> Iterator[tuple[str, TablePointer]]:
     return ((key, pointer) for key, pointer in head.tables.items())
 
 
-def _index_checks(store: GraphStore, heads: Iterable[Head]) -> Iterator[Check]:
+def _index_checks(tables: TableStore, heads: Iterable[Head]) -> Iterator[Check]:
     """Indexes of what branches show, against the rows; older ones are known by their bytes."""
     shown = {p.address: f"{h.branch} {key}" for h in heads for key, p in sorted(h.tables.items())}
     for version, where in shown.items():
-        yield partial(_found, where, partial(index_problems, store.tables, version))
+        yield partial(_found, where, partial(index_problems, tables, version))
 
 
-def _rule_checks(store: GraphStore, head: Head) -> Iterator[Check]:
+def _rule_checks(store: GraphStore, tables: TableStore, head: Head) -> Iterator[Check]:
     """The rules of the schema and of plain tables, over everything a head shows."""
 
     def stored(key: str) -> StoredTable:
         pointer = head.tables[key]
-        return StoredTable(store.tables, pointer.address, pointer.rows)
+        return StoredTable(tables, pointer.address, pointer.rows)
 
     catalog = store.catalog(head.schema)
     rules = whole_tables(catalog, stored)
@@ -97,7 +104,7 @@ def _check_plain(store: GraphStore, head: Head, name: str, table: StoredTable) -
     """A plain table keeps what was declared about it; what it breaks is raised."""
     content_hash = head.definitions.get(definition_key("table", name))
     known = store.definition(definition_key("table", name), content_hash) if content_hash else None
-    schema = store.tables.schema(table.version)
+    schema = table.tables.schema(table.version)
     required = [field.name for field in schema if not field.nullable]
     if required:
         for rows in table.batches(required, BATCH_ROWS):

@@ -35,8 +35,10 @@ from omnigraph.storage.tables.tables import TableStore
 BATCH_ROWS = 1 << 14
 PROBES = 64
 """Rows of each index that are looked up through it."""
-PIECE = 8
-"""How long a piece of a text is that is looked for."""
+CONTAINED = 8
+"""How many of them are looked up by a piece of their text, which may be in many rows."""
+PIECE = 64
+"""How long such a piece is at most."""
 
 LISTED, PROBED = "BTree", ("BTree", "NGram")
 """Kinds of indexes, as Lance calls them."""
@@ -167,13 +169,17 @@ def _found(
     if kind == LISTED:
         predicates = [ColumnIn(column, [value for value, _ in sample])]
     else:
-        predicates = [ColumnContains(column, value[:PIECE]) for value, _ in sample]
-    found: set[int] = set()
+        predicates = [ColumnContains(column, value[:PIECE]) for value, _ in sample[:CONTAINED]]
+        sample = sample[:CONTAINED]
+    wanted = np.array([address for _, address in sample], np.uint64)
+    found = np.zeros(len(wanted), np.bool_)
     for predicate in predicates:
         try:
             condition = lance_filter(predicate, schema)
         except NotExpressible:
             return True
-        for batch in tables.scan(version, columns=[], condition=condition, addresses=True):
-            found |= set(batch.column("_rowaddr").to_pylist())
-    return found >= {address for _, address in sample}
+        for batch in tables.scan(
+            version, columns=[], condition=condition, addresses=True, frugal=True
+        ):
+            found |= np.isin(wanted, batch.column("_rowaddr").to_numpy())
+    return bool(found.all())
