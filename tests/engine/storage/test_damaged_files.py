@@ -163,7 +163,7 @@ def unneeded_files(root: Path, scratch: Path) -> set[str]:
 
 def names_file(error: list[str], damage: Damage) -> bool:
     """Whether an error says which file it is: itself, or the data file or index it belongs to."""
-    for path in (damage["path"], damage.get("other", damage["path"])):
+    for path in (damage[name] for name in ("path", "other") if name in damage):
         parts = Path(path).parts
         owner = next((p for p in parts if p.startswith("x3")), parts[-1]).removesuffix(".lance")
         segment = parts[parts.index("_indices") + 1] if "_indices" in parts else owner

@@ -11,6 +11,8 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.storage.core import file_digests
+from support.fixtures import unique_uri, use_environment
+from support.object_stores import ObjectStore
 
 SCHEMA = """
 node Person {
@@ -131,3 +133,28 @@ def test_names_that_lance_gave_hold_no_digest() -> None:
     assert file_digests.digest_in_deletion(12, 13002626115520320869) is None
     assert file_digests.digest_in_deletion(13178936645639214385, 3266192387774347557) is None
     assert file_digests.digest_in_uuid("08a67a28-f359-4d06-bc99-419a9d80cf65") is None
+
+
+@pytest.mark.s3
+def test_on_an_object_store_every_byte_is_read_and_what_has_no_digest_is_said(
+    moto_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lance names the files there: they are decoded, which finds what does not parse."""
+    use_environment(monkeypatch, moto_store)
+    graph = many_kinds_of_files(unique_uri())
+    report = graph.verify(deep=True)
+    assert report.ok
+    assert report.files is not None
+    stored = [f for top in ("nodes", "edges", "tables") for f in graph._store.raw.list(top)]
+    assert report.files.unchecked > len([f for f in stored if "/data/" in f.path])
+    assert report.files.bytes > sum(f.size for f in stored if "/data/" in f.path)
+
+    for file in stored:
+        if "/data/" in file.path and file.path.endswith(".lance"):
+            before = graph._store.raw.read(file.path)
+            assert before is not None
+            graph._store.raw.upload(file.path, [before[: len(before) // 2], b"\0" * 64])
+            found = omnigraph.open(graph.uri).verify(deep=True).findings
+            graph._store.raw.upload(file.path, [before])
+            assert any(file.path in f.where + f.problem for f in found)
+    assert graph.verify(deep=True).ok

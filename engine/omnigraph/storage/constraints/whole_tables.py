@@ -80,10 +80,7 @@ def _keys(table: StoredTable, type_: GraphType, members: Sequence[str]) -> Itera
 def _held_by_more(keys: Keys, rows: int, most: int, part_hashes: int) -> pa.StringArray:
     """Keys that seem to be those of more rows than so many; those that are, are among them."""
     parts = -(-rows // part_hashes) or 1
-    crowded: list[Hashes] = []
-    for part in range(parts):
-        ordered = _sorted_part(keys, rows, part, parts)
-        crowded.append(np.unique(ordered[most:][ordered[most:] == ordered[:-most]]))
+    crowded = [_crowded(_sorted_part(keys, rows, part, parts), most) for part in range(parts)]
     suspects = np.concatenate(crowded)[:SUSPECTS]
     if not len(suspects):
         return _NO_TEXTS
@@ -105,6 +102,13 @@ def _missing(named: Keys, known: Keys, known_rows: int, part_hashes: int) -> lis
             if len(missing) > SUSPECTS:
                 return sorted(missing)
     return sorted(missing)
+
+
+def _crowded(ordered: Hashes, most: int) -> Hashes:
+    """Those of some ascending hashes that are there more often than so many times."""
+    later = ordered[most:]
+    crowded: Hashes = np.unique(later[later == ordered[: len(later)]])
+    return crowded
 
 
 def _sorted_part(keys: Keys, rows: int, part: int, parts: int) -> Hashes:

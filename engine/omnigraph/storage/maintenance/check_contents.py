@@ -24,19 +24,19 @@ from omnigraph.storage.tables.tables import TableStore, new_session
 
 CACHES = {"index_cache_size_bytes": 16 << 20, "metadata_cache_size_bytes": 16 << 20}
 """Everything is read once: what Lance would remember of it only takes room."""
-Check = Callable[[], Iterable[VerifyFinding]]
+_Check = Callable[[], Iterable[VerifyFinding]]
 """One step: reads one table, once or a few times."""
 
 
 def content_findings(
-    store: GraphStore, heads: Sequence[Head], on_progress: Progress | None
+    store: GraphStore, heads: Sequence[Head], indexes: bool, on_progress: Progress | None
 ) -> Iterator[VerifyFinding]:
     """What is wrong with what branches show; states that several of them share are read once."""
     tables = TableStore(store.root, store.options, new_session(**CACHES))
     distinct = {(head.schema, frozenset(_pointers(head))): head for head in reversed(heads)}
     shown = sorted(distinct.values(), key=lambda head: head.branch)
     checks = [
-        *_index_checks(tables, shown),
+        *(_index_checks(tables, shown) if indexes else ()),
         *(check for head in shown for check in _rule_checks(store, tables, head)),
     ]
     for number, check in enumerate(checks):
@@ -49,14 +49,14 @@ def _pointers(head: Head) -> Iterator[tuple[str, TablePointer]]:
     return ((key, pointer) for key, pointer in head.tables.items())
 
 
-def _index_checks(tables: TableStore, heads: Iterable[Head]) -> Iterator[Check]:
+def _index_checks(tables: TableStore, heads: Iterable[Head]) -> Iterator[_Check]:
     """Indexes of what branches show, against the rows; older ones are known by their bytes."""
     shown = {p.address: f"{h.branch} {key}" for h in heads for key, p in sorted(h.tables.items())}
     for version, where in shown.items():
         yield partial(_found, where, partial(index_problems, tables, version))
 
 
-def _rule_checks(store: GraphStore, tables: TableStore, head: Head) -> Iterator[Check]:
+def _rule_checks(store: GraphStore, tables: TableStore, head: Head) -> Iterator[_Check]:
     """The rules of the schema and of plain tables, over everything a head shows."""
 
     def stored(key: str) -> StoredTable:

@@ -162,10 +162,10 @@ class FileChecker:
             return CheckedFiles(len(unit.files), unit.size, damaged=(damage,))
 
     def _without_digest(self, unit: _Unit) -> CheckedFiles:
-        """Every byte is read all the same, and what Lance wrote is decoded."""
+        """Every byte is read all the same, and of an index everything is decoded."""
+        is_index = unit.stem.startswith("_indices/")
         for file in unit.files:
-            is_lance = file.path.endswith(".lance")
-            for _ in self._decode(file) if is_lance else self._raw.blocks(file.path):
+            for _ in self._decode(file) if is_index else self._raw.blocks(file.path):
                 pass
         read = CheckedFiles(0, unit.size, len(unit.files))
         return read + self._transactions(unit) if unit.stem.startswith("_versions/") else read

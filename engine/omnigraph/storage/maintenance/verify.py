@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, OmniGraphError
+from omnigraph.storage.core.file_digests import digest_in_stem
 from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS, version_of
 from omnigraph.storage.core.model import Commit, Head, TablePointer
 from omnigraph.storage.core.object_store import StoredFile
@@ -19,6 +20,7 @@ from omnigraph.storage.maintenance.check_files import (
     NOTHING_CHECKED,
     CheckedFiles,
     FileChecker,
+    FileDamage,
 )
 from omnigraph.storage.maintenance.reachable_files import (
     detached_version_file,
@@ -45,6 +47,7 @@ from omnigraph.storage.manifest.row_codec import (
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
 from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.refs.merge_base import needed_bases
+from omnigraph.storage.tables.tables import TableStore
 
 T = TypeVar("T")
 ATTEMPTS = 3
@@ -77,27 +80,31 @@ class VerifyReport:
 
 
 def verify(
-    store: GraphStore, *, deep: bool = False, on_progress: Progress | None = None
+    store: GraphStore,
+    *,
+    rules: bool = False,
+    deep: bool = False,
+    on_progress: Progress | None = None,
 ) -> VerifyReport:
     """Compare heads, commits, tags, table versions and files with what the manifest says of them.
 
-    No table is read for that. `deep` also reads every byte of every file that is needed, compares
-    it with the digest that was taken when it was written, and compares what branches show with
-    their indexes and with every rule of the schema.
+    No rows are read for that. `rules` also reads what branches show and checks every rule of the
+    schema. `deep` does that, too, reads every byte of every file that is needed, compares it with
+    the digest that was taken when it was written, and compares indexes with rows.
 
     A collection may delete what is being looked at: what was found while others published is looked
     for again.
     """
     for _ in range(ATTEMPTS - 1):
         view = store.publisher.refresh()
-        report = _verified(store, view, deep, on_progress)
+        report = _verified(store, view, rules, deep, on_progress)
         if report.ok or store.publisher.refresh().version == view.version:
             return report
-    return _verified(store, store.publisher.refresh(), deep, on_progress)
+    return _verified(store, store.publisher.refresh(), rules, deep, on_progress)
 
 
 def _verified(
-    store: GraphStore, view: ManifestView, deep: bool, on_progress: Progress | None
+    store: GraphStore, view: ManifestView, rules: bool, deep: bool, on_progress: Progress | None
 ) -> VerifyReport:
     checked = NOTHING_CHECKED
     if deep:
@@ -120,8 +127,8 @@ def _verified(
         findings += _damage(of_tables)
         checked += of_tables
     findings += _structure_findings(store, versions, files, on_progress)
-    if deep and not findings:
-        findings += content_findings(store, heads, on_progress)
+    if (rules or deep) and not findings:
+        findings += content_findings(store, heads, deep, on_progress)
     return VerifyReport(
         len(heads), len(commits), len(versions), tuple(findings), checked if deep else None
     )
@@ -163,7 +170,29 @@ def _table_bytes(
     changed = {damage.path for damage in checked.damaged}
     sound = {version for version in needed if detached_version_file(version) not in changed}
     others = needed_files(store, set(), sound, None) - version_files
-    return checked + checker.check(others, store.workers, on_progress) + checker.rest()
+    checked += checker.check(others, store.workers, on_progress)
+    if checked.unchecked and not checked.damaged:
+        checked += CheckedFiles(damaged=tuple(_not_decoded(store.tables, sound)))
+    return checked + checker.rest()
+
+
+def _not_decoded(tables: TableStore, versions: Iterable[TableVersion]) -> Iterator[FileDamage]:
+    """Data files without a digest whose rows cannot be read; each is read once."""
+    seen: set[str] = set()
+    for version in sorted(versions, key=lambda v: (v.location, v.lance)):
+        for fragment in tables.fragments(version):
+            names = fragment.files.removeprefix(f"{version.location}/").split("|")
+            known = all(digest_in_stem(name.removesuffix(".lance")) for name in names)
+            if known or fragment.files in seen:
+                continue
+            seen.add(fragment.files)
+            try:
+                for _ in tables.scan(
+                    version, fragments=[fragment.id], blobs="blobs_descriptions", frugal=True
+                ):
+                    pass
+            except OmniGraphError as error:
+                yield FileDamage(f"{version.location}/data/{names[0]}", error.message)
 
 
 def _damage(checked: CheckedFiles) -> tuple[VerifyFinding, ...]:
@@ -334,9 +363,10 @@ def _version_problems(
         if missing:
             yield f"files are missing: {', '.join(missing)}"
             return
-        for path, size in store.tables.data_sizes(version).items():
-            if size != present.size(path):
-                yield f"the file {path} has {present.size(path)} bytes, not {size}"
+        for fragment in store.tables.fragments(version):
+            for path, size in fragment.sizes:
+                if size != present.size(path):
+                    yield f"the file {path} has {present.size(path)} bytes, not {size}"
         if (rows := store.tables.count_rows(version)) != pointer.rows:
             yield f"it has {rows} rows, the manifest says {pointer.rows}"
     except (OmniGraphError, OSError) as error:

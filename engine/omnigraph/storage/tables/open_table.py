@@ -14,10 +14,10 @@ from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.digest_names import damaged_file
 
 FRUGAL = {
-    "batch_readahead": 2,
+    "batch_readahead": 1,
     "fragment_readahead": 1,
-    "io_buffer_size": 16 << 20,
-    "batch_size_bytes": 4 << 20,
+    "io_buffer_size": 8 << 20,
+    "batch_size_bytes": 2 << 20,
 }
 """By default Lance reads up to 2 GiB ahead, and batches have so many rows, however wide."""
 

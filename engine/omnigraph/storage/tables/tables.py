@@ -56,7 +56,7 @@ from omnigraph.storage.tables.digest_names import (
     named_segment,
     version_digest,
 )
-from omnigraph.storage.tables.fragment_stats import FragmentStats, stats_of
+from omnigraph.storage.tables.fragment_stats import FragmentStats, first_file, stats_of
 from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
 from omnigraph.storage.tables.lance_writes import with_blobs, writing
 from omnigraph.storage.tables.open_table import OpenTable, ScanOptions
@@ -225,8 +225,8 @@ class TableStore:
         """The fragments, in the order of their rows; with `since`, those that it does not have."""
         found = self.handle(version).dataset.get_fragments()
         if since is not None:
-            known = {_first_file(f) for f in self.handle(since).dataset.get_fragments()}
-            found = [fragment for fragment in found if _first_file(fragment) not in known]
+            known = {first_file(f) for f in self.handle(since).dataset.get_fragments()}
+            found = [fragment for fragment in found if first_file(fragment) not in known]
         return tuple(stats_of(version.location, fragment) for fragment in found)
 
     def index_names(self, version: TableVersion) -> set[str]:
@@ -256,15 +256,6 @@ class TableStore:
         for index in dataset.describe_indices():
             names |= {f"_indices/{segment.uuid}" for segment in index.segments}
         return {f"{version.location}/{name}" for name in names}
-
-    def data_sizes(self, version: TableVersion) -> dict[str, int]:
-        """How long the data files of a version are, by their paths, where that was noted."""
-        return {
-            f"{version.location}/data/{file.path}": file.file_size_bytes
-            for fragment in self.handle(version).dataset.get_fragments()
-            for file in fragment.metadata.files
-            if file.file_size_bytes
-        }
 
     def decoded(self, file: StoredFile) -> Iterator[pa.RecordBatch]:
         """Everything that a Lance file below the root holds; fails if it cannot be read."""
@@ -502,10 +493,3 @@ class TableStore:
         blobs = [path for file in data for path in files_below(file.with_suffix(""))]
         marks = [folder / each.deletion_file.path(each.id) for each in shrunk if each.deletion_file]
         return [*data, *blobs, *marks]
-
-
-# --------------------------------------------------------------------------- pure parts
-
-
-def _first_file(fragment: LanceFragment) -> str:
-    return str(fragment.data_files()[0].path)
