@@ -59,7 +59,7 @@ def test_rows_of_several_tables_and_writers_are_one_commit(graph: Graph) -> None
     assert (commit.version, commit.message, commit.actor) == (before + 1, "both", "ada")
     assert people(graph) == ["ada", "bob"]
     assert graph.snapshot().count("Knows") == 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_files_that_are_not_named_do_not_count(graph: Graph) -> None:
@@ -70,7 +70,7 @@ def test_files_that_are_not_named_do_not_count(graph: Graph) -> None:
     assert people(graph) == ["ada"]
     assert graph.collect().files > 0
     assert people(graph) == ["ada"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_modes_are_those_of_a_load(graph: Graph) -> None:
@@ -87,7 +87,7 @@ def test_modes_are_those_of_a_load(graph: Graph) -> None:
     assert people(graph) == ["ada", "bob", "cy"]
     write("overwrite", name=["dot"])
     assert people(graph) == ["dot"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_an_overwrite_without_rows_empties_the_table(graph: Graph) -> None:
@@ -153,7 +153,7 @@ def test_a_collection_spares_an_open_job(graph: Graph) -> None:
     assert people(graph) == ["ada", "bob"]
     assert graph.snapshot().plain_table("a.b").rows == 2
     assert graph.collect().spared_transactions == 0
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_job_that_was_taken_for_dead_cannot_publish_deleted_files(graph: Graph) -> None:
@@ -172,7 +172,7 @@ def test_an_abandoned_job_leaves_garbage_only(graph: Graph) -> None:
     report = graph.collect()
     assert report.spared_transactions == 0
     assert report.files > 0
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 SOME_COLUMNS = pa.schema([pa.field("n", pa.int64()), pa.field("t", pa.string())])
@@ -193,7 +193,7 @@ def test_plain_tables_are_made_appended_to_and_replaced(graph: Graph) -> None:
     assert write("overwrite", other, m=[0.5]).to_pylist() == [{"m": 0.5}]
     with pytest.raises(InvalidInput, match="have no ids"):
         graph.begin_bulk([Target("table:a.b", "merge", other)])
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_batch_of_a_stream_lands_once(graph: Graph) -> None:
@@ -214,7 +214,7 @@ def test_a_batch_of_a_stream_lands_once(graph: Graph) -> None:
     assert graph.last_batch("q") == 1
     assert graph.last_batch("other") < 0
     assert people(graph) == ["ada", "bob"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 WRITER = """
@@ -245,4 +245,4 @@ def test_other_processes_write_with_nothing_but_the_job(graph: Graph) -> None:
         files.append(StagedFiles(key, tuple(fragments), count, fresh))
     graph.finish_bulk(job, files)
     assert graph.snapshot().count("Person") == 2000
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

@@ -146,7 +146,7 @@ def test_several_types_load_in_one_commit(graph: omnigraph.Graph) -> None:
     )
     assert (result.nodes, result.edges, result.total_entities) == ({"P": 2}, {"E": 1}, 3)
     assert len(graph.commits()) == before + 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_load_of_arrow_needs_a_type_that_is_there(graph: omnigraph.Graph) -> None:

@@ -74,4 +74,4 @@ def test_a_merge_that_is_killed_leaves_both_branches_as_they_were(
     result = graph.merge("there", delete_source=True)
     assert result.outcome == "merged"
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

@@ -60,7 +60,7 @@ class Ledger:
         yield from self.complaints
         if len(self.created) > 1:
             yield "two creations of one graph were acknowledged"
-        report = graph.verify()
+        report = graph.verify(rules=True)
         yield from (f"verify: {finding.to_json()}" for finding in report.findings)
         commits = {c.id: c for b in graph.branches() for c in graph.commits(b.name)}
         yield from self._lost(graph, commits)

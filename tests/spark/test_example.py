@@ -62,7 +62,7 @@ def test_the_shop_is_cleaned_and_published_at_once(tmp_path: Path) -> None:
     assert sum(segments.values()) == 196
     assert len(graph.query(queries, "golden").rows()) == 5
     assert graph.snapshot().plain_table("analytics.product_sales").rows == 40
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def _model_with_dbt(graph: Graph, folder: Path) -> None:

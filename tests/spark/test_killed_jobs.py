@@ -74,7 +74,7 @@ def test_an_executor_killed_in_the_middle_of_a_write_doubles_and_loses_nothing(
     names = graph.snapshot().scan("Person", ["name"]).read_all().column("name")
     assert len(names) == len(names.unique()) == ROWS
     assert graph.snapshot().version == 2
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     assert graph.collect().spared_transactions == 0
     assert graph.snapshot().count("Person") == ROWS
     assert [branch.name for branch in graph.branches()] == ["main"]
@@ -93,7 +93,7 @@ def test_two_attempts_of_a_task_write_its_rows_once(graph: Graph, uri: str, tmp_
     assert [branch.name for branch in graph.branches()] == ["main"]
     assert graph.collect().spared_transactions == 0
     assert graph.snapshot().count("Person") == 2 * ROWS
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def filled(graph: Graph) -> None:
@@ -127,7 +127,7 @@ def test_a_driver_killed_in_the_middle_of_a_write_leaves_nothing_visible(
         job.wait()
     assert graph.snapshot().commit == before
     assert graph.snapshot().count("Person") == 0
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     graph.load(b'{"type":"Person","data":{"name":"ada"}}')
     assert graph.snapshot().count("Person") == 1
 
@@ -157,4 +157,4 @@ def test_a_stream_that_is_killed_again_and_again_commits_each_batch_once(
     assert len(names) == len(names.unique()) == batches * 10
     assert graph.snapshot().version == 1 + batches
     assert graph.last_batch("people") == batches - 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

@@ -102,7 +102,7 @@ def test_everything_that_holds_is_published_at_once(
     assert aside == [{"name": "bob", "age": -5, "_expectation": "age >= 0"}]
     assert graph.snapshot().plain_table("stats.daily").rows == 3
     assert steps[0] == "reading events" and steps[-1] == "publishing to main"
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def refused(spark: SparkSession, graph: Graph, tmp_path: Path, /, **changes: Any) -> Exception:  # noqa: ANN401

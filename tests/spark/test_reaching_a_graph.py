@@ -124,4 +124,4 @@ def test_a_graph_on_s3_is_written_and_read_by_executors(
     text = "query q() { match { $a: Thing  $a has $b } return { $b.key as k } }"
     answer = omnigraph_spark.query(spark, uri, text, options=storage)
     assert as_rows(answer) == [("zero",)]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

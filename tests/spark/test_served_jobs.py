@@ -153,7 +153,7 @@ def test_a_server_leaves_the_rows_that_the_storage_has(
     write(GraphLocation(other.uri), mode, writes)
     assert contents(graph) == contents(other)
     assert [branch.name for branch in graph.branches()] == ["main"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def _copied(graph: Graph) -> dict[str, pa.Table]:
@@ -186,7 +186,7 @@ def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
         assert graph.collect().expired_branches == taken
     assert [branch.name for branch in graph.branches()] == ["main"]
     assert contents(graph) == before
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_what_cannot_work_is_told_before_rows_are_sent(server: Server) -> None:
@@ -309,4 +309,4 @@ def test_a_batch_without_rows_is_noted(way: str, graph: Graph, server: Server) -
             job.finish([part], ending)
     assert omnigraph.open(graph.uri).last_batch("s") == 0
     assert graph.snapshot().count("Person") == 2
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

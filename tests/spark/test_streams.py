@@ -115,7 +115,7 @@ def test_a_batch_that_comes_again_is_committed_once(
     assert graph.last_batch("copy") == 1
     assert graph.collect().spared_transactions == 0
     assert [branch.name for branch in graph.branches()] == ["main"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_several_tables_of_a_batch_land_once(spark: SparkSession, graph: Graph, uri: str) -> None:

@@ -176,7 +176,7 @@ def test_both_ways_write_the_same_rows(spark: SparkSession, graphs: list[Graph])
         joins = spark_says(spark, graphs[1], each)
         assert isinstance(joins, list), joins
         assert joins == engine_says(graphs[0], each)
-    assert all(graph.verify().ok for graph in graphs)
+    assert all(graph.verify(rules=True).ok for graph in graphs)
 
 
 def test_many_rows_are_validated_by_spark(

@@ -93,9 +93,13 @@ class Worker:
     def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
+    def settle(self, seconds: float) -> None:
+        """Wait for an end of its job, also a bad one."""
+        wait_until(lambda: self.gone or self.idle, seconds, f"{self.name} ends")
+
     def finish(self, seconds: float = 90.0) -> None:
         """Wait for the good end of its job."""
-        wait_until(lambda: self.gone or self.idle, seconds, f"{self.name} ends")
+        self.settle(seconds)
         assert self.said("end"), self.errors()
 
     def wait_gone(self, seconds: float = 60.0) -> int:

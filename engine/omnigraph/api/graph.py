@@ -337,12 +337,15 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
             self._store, keep=keep, keep_for=keep_for, dry_run=dry_run, on_progress=on_progress
         )
 
-    def verify(self, *, deep: bool = False, on_progress: Progress | None = None) -> VerifyReport:
-        """Check that everything the manifest says is true.
+    def verify(
+        self, *, rules: bool = False, deep: bool = False, on_progress: Progress | None = None
+    ) -> VerifyReport:
+        """Check that everything the manifest says is true; reads no rows.
 
-        `deep` also reads every byte of every file that is needed, and compares indexes with rows.
+        `rules` also checks what branches show against every rule of the schema. `deep` does, too,
+        reads every byte of every file that is needed, and compares indexes with rows.
         """
-        return verify(self._store, deep=deep, on_progress=on_progress)
+        return verify(self._store, rules=rules, deep=deep, on_progress=on_progress)
 
 
 @dataclass(frozen=True)

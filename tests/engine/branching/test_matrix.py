@@ -41,7 +41,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
         assert contents(graph, name) == after.contents(), operation.name
         states[operation.name] = after
     yield Harbour(graph, states)
-    report = graph.verify()
+    report = graph.verify(rules=True)
     assert report.findings == ()
 
 

@@ -222,7 +222,7 @@ class MergeMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         merge_rows.FEW_ROWS = FEW_ROWS
         if hasattr(self, "graph"):
-            report = self.graph.verify()
+            report = self.graph.verify(rules=True)
             assert report.findings == ()
             for name in self.heads:
                 self.unchanged(name)

@@ -48,7 +48,7 @@ def test_a_property_comes_to_rows_that_changed_meanwhile(graph: Graph) -> None:
     assert merged(graph).outcome == "merged"
     found = {row["name"]: (row["crew"], row["tons"]) for row in rows(graph, "Boat")}
     assert found == {"Ada": (2, 7), "Bly": (8, None), "Cap": (None, None), "Dot": (None, None)}
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_what_both_sides_added_alike_is_one(graph: Graph) -> None:
@@ -69,7 +69,7 @@ def test_what_both_sides_added_alike_is_one(graph: Graph) -> None:
     assert ids(graph, "At") == ["a-main", "a-wip"]
     first = graph.commits()[0].id
     assert rows(graph, "Boat")[0]["tons"] == 7
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     # The two go on together: what comes later on the source finds its way, too.
     with graph.transaction("wip") as txn:
         txn.upsert("Port", [{"name": "Deal"}])
@@ -91,7 +91,7 @@ def test_what_both_sides_added_alike_is_one(graph: Graph) -> None:
     with graph.transaction("wip") as txn:
         txn.upsert("Port", [{"name": "Bonn"}])
     assert merged(graph).outcome == "fast_forward"
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_type_renamed_here_and_changed_there(graph: Graph) -> None:
@@ -105,7 +105,7 @@ def test_a_type_renamed_here_and_changed_there(graph: Graph) -> None:
     assert merged(graph).outcome == "merged"
     assert ids(graph, "Ship") == ["Ada", "Bly", "Cap", "Dot"]
     assert graph.snapshot("main").count("Meets") == 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_type_dropped_here_while_its_entities_changed_there(graph: Graph) -> None:
@@ -120,7 +120,7 @@ def test_a_type_dropped_here_and_untouched_there(graph: Graph) -> None:
     put(graph, "main", "Dot")
     assert merged(graph).tables["edge:Meets"].way == "dropped"
     assert list(contents(graph)) == ["node:Boat", "edge:Tows"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("dropped_on", ["wip", "main"])
@@ -151,7 +151,7 @@ def test_a_property_dropped_here_goes_with_what_the_other_side_did_besides(
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Dot", "Eel"]
     ada = graph.snapshot("main").get("Boat", "Ada")
     assert ada is not None and ada["crew"] == 7 and "flag" not in ada
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_different_declarations_of_one_name(graph: Graph) -> None:

@@ -86,7 +86,7 @@ def test_rows_that_are_not_read_are_told_by_number(graph: Graph, unread: None) -
     assert result.tables["node:Boat"].to_json() == told
     assert ids(graph, "Boat") == ["Ada", "Cap", "Dot", "Eel"]
     assert boat(graph, "Ada")["crew"] == 9
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_value_freed_by_a_row_that_is_not_read_can_be_taken(graph: Graph, unread: None) -> None:
@@ -99,7 +99,7 @@ def test_a_value_freed_by_a_row_that_is_not_read_can_be_taken(graph: Graph, unre
         txn.upsert("Boat", [{"name": "New", "reg": "R1"}])
     put(graph, "main", "Eel")
     merged(graph)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_rows_that_the_target_only_rewrote_are_not_what_it_wrote(
@@ -117,7 +117,7 @@ def test_rows_that_the_target_only_rewrote_are_not_what_it_wrote(
     graph.optimize("main")
     merged(graph)
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Eel", "New", "Other"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("granularity", ["entity", "property"])
@@ -325,7 +325,7 @@ def test_plain_tables_are_taken_as_a_whole(graph: Graph) -> None:
     result = merged(graph)
     assert result.tables["table:a.one"].way == "taken"
     assert (read_numbers(graph, "a.one"), read_numbers(graph, "a.two")) == ([1, 2], [3])
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     with graph.transaction("wip") as txn:
         txn.drop_table("a.one")
     put(graph, "main", "Dot")
@@ -342,7 +342,7 @@ def test_two_tables_of_one_name_conflict(graph: Graph, side: str) -> None:
         return
     merged(graph, on_conflict=side)
     assert read_numbers(graph, "a.one") == ([2] if side == "ours" else [1])
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_table_and_a_view_of_one_name_conflict(graph: Graph) -> None:
@@ -376,7 +376,7 @@ def test_a_sql_schema_stays_while_one_side_has_something_in_it(
     assert kept == {"schema:a"}
     if what == "table":
         assert read_numbers(graph, "a.one") == [1]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 # --------------------------------------------------------------------------- unchecked sources
@@ -404,7 +404,7 @@ def test_a_source_that_was_not_checked_is_checked_by_its_merge(graph: Graph) -> 
     result = graph.merge("__txn/1", delete_source=True)
     assert (result.outcome, result.branch_deleted) == ("fast_forward", True)
     assert ids(graph, "Meets") == ["m1", "m2"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 # --------------------------------------------------------------------------- deleting the source
@@ -423,12 +423,12 @@ def test_the_source_goes_in_the_same_publish(graph: Graph, outcome: str) -> None
     assert [branch.name for branch in graph.branches()] == ["main"]
     assert len(graph.commits()) == len(swaps) + (outcome != "already_up_to_date")
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     # The name is free, and begins anew.
     graph.create_branch("wip")
     put(graph, "wip", "Fin")
     assert merged(graph).outcome == "fast_forward"
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_main_stays_when_it_is_merged(graph: Graph) -> None:
@@ -447,7 +447,7 @@ def test_a_protected_source_stays_and_a_protected_target_takes_merges(graph: Gra
     assert (result.outcome, result.branch_deleted) == ("fast_forward", False)
     assert result.branch_delete_error == "wip is protected"
     assert "Dot" in ids(graph, "Boat")
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def meanwhile(
@@ -498,7 +498,7 @@ def test_a_target_that_moved_meanwhile_is_merged_into_again(
     result = graph.merge("wip")
     assert result.outcome == "merged", "the outcome is that on the head it was published on"
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Dot", "Eel"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_conflict_that_arises_meanwhile_is_found(
@@ -509,7 +509,7 @@ def test_a_conflict_that_arises_meanwhile_is_found(
     with pytest.raises(MergeConflict) as caught:
         graph.merge("wip")
     assert [c["entity_id"] for c in caught.value.conflicts] == ["late"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_writer_cannot_slip_an_orphan_in(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -530,7 +530,7 @@ def test_a_writer_cannot_slip_an_orphan_in(graph: Graph, monkeypatch: pytest.Mon
     with pytest.raises(InvalidInput, match="not found"):
         join(graph, "main", "Meets", "Ada", "Cap", id="late")
     assert ids(graph, "Boat") == ["Bly", "Cap"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_target_that_never_rests_is_contention(
@@ -583,7 +583,7 @@ def test_a_collection_in_between(graph: Graph, monkeypatch: pytest.MonkeyPatch, 
     assert graph.merge("wip").outcome == "merged"
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Dot", "Eel", "Fin"]
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     assert store_of(graph).publisher.view.rows("transaction") == []
 
 
@@ -608,7 +608,7 @@ def test_a_collection_keeps_what_merges_start_from(graph: Graph) -> None:
     assert graph.merge("other").outcome == "merged"
     assert graph.merge("wip").outcome == "merged"
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Oar", "main", "wip"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_base_is_kept_no_longer_than_both_branches_live(graph: Graph) -> None:
@@ -618,7 +618,7 @@ def test_a_base_is_kept_no_longer_than_both_branches_live(graph: Graph) -> None:
     graph.delete_branch("wip")
     freed = graph.collect(keep=1).tables["node:Boat"]
     assert (before, freed.files > 0) == (0, True)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_base_whose_data_was_given_up_is_said_so(
@@ -653,7 +653,7 @@ def test_large_merges_go_through_files(graph: Graph, monkeypatch: pytest.MonkeyP
     assert merged(graph).outcome == "merged"
     assert graph.snapshot().count("Boat") == 20_002
     assert graph.snapshot().count("Meets") == 10_001
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_criss_cross_and_both_directions(graph: Graph) -> None:
@@ -666,7 +666,7 @@ def test_criss_cross_and_both_directions(graph: Graph) -> None:
     assert merged(graph, "main", "wip").outcome == "merged"
     assert merged(graph).outcome == "fast_forward"
     assert contents(graph) == contents(graph, "wip")
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_branch_of_long_ago_does_not_move_the_base_of_another(graph: Graph) -> None:
@@ -703,7 +703,7 @@ def test_compaction_and_indexes_are_no_changes(graph: Graph) -> None:
     graph.optimize("main")
     result = merged(graph)
     assert result.tables["node:Boat"].inserted == 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_an_edge_may_be_deleted_on_both_sides_in_different_ways(graph: Graph) -> None:

@@ -63,7 +63,7 @@ def test_a_registration_is_one_commit_that_changes_no_entity(root: str) -> None:
     assert older == history
     assert (newest.parent, newest.changed, newest.actor) == (history[0].id, (), "ana")
     assert names(graph) == ["crew", "sink"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_stored_query_says_how_it_is_called(root: str) -> None:
@@ -119,7 +119,7 @@ def test_a_replaced_text_stays_readable_in_the_past(root: str) -> None:
     assert "delete Boat" in find(graph, "sink", "main@v3").source
     assert names(graph) == ["crew", "sink"]
     assert names(graph, "main@v2") == []
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_branch_has_the_queries_of_where_it_was_made(root: str) -> None:
@@ -136,7 +136,7 @@ def test_a_branch_has_the_queries_of_where_it_was_made(root: str) -> None:
     assert find(graph, "sink", "wip").source == SECOND
     assert find(graph, "sink").source != SECOND
     graph.delete_branch("wip")
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_removing_is_one_commit_and_a_missing_name_is_not_found(root: str) -> None:
@@ -160,7 +160,7 @@ def test_data_and_schema_changes_keep_them(root: str) -> None:
     graph.collect(keep=1)
     reopened = omnigraph.open(root)
     assert names(reopened) == ["crew", "sink"]
-    assert reopened.verify().ok
+    assert reopened.verify(rules=True).ok
 
 
 def test_a_schema_change_may_break_a_query_and_another_mends_it(root: str) -> None:
@@ -206,7 +206,7 @@ def test_registrations_and_writes_of_many_threads_all_land(root: str) -> None:
     assert names(graph) == sorted(f"q{n}" for n in range(0, 12, 2))
     assert len(rows(graph, "Boat")) == 3 + 6
     assert graph.snapshot().version == 2 + 12
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_verify_sees_a_lost_text(root: str) -> None:
@@ -220,7 +220,7 @@ def test_verify_sees_a_lost_text(root: str) -> None:
         return ManifestChange(replace=[view.named[ALLOCATOR_ID].row], remove=texts[:1])
 
     store_of(graph).publisher.change_names(lose)
-    findings = graph.verify().findings
+    findings = graph.verify(rules=True).findings
     assert any("query:crew is missing" in finding.problem for finding in findings)
 
 

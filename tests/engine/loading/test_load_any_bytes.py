@@ -68,7 +68,7 @@ INPUTS = (
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[omnigraph.Graph]:
     place: Path = tmp_path_factory.mktemp("any") / "graph"
     yield garden(str(place))
-    assert omnigraph.open(place).verify().ok
+    assert omnigraph.open(place).verify(rules=True).ok
 
 
 @settings(

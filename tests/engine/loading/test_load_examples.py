@@ -421,7 +421,7 @@ def test_a_failed_load_does_not_affect_the_next(root: str) -> None:
             graph.load(text)
         graph.load(plant(tag=f"ok{len(ids(graph, 'Plant'))}"))
     assert graph.snapshot().count("Plant") == 6
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_many_small_loads_read_like_one(root: str) -> None:
@@ -431,4 +431,4 @@ def test_many_small_loads_read_like_one(root: str) -> None:
     latest = {f"P{n % 13}": str(n) for n in range(40)}
     assert {row["id"]: row["latin"] for row in rows(graph, "Plant")} == latest
     assert json.loads(json.dumps(graph.load(b"").to_json()))["total_entities"] == 0
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

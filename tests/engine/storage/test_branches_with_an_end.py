@@ -46,7 +46,7 @@ def test_a_collection_removes_it_once_its_time_is_over(root: str) -> None:
     assert names(graph) == ["main", "wip"]
     with pytest.raises(Reclaimed):
         graph.snapshot(lost.id)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_later_branch_of_the_name_starts_again(root: str) -> None:
@@ -55,10 +55,10 @@ def test_a_later_branch_of_the_name_starts_again(root: str) -> None:
         graph.create_branch("wip", ttl=OVER)
         graph.load(DOT, branch="wip")
         graph.collect()
-        assert graph.verify().ok
+        assert graph.verify(rules=True).ok
     graph.create_branch("wip")
     graph.load(DOT, branch="wip")
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_what_its_forks_and_tags_need_stays(root: str) -> None:
@@ -72,7 +72,7 @@ def test_what_its_forks_and_tags_need_stays(root: str) -> None:
     assert names(graph) == ["exp", "main"]
     for reader in (graph, omnigraph.open(root)):
         assert contents(reader, "exp") == contents(reader, "v1") == then
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_a_protected_one_stays(root: str) -> None:
@@ -91,7 +91,7 @@ def test_a_write_to_one_that_ends_meanwhile_is_refused(root: str) -> None:
         txn.insert("Boat", [{"name": "Dot"}])
         omnigraph.open(root).collect()
     assert names(graph) == ["main"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_hidden_branches_are_not_listed_and_otherwise_like_any(root: str) -> None:
@@ -104,7 +104,7 @@ def test_hidden_branches_are_not_listed_and_otherwise_like_any(root: str) -> Non
     assert ids(graph, "Boat", "__txn/7") == ["Ada", "Bly", "Cap", "Dot"]
     graph.delete_branch("__txn/7")
     assert names(graph, hidden=True) == ["main"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("ttl", ["", "24", "h", "-1h", "1y", "1.5h", "9" * 12 + "w", "999999999w"])

@@ -183,7 +183,7 @@ def test_a_branch_starts_at_any_moment(root: str) -> None:
         assert graph.snapshot(name).count("Boat") == found
         graph.load(ndjson(node("Boat", name="own")), branch=name)
         assert graph.snapshot(name).count("Boat") == found + 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_branches_do_not_see_each_other(root: str) -> None:
@@ -198,7 +198,7 @@ def test_branches_do_not_see_each_other(root: str) -> None:
     assert [len(rows(graph, "Meets", b)) for b in ("main", "one", "two")] == [1, 2, 0]
     graph.delete_branch("one")
     assert ids(graph, "Boat", "two") == ["Ada", "Bly"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_b27_a_name_below_another_is_its_own_branch(root: str) -> None:
@@ -246,7 +246,7 @@ def test_a_branch_of_an_old_name_is_another_branch(root: str) -> None:
     graph.load(EEL, branch="wip")
     assert ids(graph, "Boat", "wip") == ["Ada", "Bly", "Cap", "Eel"]
     assert [c.version for c in graph.commits("wip")] == [3, 2, 1]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 # --------------------------------------------------------------------------- conditional writes
@@ -369,7 +369,7 @@ def test_constraints_hold_against_what_landed_meanwhile(root: str) -> None:
         t.insert("Meets", [{"src": "Ada", "dst": "Cap"}])
         change(other, lambda t: t.delete("Boat", ["Cap"]))
     assert caught.value.notation == "endpoint(Meets.dst = Cap)"
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ def test_a_schema_that_changed_refuses_an_open_write(root: str) -> None:
     assert caught.value.member == "schema"
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap"]
     graph.load(DOT)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_writers_of_one_branch_all_land(root: str) -> None:
@@ -464,4 +464,4 @@ def test_writers_of_one_branch_all_land(root: str) -> None:
     assert not failures
     assert graph.snapshot().count("Boat") == 3 + 24
     assert [c.version for c in graph.commits()] == list(range(26, 0, -1))
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

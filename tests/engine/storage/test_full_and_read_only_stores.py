@@ -84,11 +84,11 @@ def expect_unharmed(root: Path, before: object) -> None:
     graph = omnigraph.open(root)
     assert contents(graph) == before
     assert [b.name for b in graph.branches()] == ["main", "wip"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     graph.load(ndjson(node("Boat", name="Dot")))
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap", "Dot"]
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_store_that_may_not_be_written_is_read_and_refused(place: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_store_that_may_not_be_read_says_so(place: Path, closed: str) -> None:
     )
     (place / closed).chmod(0o755)
     assert (done.returncode, bool(done.stdout.strip())) == (0, True), done.stderr
-    assert omnigraph.open(place).verify().ok
+    assert omnigraph.open(place).verify(rules=True).ok
 
 
 def test_files_that_cannot_grow_fail_the_write_and_nothing_else(place: Path) -> None:

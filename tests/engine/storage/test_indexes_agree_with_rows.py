@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.tables.compare_index import EntrySum, index_problems
 
 SCHEMA = """
@@ -77,7 +78,7 @@ def test_an_index_of_other_rows_is_told(graph: Graph, monkeypatch: pytest.Monkey
         for index in tables.handle(version).dataset.describe_indices()
     }
 
-    def swapped(at: Any, segment: str) -> list[str]:  # noqa: ANN401
+    def swapped(at: Any, segment: str) -> list[StoredFile]:  # noqa: ANN401
         other = segments["large_btree"] if segment == segments["small_btree"] else segment
         return files(at, other)
 

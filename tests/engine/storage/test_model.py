@@ -347,7 +347,7 @@ class GraphMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "graph"):
-            report = self.graph.verify()
+            report = self.graph.verify(rules=True)
             assert report.ok, report.findings
             self.compare_history(omnigraph.open(self.place / "graph"))
         shutil.rmtree(self.place, ignore_errors=True)

@@ -151,7 +151,7 @@ def test_queries_answer_as_the_language_says(data: st.DataObject) -> None:
         for part in (nodes[::2], nodes[1::2], edges[::2], edges[1::2]):
             graph.load(ndjson(*part))
         graph.optimize()
-        assert graph.verify().ok
+        assert graph.verify(rules=True).ok
         for _ in range(6):
             asked = data.draw(queries(random) | rankings(random))
             query = compile_query(asked.source, catalog)
@@ -179,7 +179,7 @@ def test_it_builds_what_the_schema_declares_and_refreshes_it() -> None:
         report = graph.optimize().tables["node:Note"]
         assert set(report.indexes_built) == set(before)
         assert graph.snapshot().scan("Note", filter="n = 50001").read_all().num_rows == 1
-        assert graph.verify().ok
+        assert graph.verify(rules=True).ok
 
 
 def test_a_large_table_gets_a_segment_more_instead_of_a_new_index(
@@ -198,7 +198,7 @@ def test_a_large_table_gets_a_segment_more_instead_of_a_new_index(
             assert segments <= indexes.MAX_SEGMENTS
             assert segments == round_ + 1 or round_ >= indexes.MAX_SEGMENTS
         assert graph.snapshot().scan("Note", filter="n >= 5000").read_all().num_rows == 200
-        assert graph.verify().ok
+        assert graph.verify(rules=True).ok
 
 
 def test_an_index_that_is_no_longer_declared_goes(root: str) -> None:

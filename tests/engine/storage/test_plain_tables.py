@@ -74,7 +74,7 @@ def test_rows_come_back_as_they_went_in(root: str) -> None:
     (table,) = graph.tables()
     assert (table.name, table.rows, table.schema) == ("shop.sales", 1, SALES)
     assert graph.commits()[0].actor == "ada"
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_tables_types_definitions_and_schema_become_visible_at_once(root: str) -
     assert view.body == {"sql": "SELECT 1"}
     changed = ["node:Boat", "node:Port", "table:shop.more", "table:shop.numbers"]
     assert list(graph.commits()[0].changed) == changed
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_failed_transaction_leaves_nothing(root: str) -> None:
@@ -180,7 +180,7 @@ def test_what_was_written_is_read_within_the_transaction(root: str) -> None:
             txn.append("shop.numbers", [{"n": 1}])
         txn.create_table("shop.numbers", pa.schema([("other", pa.string())]))
     assert graph.tables()[0].schema.names == ["other"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_rows_are_exchanged_in_one_version(root: str) -> None:
@@ -195,7 +195,7 @@ def test_rows_are_exchanged_in_one_version(root: str) -> None:
         table = txn.plain.table("shop.numbers")
         txn.plain.remove("shop.numbers", addresses(table, "n < 100"))
     assert numbers(graph) == []
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_table_is_reshaped_renamed_cleared_and_dropped(root: str) -> None:
@@ -221,7 +221,7 @@ def test_a_table_is_reshaped_renamed_cleared_and_dropped(root: str) -> None:
         txn.drop_table("shop.wide")
     assert [t.name for t in graph.tables()] == ["shop.numbers"]
     assert [t.rows for t in graph.tables("main@v3")] == [10]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     assert graph.snapshot().definitions("table") == {}
 
 
@@ -250,7 +250,7 @@ def test_appends_of_many_writers_are_all_there(root: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(append, range(10, 34)))
     assert numbers(graph) == list(range(34))
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("what", ["replace", "remove", "drop", "reshape", "clear"])
@@ -346,7 +346,7 @@ def test_declared_rules_are_kept(root: str, row: dict[str, Any], kind: str) -> N
     with graph.transaction() as txn:
         txn.append("shop.keyed", [{"n": 3, "a": None, "b": 2}, {"n": 4, "a": None, "b": 2}])
     assert len(rows_of(graph, "shop.keyed")) == 4
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_key_may_move_from_one_row_to_another_in_one_version(root: str) -> None:
@@ -367,7 +367,7 @@ def test_two_concurrent_appends_of_one_key_meet(root: str) -> None:
         other.append("shop.keyed", [{"n": 7, "a": "g", "b": 1}])
     with pytest.raises(ConstraintViolation, match="two rows"), txn:
         pass
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_new_declaration_is_checked_on_the_rows_that_are_there(root: str) -> None:
@@ -433,7 +433,7 @@ def test_many_rows_go_to_disk_on_the_way(root: str, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ConstraintViolation), graph.transaction() as txn:
         for part in parts[3:]:
             txn.append("shop.big", part)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     graph.collect()
     assert graph.snapshot().plain_table("shop.big").scan().read_all().num_rows == 40_000
 
@@ -459,7 +459,7 @@ def test_a_collection_spares_what_is_kept_and_takes_the_rest(root: str) -> None:
             txn.append("shop.numbers", [{"n": n}])
     assert graph.collect(keep=1).files > 0
     assert numbers(graph) == [2]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     assert graph.collect(dry_run=True).files == 0
 
 
@@ -476,7 +476,7 @@ def test_a_clone_shares_its_rows_until_it_is_changed(root: str) -> None:
         txn.drop_table("shop.numbers")
     graph.collect(keep=1)
     assert len(rows_of(graph, "shop.copy")) == 11
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_branches_have_their_own_tables(root: str) -> None:
@@ -490,7 +490,7 @@ def test_branches_have_their_own_tables(root: str) -> None:
     assert numbers(graph, "dev") == [*range(10), 99]
     graph.delete_branch("dev")
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 # --------------------------------------------------------------------------- crashes, stores
@@ -529,7 +529,7 @@ def test_killed_before_the_publish_leaves_nothing(tmp_path: Any, point: str) -> 
     with graph.transaction() as txn:
         txn.create_table("shop.new", SALES)
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     assert graph.collect(dry_run=True).files == 0
 
 
@@ -546,4 +546,4 @@ def test_plain_tables_on_an_object_store(
         txn.create_table("shop.keyed", KEYED_SCHEMA, KEYED)
     assert numbers(graph) == [0, 1, 2, 33]
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

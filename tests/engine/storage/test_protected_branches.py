@@ -47,7 +47,7 @@ def test_direct_writes_are_refused(root: str, how: str, branch: str) -> None:
         assert f"unprotect {branch}" in str(error)
     graph.unprotect_branch(branch)
     WRITES[how](graph, branch)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_removing_a_stored_query_is_a_write(root: str) -> None:
@@ -67,7 +67,7 @@ def test_protection_that_comes_while_a_write_is_prepared_still_holds(root: str, 
             assert txn.scan("Boat").read_all().num_rows == 4
         omnigraph.open(root).protect_branch("main")
     assert ids(graph, "Boat") == ["Ada", "Bly", "Cap"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("kind", ["fast_forward", "merged"])
@@ -82,7 +82,7 @@ def test_a_merge_moves_it(root: str, kind: str) -> None:
     assert result.outcome == kind
     assert "Dot" in ids(graph, "Boat")
     assert graph.branches()[0].protected
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_merge_of_a_hidden_branch_is_a_direct_write(root: str) -> None:
@@ -116,7 +116,7 @@ def test_upkeep_may_pass(root: str) -> None:
     graph.collect(keep=1)
     assert contents(graph) == before
     assert graph.branches()[0].protected
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_it_is_not_deleted(root: str) -> None:
@@ -149,4 +149,4 @@ def test_branches_of_a_protected_one_are_free(root: str) -> None:
     graph.load(DOT, branch="wip")
     graph.tags.create("v1")
     assert [(b.name, b.protected) for b in graph.branches()] == [("main", True), ("wip", False)]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

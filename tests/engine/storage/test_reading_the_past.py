@@ -138,7 +138,7 @@ def test_a_dropped_and_added_type_does_not_reach_its_earlier_lifetime(root: str)
     refused(graph, NotFound, lambda: rows(graph, "Ship", "main@v2"))
     graph.load(ndjson(node("Ship", imo="z")))
     assert ids(graph, "Ship") == ["z"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_what_was_dropped_softly_can_be_asked_for_in_the_past(root: str) -> None:
@@ -164,7 +164,7 @@ def test_what_was_dropped_hard_is_reclaimed_in_the_past(root: str) -> None:
                 lambda reader=reader, moment=moment: reader.create_branch("back", moment),
             ):
                 refused(reader, Reclaimed, action)
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_a_hard_drop_of_one_type_leaves_the_past_of_the_others(root: str) -> None:
@@ -176,7 +176,7 @@ def test_a_hard_drop_of_one_type_leaves_the_past_of_the_others(root: str) -> Non
         assert ids(reader, "Port", "main@v2") == ["p"]
         refused(reader, Reclaimed, lambda reader=reader: ids(reader, "Ship", "main@v2"))  # type: ignore[misc]
         assert ids(reader, "Ship", "old") == ["a"]
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_each_branch_reads_the_past_under_its_own_names(root: str) -> None:

@@ -34,7 +34,7 @@ def test_kept_moments_read_as_before_and_earlier_ones_are_reclaimed(root: str) -
                 with pytest.raises(Reclaimed) as caught:
                     contents(reader, moment)
                 assert caught.value.code == "reclaimed"
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
     assert [c.version for c in graph.commits()] == [7, 6, 5, 4, 3, 2, 1]
 
 
@@ -51,11 +51,11 @@ def test_a_branch_made_after_a_collection_knows_what_was_reclaimed(root: str) ->
     graph.create_branch("wip")
     with pytest.raises(Reclaimed):
         contents(graph, "wip@v2")
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
     graph.collect()
     reopened = omnigraph.open(root)
     reopened.collect()
-    assert reopened.verify().ok
+    assert reopened.verify(rules=True).ok
     assert contents(reopened, "wip") == contents(reopened, "main")
     assert contents(reopened, "wip@v6") == contents(reopened, "main@v6")
 
@@ -65,7 +65,7 @@ def test_no_branch_is_made_at_a_reclaimed_moment(root: str) -> None:
     graph.collect(keep=2)
     refused(graph, Reclaimed, lambda: graph.create_branch("wip", "main@v2"))
     assert graph.create_branch("wip", "main@v6").version == 6
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_branch_keeps_what_main_gives_up(root: str) -> None:
@@ -78,7 +78,7 @@ def test_a_branch_keeps_what_main_gives_up(root: str) -> None:
         assert contents(reader, old.commit) == then
         with pytest.raises(Reclaimed):
             contents(reader, "main@v3")
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_commits_of_a_deleted_branch_are_unreachable(root: str) -> None:
@@ -94,7 +94,7 @@ def test_commits_of_a_deleted_branch_are_unreachable(root: str) -> None:
             graph.snapshot(lost)
         graph.delete_branch("wip")
         graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_b28_a_fork_of_a_deleted_branch_reads_as_before_also_after_a_collection(root: str) -> None:
@@ -108,7 +108,7 @@ def test_b28_a_fork_of_a_deleted_branch_reads_as_before_also_after_a_collection(
     graph.collect(keep=1)
     for reader in (graph, omnigraph.open(root)):
         assert contents(reader, "exp") == then
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
     assert refused(graph, InvalidInput, lambda: graph.delete_branch("main")).hint
 
 
@@ -131,7 +131,7 @@ def test_retention_never_grows_back(root: str) -> None:
     with pytest.raises(Reclaimed):
         contents(graph, "main@v5")
     assert ids(graph, "Boat", "main@v6") == ["Ada", "Bly", "Cap"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("keep", [0, -1])
@@ -166,7 +166,7 @@ def test_every_state_of_the_last_while_is_kept(root: str) -> None:
         assert contents(reader, f"main@{(horizon + timedelta(seconds=0.1)).isoformat()}") == then
         with pytest.raises(Reclaimed):
             contents(reader, "main@v4")
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_a_dry_run_says_what_would_be_freed_and_given_up(root: str) -> None:

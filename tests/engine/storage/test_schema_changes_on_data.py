@@ -72,7 +72,7 @@ def kinds(graph: omnigraph.Graph, schema: str, **options: Any) -> list[str]:  # 
     assert applied.commit == graph.commits()[0]
     assert state(graph)["draft"] == before
     for reader in (graph, omnigraph.open(graph.uri)):
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
     assert not graph.apply_schema(schema).applied
     return [step.kind for step in applied.plan.steps]
 
@@ -151,7 +151,7 @@ def test_a_name_that_was_freed_by_a_rename_can_be_used_anew(root: str) -> None:
     graph.collect(keep=1)
     reader = omnigraph.open(root)
     assert (ids(reader, "Visits"), ids(reader, "Calls")) == (["c"], ["new"])
-    assert reader.verify().ok
+    assert reader.verify(rules=True).ok
 
 
 def test_a_renamed_property_keeps_its_values(root: str) -> None:
@@ -322,7 +322,7 @@ def test_indexes_come_and_go_without_touching_data(root: str) -> None:
     assert contents(graph) == before
     graph.optimize()
     assert contents(graph) == before
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_s17_a_soft_drop_hides_a_property_and_the_past_keeps_it(root: str) -> None:
@@ -352,7 +352,7 @@ def test_s17_a_hard_drop_purges_the_past_of_that_branch_only(root: str) -> None:
         assert rows(reader, "Ship", "draft@v2") == [FULL, EMPTY]
     graph.delete_branch("draft")
     graph.collect()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_an_indexed_property_goes_with_its_index(root: str) -> None:
@@ -361,7 +361,7 @@ def test_an_indexed_property_goes_with_its_index(root: str) -> None:
     assert kinds(graph, SCHEMA.replace("tons: I32?", "")) == ["drop_constraint", "drop_property"]
     assert rows(graph, "Ship") == changed(tons=...)
     graph.optimize()
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -384,7 +384,7 @@ def test_a_type_is_dropped_together_with_its_edges(root: str, hard: bool) -> Non
     assert ids(graph, "Port") == ids(graph, "Calls") == []
     graph.load(ndjson(node("Port", name="q"), edge("Calls", "a", "q", id="d")))
     assert (ids(graph, "Port"), ids(graph, "Calls")) == (["q"], ["d"])
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_s18_applying_a_rename_again_does_nothing(root: str) -> None:
@@ -431,7 +431,7 @@ def test_identities_are_never_given_out_twice_on_two_branches(root: str) -> None
     graph.load(ndjson(node("B", b="1")))
     graph.load(ndjson(node("B", b="2")), branch="draft")
     assert [row["b"] for row in rows(graph, "B") + rows(graph, "B", "draft")] == ["1", "2"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_several_kinds_of_steps_are_one_commit(root: str) -> None:
@@ -458,7 +458,7 @@ def test_a_change_that_fails_on_data_leaves_the_other_changes_out_too(root: str)
     desired = SCHEMA.replace("flag: String?", "flag: String?  more: I32?  @range(tons, 6..)")
     error = refused(graph, ConstraintViolation, lambda: graph.apply_schema(desired))
     assert error.notation == "range(Ship.tons = 5 < 6)"
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 # --------------------------------------------------------------------------- rules on data
@@ -518,7 +518,7 @@ def test_s21_a_lower_bound_is_checked_when_edges_go_not_when_nodes_come(root: st
         assert error.notation == "card(Docks, s: 0 < 1)"
     undock("Ship", "s")
     assert ids(graph, "Docks") == ids(graph, "Ship") == []
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_s21_an_edge_that_moves_away_leaves_its_source_below_the_bound(root: str) -> None:

@@ -38,7 +38,7 @@ def test_a_tag_names_the_commit_of_a_moment(root: str) -> None:
         assert ids(reader, "Boat", "v1") == ["Ada", "Bly", "Cap"]
         assert reader.snapshot("old").count("Boat") == 0
         assert reader.query("query q() { match { $b: Boat } return { count($b) } }", at="v1")
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_tags_are_a_mapping(root: str) -> None:
@@ -112,12 +112,12 @@ def test_a_collection_keeps_what_a_tag_needs(root: str) -> None:
         assert contents(reader, commit) == tagged
         with pytest.raises(Reclaimed):
             contents(reader, "main@v2")
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
     graph.tags.delete("v2")
     assert [c.id for c in graph.collect(keep=1).given_up] == []
     with pytest.raises(Reclaimed):
         contents(omnigraph.open(root), commit)
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_tag_outlives_its_branch(root: str) -> None:
@@ -131,7 +131,7 @@ def test_a_tag_outlives_its_branch(root: str) -> None:
     for reader in (graph, omnigraph.open(root)):
         assert contents(reader, "v1") == tagged
         assert contents(reader, reader.tags["v1"].commit) == tagged
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_a_branch_can_start_at_a_tag_that_outlived_everything(root: str) -> None:
@@ -152,7 +152,7 @@ def test_a_branch_can_start_at_a_tag_that_outlived_everything(root: str) -> None
         assert ids(reader, "Boat", "again") == ["Ada", "Bly", "Cap", "Dot"]
         with pytest.raises(Reclaimed):
             contents(reader, "again@v2")
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
 
 
 def test_a_branch_at_a_tag_has_the_history_that_is_still_there(root: str) -> None:
@@ -163,7 +163,7 @@ def test_a_branch_at_a_tag_has_the_history_that_is_still_there(root: str) -> Non
     assert contents(graph, "wip@v1") == contents(graph, "main@v1")
     graph.collect()
     assert contents(graph, "wip@v1") == contents(graph, "main@v1")
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_tag_keeps_the_names_of_its_schema(root: str) -> None:
@@ -175,12 +175,12 @@ def test_a_tag_keeps_the_names_of_its_schema(root: str) -> None:
     graph.apply_schema(dropped, allow_data_loss=True)
     for reader in (graph, omnigraph.open(root)):
         assert contents(reader, "v1") == tagged
-        assert reader.verify().ok
+        assert reader.verify(rules=True).ok
     graph.create_branch("before", "v1")
     graph.load(ndjson(node("Boat", name="Dot", crew=1)), branch="before")
     graph.collect()
     assert contents(graph, "before@v2") == tagged
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_no_tag_is_made_of_what_was_given_up(root: str) -> None:
@@ -191,7 +191,7 @@ def test_no_tag_is_made_of_what_was_given_up(root: str) -> None:
     graph.collect(keep=1)
     for moment in ("main@v2", f"main@{lost}", lost):
         refused(graph, Reclaimed, partial(graph.tags.create, "old", moment))
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok
 
 
 def test_a_snapshot_of_a_tag_says_reclaimed_once_the_tag_and_its_files_are_gone(root: str) -> None:
@@ -231,4 +231,4 @@ def test_one_of_two_that_want_a_name_at_once_gets_it(root: str) -> None:
     assert sorted(type(each).__name__ for each in outcomes) == ["AlreadyExists"] * 3 + ["NoneType"]
     graph = omnigraph.open(root)
     assert len([b for b in graph.branches() if b.name == "same"]) + len(graph.tags) == 1
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.storage.core import file_digests
+from support.fixtures import unique_uri, use_environment
+from support.object_stores import ObjectStore
 
 SCHEMA = """
 node Person {
@@ -20,6 +23,7 @@ node Person {
 }
 edge Knows: Person -> Person
 """
+NUMBERS = pa.schema([("n", pa.int64())])
 
 
 def person(number: int, picture: bytes | None = None) -> dict[str, object]:
@@ -28,7 +32,7 @@ def person(number: int, picture: bytes | None = None) -> dict[str, object]:
 
 
 def many_kinds_of_files(uri: str) -> Graph:
-    """A graph with Blobs, indexes, deleted rows and a few commits."""
+    """A graph with Blobs, indexes, deleted rows, a plain table, a branch and a few commits."""
     graph = omnigraph.init(uri, SCHEMA)
     with graph.transaction() as txn:
         txn.upsert("Person", [person(number) for number in range(600)])
@@ -41,6 +45,11 @@ def many_kinds_of_files(uri: str) -> Graph:
     with graph.transaction() as txn:
         txn.delete("Person", [f"p{number}" for number in range(510, 589)])
         txn.upsert("Person", [person(9)])
+        txn.create_table("main.numbers", NUMBERS)
+        txn.append("main.numbers", pa.table({"n": range(1000)}, schema=NUMBERS))
+    graph.create_branch("draft")
+    with graph.transaction("draft") as txn:
+        txn.upsert("Person", [person(11)])
     return graph
 
 
@@ -143,3 +152,28 @@ def test_files_of_the_manifest_that_no_version_refers_to_do_not_count(place: Pat
     (manifest / "_deletions" / "1-8661267609976296346-4060289558411939839.arrow").touch()
     (manifest / "data" / f"x3{'0' * 48}.lance").touch()
     assert omnigraph.open(str(place)).verify(deep=True).ok
+
+
+@pytest.mark.s3
+def test_on_an_object_store_every_byte_is_read_and_what_has_no_digest_is_said(
+    moto_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lance names the files there: they are decoded, which finds what does not parse."""
+    use_environment(monkeypatch, moto_store)
+    graph = many_kinds_of_files(unique_uri())
+    report = graph.verify(deep=True)
+    assert report.ok
+    assert report.files is not None
+    stored = [f for top in ("nodes", "edges", "tables") for f in graph._store.raw.list(top)]
+    assert report.files.unchecked > len([f for f in stored if "/data/" in f.path])
+    assert report.files.bytes > sum(f.size for f in stored if "/data/" in f.path)
+
+    for file in stored:
+        if "/data/" in file.path and file.path.endswith(".lance"):
+            before = graph._store.raw.read(file.path)
+            assert before is not None
+            graph._store.raw.upload(file.path, [before[: len(before) // 2], b"\0" * 64])
+            found = omnigraph.open(graph.uri).verify(deep=True).findings
+            graph._store.raw.upload(file.path, [before])
+            assert any(file.path in f.where + f.problem for f in found)
+    assert graph.verify(deep=True).ok

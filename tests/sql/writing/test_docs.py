@@ -33,4 +33,4 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert graph.snapshot().count("Port") == 2
     assert graph.snapshot().count("Calls") == 2
     assert [branch.name for branch in graph.branches()] == ["main"]
-    assert graph.verify().ok
+    assert graph.verify(rules=True).ok

@@ -81,7 +81,7 @@ def test_killed_half_way(tmp_path: Path, sql: str, point: str) -> None:
     assert [t.name for t in session.graph.tables()] == ["public.t"]
     session.run("INSERT INTO t VALUES (3)")
     session.graph.collect()
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_killed_while_it_streams(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_killed_while_it_streams(tmp_path: Path) -> None:
         time.sleep(0.7)
     assert [t.name for t in session.graph.tables()] == ["public.thousands"]
     session.graph.collect(keep=1)
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_cancelled_while_it_streams(session: Session) -> None:
@@ -129,7 +129,7 @@ def test_many_sessions_write_at_once(session: Session) -> None:
     assert session.rows("SELECT n FROM counter") == [(12,)]
     assert len(session.graph.tables()) == 14
     assert len(session.graph.snapshot().definitions("view")) == 12
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_memory_of_a_large_table_from_a_query_is_bounded(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_names_are_found_in_any_case_and_kept_as_written(session: Session) -> No
     session.run('ALTER TABLE "My Table" RENAME COLUMN "select" TO "from"')
     session.run('DELETE FROM "My Table" WHERE "from" = \'x\'')
     assert session.rows('SELECT count(*) FROM "My Table"') == [(0,)]
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_tables_that_spell_a_column_differently_are_compared_by_either_spelling(

@@ -43,7 +43,7 @@ def test_a_transaction_is_one_commit(session: Session) -> None:
     assert commit.message is not None
     assert commit.message.startswith("CREATE TABLE t AS SELECT 1 AS a; INSERT INTO t")
     assert hidden(session) == []
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_a_transaction_may_say_the_message_of_its_commit(session: Session) -> None:
@@ -85,7 +85,7 @@ def test_a_batch_that_changes_nothing_is_noted(session: Session) -> None:
     assert session.graph.commits()[1].message == "batch 0 of harbour"
     assert session.graph.commits()[0].parents == (session.graph.commits()[1].id,)
     assert hidden(session) == []
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize("text", ["7", "@7", "harbour@", "harbour@-1", "harbour@x", "harbour"])
@@ -215,7 +215,7 @@ def test_nodes_and_edges_come_in_any_order(session: Session) -> None:
     assert session.commits() == before
     assert not session.connection.in_transaction
     assert hidden(session) == []
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_a_failed_statement_leaves_the_transaction_as_it_was(session: Session) -> None:

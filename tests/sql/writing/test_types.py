@@ -27,7 +27,7 @@ def test_entities_are_inserted_by_property(session: Session) -> None:
     assert session.run("INSERT INTO edges.Meets (src, dst) SELECT 'Ada', name FROM Boat") == 5
     assert session.rows("SELECT count(*) FROM Meets") == [(6,)]
     assert session.graph.snapshot().get("Boat", "Dot") is not None
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_deleted_nodes_take_their_edges_along(session: Session) -> None:
     assert session.run("DELETE FROM Boat WHERE name IN (SELECT dst FROM Meets)") == 1
     assert session.rows("SELECT * FROM Meets") == []
     assert [row[0] for row in crews(session)] == ["Ada", "Bly"]
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_edges_are_deleted_alone(session: Session) -> None:
@@ -165,7 +165,7 @@ def test_types_are_made_from_queries_in_one_commit(session: Session) -> None:
     assert session.commits() == before + 2
     assert session.rows("SELECT count(*), min(dst) FROM Calls") == [(3, "NL-port")]
     assert session.graph.schema().catalog.edge("Calls").dst == "Port"
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_a_type_whose_rows_break_its_rules_is_not_made(session: Session) -> None:
@@ -189,7 +189,7 @@ def test_a_type_is_replaced_with_its_columns_and_rows(session: Session) -> None:
     session.run("CREATE NODE TABLE Port AS SELECT 'Riga' AS name, 8 AS depth")
     session.run("CREATE OR REPLACE NODE TABLE Port AS SELECT 'Oslo' AS name, 'deep' AS depth")
     assert session.rows("SELECT name, depth FROM Port") == [("Oslo", "deep")]
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok
 
 
 def test_ids_may_be_given_and_numbers_are_texts(session: Session) -> None:
@@ -221,4 +221,4 @@ def test_types_are_altered_renamed_and_dropped(session: Session) -> None:
     session.run("DROP TABLE edges.Tows")
     session.run("DROP TABLE Ship")
     assert list(session.graph.schema().catalog.types()) == []
-    assert session.graph.verify().ok
+    assert session.graph.verify(rules=True).ok

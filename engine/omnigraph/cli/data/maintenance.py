@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from omnigraph.cli import output
 from omnigraph.cli.command import Invocation, command, pass_invocation
 from omnigraph.cli.exit_codes import STORAGE
 from omnigraph.cli.progress import progress
+
+if TYPE_CHECKING:
+    from omnigraph.storage.maintenance.check_files import CheckedFiles
 
 SHOWN_COMMITS = 5
 """So many of the commits that become unreadable are named; `--json` names all."""
@@ -126,18 +131,25 @@ def collect(invocation: Invocation, keep: int | None, keep_for: str | None, dry_
         output.write_line(f"Kept all files of the tables of {jobs}.")
 
 
-@command("verify", example="omnigraph verify --deep")
-@click.option("--deep", is_flag=True, help="Read every byte, and compare indexes with rows.")
+@command(
+    "verify",
+    example="""
+    omnigraph verify
+    omnigraph verify --deep --json
+    """,
+)
+@click.option("--rules", is_flag=True, help="Check the rows of every branch against the schema.")
+@click.option("--deep", is_flag=True, help="That, read every byte, and compare indexes with rows.")
 @pass_invocation
 @click.pass_context
-def verify(context: click.Context, invocation: Invocation, deep: bool) -> None:
+def verify(context: click.Context, invocation: Invocation, rules: bool, deep: bool) -> None:
     """Check that everything the manifest says is true.
 
-    Exits with 5 when it finds anything.
+    Without options no rows are read. Exits with 5 when it finds anything.
     """
     graph = invocation.graph()
     with progress("verifying", unit="steps") as on_progress:
-        report = graph.verify(deep=deep, on_progress=on_progress)
+        report = graph.verify(rules=rules, deep=deep, on_progress=on_progress)
     if invocation.json:
         output.write_json(report.to_json())
     else:
@@ -153,10 +165,18 @@ def verify(context: click.Context, invocation: Invocation, deep: bool) -> None:
             f"{'all is well' if report.ok else found}."
         )
         if report.files:
-            output.write_line(
-                f"Read {output.counted(report.files.files, 'file')} "
-                f"({output.shown_size(report.files.bytes)}); "
-                f"{report.files.unchecked:,} without a digest."
-            )
+            output.write_line(_shown_files(report.files))
     if not report.ok:
         context.exit(STORAGE)
+
+
+def _shown_files(files: CheckedFiles) -> str:
+    """What was read of the files, and what could not be said of them."""
+    read = output.counted(files.files + files.unchecked, "file")
+    compared = f"compared {files.files:,} with their digests"
+    without = f"{files.unchecked:,} have none and could only be decoded"
+    return (
+        f"Read {read} ({output.shown_size(files.bytes)}): {compared}"
+        + (f", {without}" if files.unchecked else "")
+        + (f"; {files.unneeded:,} are not needed." if files.unneeded else ".")
+    )

@@ -75,7 +75,7 @@ class CopyTarget:
         missing = self.missing(files)
         lasting = {path: r for path, r in self.records.items() if version_of(path) is None}
         expected = {**expected, **lasting}
-        checker = FileChecker(source, files, digests)
+        checker = FileChecker(source, files, digests, decode=lambda file: ())
         unchecked = {stem_of(file.path) for file in missing if file.path not in expected}
         total, done = sum(file.size for file in missing), 0
         with ThreadPoolExecutor(COPIED_AT_ONCE, thread_name_prefix="omnigraph-copy") as pool:

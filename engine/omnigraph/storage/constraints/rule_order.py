@@ -15,19 +15,10 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from omnigraph.errors import ConstraintViolation
-from omnigraph.schema import EdgeType
-from omnigraph.schema.model.catalog import GraphType
-from omnigraph.storage.constraints.cardinality import cardinality_violations, too_many
-from omnigraph.storage.constraints.endpoints import (
-    all_values,
-    dangling_edges,
-    endpoint_violations,
-    ends_of,
-    missing_nodes,
-    reference_violations,
-)
+from omnigraph.storage.constraints.cardinality import cardinality_violations
+from omnigraph.storage.constraints.endpoints import endpoint_violations, reference_violations
 from omnigraph.storage.constraints.final_state import FinalState, TableChange, Violations
-from omnigraph.storage.constraints.uniqueness import unique_everywhere, unique_violations
+from omnigraph.storage.constraints.uniqueness import unique_violations
 
 Table = TypeVar("Table")
 
@@ -70,26 +61,3 @@ def changed_tables(state: FinalState) -> RuleSet[TableChange]:
         references=partial(reference_violations, state),
         cardinality=partial(cardinality_violations, state),
     )
-
-
-def whole_tables(state: FinalState) -> RuleSet[GraphType]:
-    """The rules over everything that is there, for verification; without lower cardinality."""
-
-    def uniqueness(type_: GraphType) -> Violations:
-        for rule in type_.uniques:
-            yield from unique_everywhere(state.table(type_.table_key), type_, rule.members)
-
-    def endpoints(type_: GraphType) -> Violations:
-        if isinstance(type_, EdgeType):
-            view = state.table(type_.table_key)
-            for end, node_name in ends_of(type_):
-                missing = missing_nodes(state, node_name, all_values(view, end))
-                yield from dangling_edges(view, type_, end, node_name, missing)
-
-    def cardinality(type_: GraphType) -> Violations:
-        if isinstance(type_, EdgeType):
-            view = state.table(type_.table_key)
-            yield from too_many(view, type_, all_values(view, "src"))
-
-    filled = [type_ for type_ in state.catalog.types() if state.table(type_.table_key).rows]
-    return RuleSet(filled, uniqueness, endpoints, lambda _: iter(()), cardinality)

@@ -55,6 +55,10 @@ class StoredTable:
         condition = in_condition(*among) if among is not None and few else None
         return chunks(self.tables.scan(self.version, columns=columns, condition=condition))
 
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Some columns of all rows, in batches of so many, with little read ahead."""
+        return self.tables.scan(self.version, columns=columns, batch_rows=rows, frugal=True)
+
     def present_ids(self, ids: pa.StringArray) -> pa.Array:
         version = self._ready("id") if len(ids) <= PROBE_LIMIT else self.version
         return self.tables.locate(version, ids).ids

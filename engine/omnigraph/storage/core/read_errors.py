@@ -29,7 +29,7 @@ def reading(version: TableVersion, find_damage: FindDamage | None = None) -> Ite
     except OmniGraphError:
         raise
     except BaseException as error:
-        if not (is_panic(error) or isinstance(error, OSError | ValueError | pa.ArrowException)):
+        if not is_store_failure(error):
             raise
         path = find_damage() if find_damage and not _is_absence(error) else None
         if path is not None:
@@ -43,6 +43,11 @@ def is_panic(error: BaseException) -> bool:
     The class cannot be imported, and is no `Exception`.
     """
     return type(error).__name__ == "PanicException"
+
+
+def is_store_failure(error: BaseException) -> bool:
+    """Whether this is how Lance says that it cannot read something."""
+    return is_panic(error) or isinstance(error, OSError | ValueError | pa.ArrowException)
 
 
 def _is_absence(error: BaseException) -> bool:

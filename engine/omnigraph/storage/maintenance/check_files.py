@@ -6,7 +6,7 @@ Files are read a block at a time by several threads: memory does not grow with w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -46,29 +46,41 @@ class FileDamage:
 class CheckedFiles:
     """What was read, and what was found."""
 
-    files: int
-    bytes: int
-    unchecked: int
-    """Files of which no digest is known."""
+    files: int = 0
+    """Files that were compared with a digest or a copy."""
+    bytes: int = 0
+    """What all files that were read hold."""
+    unchecked: int = 0
+    """Files that were read and decoded, but have no digest to be compared with."""
+    unneeded: int = 0
+    """Files that were not read: nothing depends on what they hold."""
     damaged: tuple[FileDamage, ...] = ()
 
     def to_json(self) -> dict[str, int]:
         """The counts; what is damaged is among the findings."""
-        return {"checked": self.files, "bytes": self.bytes, "unchecked": self.unchecked}
+        return {
+            "checked": self.files,
+            "bytes": self.bytes,
+            "unchecked": self.unchecked,
+            "unneeded": self.unneeded,
+        }
 
     def __add__(self, more: CheckedFiles) -> CheckedFiles:
         return CheckedFiles(
             self.files + more.files,
             self.bytes + more.bytes,
             self.unchecked + more.unchecked,
+            self.unneeded + more.unneeded,
             self.damaged + more.damaged,
         )
 
 
-NOTHING_CHECKED = CheckedFiles(0, 0, 0)
+NOTHING_CHECKED = CheckedFiles()
 CHANGED = "its contents are not those that were written"
 Verdict = tuple[FileDamage, ...] | None
 """What is wrong with a file; none when no digest of it is known."""
+Decode = Callable[[StoredFile], Iterable[object]]
+"""All that a Lance file holds, batch by batch; a `StorageError` when it cannot be read."""
 
 
 @dataclass(slots=True)
@@ -88,9 +100,15 @@ class FileChecker:
     """Checks files of one store against their names, their marks and the pointers to them."""
 
     def __init__(
-        self, raw: RawStore, present: Iterable[StoredFile], digests: Mapping[str, str]
+        self,
+        raw: RawStore,
+        present: Iterable[StoredFile],
+        digests: Mapping[str, str],
+        decode: Decode,
     ) -> None:
         self._raw = raw
+        self._decode = decode
+        self._read: set[str] = set()
         self._known: dict[str, set[str]] = {path: {digest} for path, digest in digests.items()}
         self._units: dict[str, _Unit] = {}
         for file in present:
@@ -105,11 +123,23 @@ class FileChecker:
             unit = self._units.setdefault(name, _Unit(location, stem(inner)))
             unit.files.append(file)
 
+    @property
+    def names(self) -> list[str]:
+        """What is there, as `location/folder/stem`."""
+        return list(self._units)
+
+    def rest(self) -> CheckedFiles:
+        """What was not read."""
+        rest = (unit for name, unit in self._units.items() if name not in self._read)
+        return CheckedFiles(unneeded=sum(len(unit.files) for unit in rest))
+
     def check(
         self, needed: Iterable[str], workers: Executor, on_progress: Progress | None
     ) -> CheckedFiles:
         """Read what is needed, named as `location/folder/stem`."""
-        units = [self._units[name] for name in sorted(needed) if name in self._units]
+        names = [name for name in sorted(needed) if name in self._units]
+        self._read.update(names)
+        units = [self._units[name] for name in names]
         total, done, result = sum(unit.size for unit in units), 0, NOTHING_CHECKED
         waiting = iter(units)
         while several := list(islice(waiting, AT_ONCE)):
@@ -125,11 +155,22 @@ class FileChecker:
         folder, _, name = unit.stem.partition("/")
         try:
             verdict = self._judge(unit, folder, name)
+            if verdict is None:
+                return self._without_digest(unit)
+            checked = CheckedFiles(len(unit.files), unit.size, damaged=verdict)
+            return checked + self._transactions(unit) if folder == "_versions" else checked
         except StorageError as error:
-            verdict = (FileDamage(unit.files[0].path, error.message),)
-        if verdict is None:
-            return CheckedFiles(0, 0, len(unit.files))
-        return CheckedFiles(len(unit.files), unit.size, 0, verdict)
+            damage = FileDamage(unit.files[0].path, error.message)
+            return CheckedFiles(len(unit.files), unit.size, damaged=(damage,))
+
+    def _without_digest(self, unit: _Unit) -> CheckedFiles:
+        """Every byte is read all the same, and of an index everything is decoded."""
+        is_index = unit.stem.startswith("_indices/")
+        for file in unit.files:
+            for _ in self._decode(file) if is_index else self._raw.blocks(file.path):
+                pass
+        read = CheckedFiles(0, unit.size, len(unit.files))
+        return read + self._transactions(unit) if unit.stem.startswith("_versions/") else read
 
     def _judge(self, unit: _Unit, folder: str, name: str) -> Verdict:
         if folder == "data":
@@ -137,7 +178,7 @@ class FileChecker:
         if folder == "_indices":
             return self._segment(unit, name)
         if folder == "_versions":
-            return self._version(unit)
+            return self._by_mark(unit.files[0].path)
         return self._deletion(unit, name) if folder == "_deletions" else None
 
     def _data(self, unit: _Unit, name: str) -> Verdict:
@@ -162,23 +203,21 @@ class FileChecker:
             return None
         return _verdict(deletion_digest(self._whole(unit.files[0].path)) == digest, unit)
 
-    def _version(self, unit: _Unit) -> Verdict:
-        """A version file, and the transaction that made it, of which it has a copy."""
+    def _transactions(self, unit: _Unit) -> CheckedFiles:
+        """The transaction that made a version, of which its file has a copy."""
         path = unit.files[0].path
-        verdict = self._by_mark(path)
-        if verdict:
-            return verdict
         contents = self._whole(path)
-        made_by = (
-            f"{unit.location}/_transactions/{name.decode()}"
-            for name in sorted(set(_TRANSACTION.findall(contents)))
-        )
-        differing = tuple(
-            FileDamage(other, f"it differs from the copy in {path}")
-            for other in made_by
-            if other in self._units and not _has_copy(contents, self._whole(other))
-        )
-        return differing or verdict
+        checked = NOTHING_CHECKED
+        for name in sorted(set(_TRANSACTION.findall(contents))):
+            other = f"{unit.location}/_transactions/{name.decode()}"
+            if other not in self._units:
+                continue
+            self._read.add(other)
+            stored = self._whole(other)
+            same = _has_copy(contents, stored)
+            problem = FileDamage(other, f"it differs from the copy in {path}")
+            checked += CheckedFiles(1, len(stored), damaged=() if same else (problem,))
+        return checked
 
     def _by_mark(self, path: str) -> Verdict:
         """A file whose digest is kept elsewhere."""

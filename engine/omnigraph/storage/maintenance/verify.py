@@ -5,37 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
-
-import pyarrow as pa
 
 from omnigraph.common.progress import Progress
 from omnigraph.errors import Corruption, OmniGraphError
-from omnigraph.schema.model.arrow_schema import table_schema
-from omnigraph.storage.constraints.final_state import FinalState
-from omnigraph.storage.constraints.hash_partitions import duplicate_ids
-from omnigraph.storage.constraints.rule_order import require_valid, whole_tables
-from omnigraph.storage.constraints.table_view import StoredTable
+from omnigraph.storage.core.file_digests import digest_in_stem
 from omnigraph.storage.core.layout import MANIFEST, TABLE_FOLDERS, version_of
 from omnigraph.storage.core.model import Commit, Head, TablePointer
 from omnigraph.storage.core.object_store import StoredFile
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.graph_store import GraphStore
+from omnigraph.storage.maintenance.check_contents import content_findings
 from omnigraph.storage.maintenance.check_files import (
     NOTHING_CHECKED,
     CheckedFiles,
     FileChecker,
+    FileDamage,
 )
 from omnigraph.storage.maintenance.reachable_files import (
     detached_version_file,
     manifest_files,
     needed_files,
     stem,
+    table_location,
     table_versions,
 )
 from omnigraph.storage.maintenance.retention import readable_commits
-from omnigraph.storage.manifest.definitions import definition_id, definition_key, parse_definition
+from omnigraph.storage.maintenance.verify_finding import VerifyFinding
+from omnigraph.storage.manifest.definitions import definition_id, parse_definition
 from omnigraph.storage.manifest.format_version import KEY_ANNOTATION, require_readable
 from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, ManifestView
 from omnigraph.storage.manifest.rebuild_head import reconstruct
@@ -48,26 +45,16 @@ from omnigraph.storage.manifest.row_codec import (
     schema_id,
 )
 from omnigraph.storage.manifest.tag_rows import Tag, parse_tag, tag_id
-from omnigraph.storage.plain.declared_checks import check_declared, check_required
-from omnigraph.storage.plain.plain_table import PREFIX, declaration_of, plain_names
+from omnigraph.storage.plain.plain_table import PREFIX
 from omnigraph.storage.refs.merge_base import needed_bases
-from omnigraph.storage.tables.compare_index import index_problems
+from omnigraph.storage.tables.tables import TableStore
 
 T = TypeVar("T")
+ATTEMPTS = 3
+"""How often a graph that others change is looked at before what is found there is told."""
 COMPARED = ("data/", "_deletions/")
 """Files of the manifest that its versions refer to; versions are compared before these, and the
 transactions that made them with them."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyFinding:
-    """One thing that is not as it should be."""
-
-    where: str
-    problem: str
-
-    def to_json(self) -> dict[str, str]:
-        return {"where": self.where, "problem": self.problem}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +80,32 @@ class VerifyReport:
 
 
 def verify(
-    store: GraphStore, *, deep: bool = False, on_progress: Progress | None = None
+    store: GraphStore,
+    *,
+    rules: bool = False,
+    deep: bool = False,
+    on_progress: Progress | None = None,
 ) -> VerifyReport:
-    """Compare rows, heads, commits, files and contents of the newest state.
+    """Compare heads, commits, tags, table versions and files with what the manifest says of them.
 
-    `deep` also reads every byte of every file that is needed, and compares it with the digest that
-    was taken when it was written.
+    No rows are read for that. `rules` also reads what branches show and checks every rule of the
+    schema. `deep` does that, too, reads every byte of every file that is needed, compares it with
+    the digest that was taken when it was written, and compares indexes with rows.
+
+    A collection may delete what is being looked at: what was found while others published is looked
+    for again.
     """
-    view = store.publisher.refresh()
+    for _ in range(ATTEMPTS - 1):
+        view = store.publisher.refresh()
+        report = _verified(store, view, rules, deep, on_progress)
+        if report.ok or store.publisher.refresh().version == view.version:
+            return report
+    return _verified(store, store.publisher.refresh(), rules, deep, on_progress)
+
+
+def _verified(
+    store: GraphStore, view: ManifestView, rules: bool, deep: bool, on_progress: Progress | None
+) -> VerifyReport:
     checked = NOTHING_CHECKED
     if deep:
         checked = _manifest_bytes(store, view, on_progress)
@@ -117,24 +122,13 @@ def verify(
     findings += _tag_findings(view, tags, commits)
     versions = _readable_versions(heads, tags, commits)
     files = [file for folder in TABLE_FOLDERS.values() for file in store.raw.list(folder)]
-    present = {file.path for file in files}
     if deep:
         of_tables = _table_bytes(store, versions, needed_bases(heads, commits), files, on_progress)
         findings += _damage(of_tables)
         checked += of_tables
-    in_order = sorted(versions.items(), key=lambda item: item[1][1])
-    for number, (version, (pointer, where)) in enumerate(in_order):
-        if on_progress:
-            on_progress(number, len(in_order))
-        findings += _version_findings(store, version, pointer, where, present)
-    if not findings and deep:
-        findings += _index_findings(store, heads)
-    if not findings:
-        for head in heads:
-            try:
-                findings += _content_findings(store, head)
-            except OmniGraphError as error:
-                findings.append(VerifyFinding(head.branch, error.message))
+    findings += _structure_findings(store, versions, files, on_progress)
+    if (rules or deep) and not findings:
+        findings += content_findings(store, heads, deep, on_progress)
     return VerifyReport(
         len(heads), len(commits), len(versions), tuple(findings), checked if deep else None
     )
@@ -144,17 +138,19 @@ def _manifest_bytes(
     store: GraphStore, view: ManifestView, on_progress: Progress | None
 ) -> CheckedFiles:
     """The files of the manifest: the versions that are there, then what they refer to."""
-    present = list(store.raw.list(MANIFEST))
-    checker = FileChecker(store.raw, present, {})
-    oldest = view.version - KEPT_VERSIONS
-    numbers = {file.path: version_of(file.path) for file in present}
-    versions = [path for path, number in numbers.items() if number is not None and number >= oldest]
+    checker = FileChecker(store.raw, store.raw.list(MANIFEST), {}, store.tables.decoded)
+    kept = view.version - KEPT_VERSIONS
+    versions = [
+        name
+        for name in checker.names
+        if (number := version_of(name)) is not None and (number >= kept or number == 1)
+    ]
     checked = checker.check(versions, store.workers, on_progress)
     if checked.damaged:
         return checked
     inner = (path.removeprefix(f"{MANIFEST}/") for path in manifest_files(view))
     stems = {f"{MANIFEST}/{stem(path)}" for path in inner if path.startswith(COMPARED)}
-    return checked + checker.check(stems, store.workers, on_progress)
+    return checked + checker.check(stems, store.workers, on_progress) + checker.rest()
 
 
 def _table_bytes(
@@ -167,25 +163,36 @@ def _table_bytes(
     """The files of all tables: version files first, since they say which others are needed."""
     needed = versions.keys() | table_versions(bases)
     digests = {detached_version_file(v): v.digest for v in needed if v.digest}
-    checker = FileChecker(store.raw, present, digests)
-    firsts = {file.path for file in present if version_of(file.path) is not None}
+    checker = FileChecker(store.raw, present, digests, store.tables.decoded)
+    firsts = {name for name in checker.names if version_of(name) is not None}
     version_files = firsts | set(map(detached_version_file, needed))
     checked = checker.check(version_files, store.workers, on_progress)
     changed = {damage.path for damage in checked.damaged}
     sound = {version for version in needed if detached_version_file(version) not in changed}
     others = needed_files(store, set(), sound, None) - version_files
-    return checked + checker.check(others, store.workers, on_progress)
+    checked += checker.check(others, store.workers, on_progress)
+    if checked.unchecked and not checked.damaged:
+        checked += CheckedFiles(damaged=tuple(_not_decoded(store.tables, sound)))
+    return checked + checker.rest()
 
 
-def _index_findings(store: GraphStore, heads: Iterable[Head]) -> Iterator[VerifyFinding]:
-    """Indexes of what branches show, against the rows; older ones are known by their bytes."""
-    shown = {p.address: f"{h.branch} {key}" for h in heads for key, p in sorted(h.tables.items())}
-    for version, where in shown.items():
-        try:
-            for problem in index_problems(store.tables, version):
-                yield VerifyFinding(where, problem)
-        except OmniGraphError as error:
-            yield VerifyFinding(where, error.message)
+def _not_decoded(tables: TableStore, versions: Iterable[TableVersion]) -> Iterator[FileDamage]:
+    """Data files without a digest whose rows cannot be read; each is read once."""
+    seen: set[str] = set()
+    for version in sorted(versions, key=lambda v: (v.location, v.lance)):
+        for fragment in tables.fragments(version):
+            names = fragment.files.removeprefix(f"{version.location}/").split("|")
+            known = all(digest_in_stem(name.removesuffix(".lance")) for name in names)
+            if known or fragment.files in seen:
+                continue
+            seen.add(fragment.files)
+            try:
+                for _ in tables.scan(
+                    version, fragments=[fragment.id], blobs="blobs_descriptions", frugal=True
+                ):
+                    pass
+            except OmniGraphError as error:
+                yield FileDamage(f"{version.location}/data/{names[0]}", error.message)
 
 
 def _damage(checked: CheckedFiles) -> tuple[VerifyFinding, ...]:
@@ -308,55 +315,59 @@ def _readable_versions(
     return versions
 
 
-def _version_findings(
-    store: GraphStore, version: TableVersion, pointer: TablePointer, where: str, present: set[str]
+def _structure_findings(
+    store: GraphStore,
+    versions: Mapping[TableVersion, tuple[TablePointer, str]],
+    files: Iterable[StoredFile],
+    on_progress: Progress | None,
 ) -> Iterator[VerifyFinding]:
+    """Each version can be opened, has its files in their sizes, and the rows that it should."""
+    present = PresentFiles(files)
+    in_order = sorted(versions.items(), key=lambda item: item[1][1])
+
+    def problems(item: tuple[TableVersion, tuple[TablePointer, str]]) -> list[VerifyFinding]:
+        version, (pointer, where) = item
+        found = _version_problems(store, version, pointer, present)
+        return [VerifyFinding(where, problem) for problem in found]
+
+    for number, found in enumerate(store.workers.map(problems, in_order)):
+        if on_progress:
+            on_progress(number, len(in_order))
+        yield from found
+
+
+class PresentFiles:
+    """The files that are there, found by what versions call them."""
+
+    def __init__(self, files: Iterable[StoredFile]) -> None:
+        self._sizes = {file.path: file.size for file in files}
+        self._names = {
+            f"{location}/{stem(path.removeprefix(f'{location}/'))}"
+            for path in self._sizes
+            for location in [table_location(path)]
+        }
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file, or files, of that location, folder and stem."""
+        return name in self._names
+
+    def size(self, path: str) -> int | None:
+        return self._sizes.get(path)
+
+
+def _version_problems(
+    store: GraphStore, version: TableVersion, pointer: TablePointer, present: PresentFiles
+) -> Iterator[str]:
     try:
-        wanted = sorted(store.tables.files(version))
-        missing = [path for path in wanted if not _there(path, present)]
+        missing = [name for name in sorted(store.tables.files(version)) if not present.has(name)]
         if missing:
-            yield VerifyFinding(where, f"files are missing: {', '.join(missing)}")
-        elif (rows := store.tables.count_rows(version)) != pointer.rows:
-            yield VerifyFinding(where, f"it has {rows} rows, the manifest says {pointer.rows}")
-    except (OmniGraphError, OSError) as error:
-        yield VerifyFinding(where, str(error))
-
-
-def _there(path: str, present: set[str]) -> bool:
-    if path in present or f"{path}.lance" in present:
-        return True
-    return "/_indices/" in path and any(p.startswith(path + "/") for p in present)
-
-
-def _content_findings(store: GraphStore, head: Head) -> Iterator[VerifyFinding]:
-    """The rules of the schema, checked over everything a head shows."""
-
-    def stored(key: str) -> StoredTable:
-        pointer = head.tables[key]
-        return StoredTable(store.tables, pointer.address, pointer.rows)
-
-    catalog = store.catalog(head.schema)
-    for type_ in catalog.types():
-        table, where = stored(type_.table_key), f"{head.branch} {type_.table_key}"
-        names = store.tables.schema(table.version).names
-        if names != table_schema(type_).names:
-            yield VerifyFinding(where, f"its columns are {names}")
+            yield f"files are missing: {', '.join(missing)}"
             return
-        twice = duplicate_ids(partial(table.scan, ["id"]), table.rows)
-        if len(twice):
-            yield VerifyFinding(where, f"id {twice[0].as_py()!r} appears twice")
-    require_valid(whole_tables(FinalState(catalog, {}, stored)))
-    for name in plain_names(head.tables):
-        _check_plain(store, head, name, stored(PREFIX + name))
-
-
-def _check_plain(store: GraphStore, head: Head, name: str, table: StoredTable) -> None:
-    """A plain table keeps what was declared about it."""
-    content_hash = head.definitions.get(definition_key("table", name))
-    known = store.definition(definition_key("table", name), content_hash) if content_hash else None
-    schema = store.tables.schema(table.version)
-    required = [field.name for field in schema if not field.nullable]
-    if required:
-        for rows in table.scan(required):
-            check_required(pa.schema([schema.field(column) for column in required]), rows)
-    check_declared(name, table, declaration_of(known), None, None)
+        for fragment in store.tables.fragments(version):
+            for path, size in fragment.sizes:
+                if size != present.size(path):
+                    yield f"the file {path} has {present.size(path)} bytes, not {size}"
+        if (rows := store.tables.count_rows(version)) != pointer.rows:
+            yield f"it has {rows} rows, the manifest says {pointer.rows}"
+    except (OmniGraphError, OSError) as error:
+        yield str(error)

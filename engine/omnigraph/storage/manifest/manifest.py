@@ -50,7 +50,12 @@ from omnigraph.storage.manifest.fragment_cache import (
     named_files_property,
     read_rows,
 )
-from omnigraph.storage.manifest.read_damage import parsed, unreadable
+from omnigraph.storage.manifest.read_damage import (
+    ComparedFiles,
+    damaged_version,
+    parsed,
+    unreadable,
+)
 from omnigraph.storage.manifest.row_codec import MANIFEST_SCHEMA, ManifestRow, rows_table
 from omnigraph.storage.tables.deletion_vectors import rows_key
 from omnigraph.storage.tables.digest_names import (
@@ -176,6 +181,7 @@ class Manifest:
         self._session = session
         self._raw = RawStore(self.uri, options)
         self._seen = SeenFragments()
+        self._compared = ComparedFiles(self.uri)
         self._parents = SeenParents()
 
     # ------------------------------------------------------------------ reading
@@ -200,6 +206,7 @@ class Manifest:
                 dataset = lance.dataset(
                     self.uri, storage_options=self._options, session=self._session
                 )
+                self._compared.require_sound(dataset)
         except (ValueError, FileNotFoundError) as error:
             if self._has_versions():
                 raise unreadable(self.uri, error) from error
@@ -208,6 +215,8 @@ class Manifest:
                 hint="Create one with `omnigraph init SCHEMA URI` or omnigraph.init().",
             ) from error
         except OSError as error:
+            if damaged_version(self.uri) is not None:
+                raise unreadable(self.uri, error) from error
             raise StorageError(f"cannot open {self.uri}: {error}") from error
         return self._view(dataset, {})
 
@@ -234,6 +243,7 @@ class Manifest:
                 return view
             with parsed(self.uri):
                 dataset = view.dataset.checkout_version(latest)
+                self._compared.require_sound(dataset)
         except (OSError, ValueError):
             # The version seen a moment ago can be trimmed by a busy writer: resolve it again.
             return self.open()

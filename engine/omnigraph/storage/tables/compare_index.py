@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.file import LanceFileReader
 
+from omnigraph.common.value_hashes import mixed, value_hashes
 from omnigraph.storage.core.lance_filter import (
     ColumnContains,
     ColumnIn,
@@ -29,17 +29,16 @@ from omnigraph.storage.core.lance_filter import (
 from omnigraph.storage.core.read_errors import reading
 from omnigraph.storage.core.row_addresses import OFFSETS, Addresses
 from omnigraph.storage.core.table_version import TableVersion
+from omnigraph.storage.tables.deletion_vectors import Offsets
 from omnigraph.storage.tables.tables import TableStore
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 14
 PROBES = 64
 """Rows of each index that are looked up through it."""
-PIECE = 8
-"""How long a piece of a text is that is looked for."""
-
-_Hashes = npt.NDArray[np.uint64]
-_WEIGHTS = np.random.default_rng(15).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+CONTAINED = 8
+"""How many of them are looked up by a piece of their text, which may be in many rows."""
+PIECE = 64
+"""How long such a piece is at most."""
 
 LISTED, PROBED = "BTree", ("BTree", "NGram")
 """Kinds of indexes, as Lance calls them."""
@@ -56,7 +55,7 @@ class EntrySum:
 
     def add(self, values: pa.Array, addresses: Addresses) -> None:
         """Count values and the addresses of their rows."""
-        hashes = _mixed(_mixed(addresses) ^ _value_hashes(values))
+        hashes = mixed(mixed(addresses) ^ value_hashes(values))
         self.entries += len(hashes)
         self.total = (self.total + int(np.sum(hashes, dtype=np.uint64))) % 2**64
 
@@ -103,16 +102,14 @@ class _LiveRows:
         stats = tables.fragments(version)
         self.fragments = {fragment.id for fragment in stats}
         self._physical = {fragment.id: fragment.physical for fragment in stats}
-        self._masks: dict[int, npt.NDArray[np.bool_]] = {}
+        self._deleted: dict[int, Offsets] = {}
 
     def entries(self, uuid: str, covered: set[int]) -> EntrySum:
         """The entries of a B-tree about live rows."""
         result = EntrySum()
-        for path in self._tables.segment_files(self._version, uuid):
-            if not path.endswith(f"/{ENTRIES}"):
-                continue
-            reader = LanceFileReader(path, storage_options=self._tables.options)
-            for batch in reader.read_all(batch_size=BATCH_ROWS, batch_readahead=2).to_batches():
+        files = self._tables.segment_files(self._version, uuid)
+        for file in (each for each in files if each.path.endswith(f"/{ENTRIES}")):
+            for batch in self._tables.decoded(file):
                 addresses = batch.column("ids").to_numpy()
                 hit = self._is_live(addresses, covered)
                 result.add(batch.column("values").filter(pa.array(hit)), addresses[hit])
@@ -123,19 +120,17 @@ class _LiveRows:
         hit = np.zeros(len(addresses), np.bool_)
         for fragment in np.unique(owners).tolist():
             if fragment in covered:
-                members = np.flatnonzero(owners == fragment)
-                mask = self._mask(fragment)
-                at = offsets[members]
-                inside = at < len(mask)
-                hit[members[inside]] = mask[at[inside]]
+                members = owners == fragment
+                hit |= members & (offsets < self._physical[fragment])
+                deleted = self._deleted_rows(fragment)
+                if len(deleted):
+                    hit &= ~(members & np.isin(offsets, deleted))
         return hit
 
-    def _mask(self, fragment: int) -> npt.NDArray[np.bool_]:
-        if fragment not in self._masks:
-            mask = np.ones(self._physical[fragment], np.bool_)
-            mask[self._tables.deleted(self._version, fragment)] = False
-            self._masks[fragment] = mask
-        return self._masks[fragment]
+    def _deleted_rows(self, fragment: int) -> Offsets:
+        if fragment not in self._deleted:
+            self._deleted[fragment] = self._tables.deleted(self._version, fragment)
+        return self._deleted[fragment]
 
 
 def _stored(
@@ -143,7 +138,12 @@ def _stored(
 ) -> _Rows:
     rows = _Rows()
     scan = tables.scan(
-        version, columns=[column], fragments=fragments, addresses=True, batch_rows=BATCH_ROWS
+        version,
+        columns=[column],
+        fragments=fragments,
+        addresses=True,
+        batch_rows=BATCH_ROWS,
+        frugal=True,
     )
     for batch in scan:
         values, addresses = batch.column(column), batch.column("_rowaddr").to_numpy()
@@ -169,42 +169,17 @@ def _found(
     if kind == LISTED:
         predicates = [ColumnIn(column, [value for value, _ in sample])]
     else:
-        predicates = [ColumnContains(column, value[:PIECE]) for value, _ in sample]
-    found: set[int] = set()
+        predicates = [ColumnContains(column, value[:PIECE]) for value, _ in sample[:CONTAINED]]
+        sample = sample[:CONTAINED]
+    wanted = np.array([address for _, address in sample], np.uint64)
+    found = np.zeros(len(wanted), np.bool_)
     for predicate in predicates:
         try:
             condition = lance_filter(predicate, schema)
         except NotExpressible:
             return True
-        for batch in tables.scan(version, columns=[], condition=condition, addresses=True):
-            found |= set(batch.column("_rowaddr").to_pylist())
-    return found >= {address for _, address in sample}
-
-
-def _value_hashes(values: pa.Array) -> _Hashes:
-    """A hash of each value, over all of its bytes; null has its own."""
-    texts = values if pa.types.is_string(values.type) else values.cast(pa.string())
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[
-        texts.offset : texts.offset + len(texts) + 1
-    ]
-    first, last = int(offsets[0]), int(offsets[-1])
-    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[first:last].astype(np.uint64)
-    starts = (offsets[:-1] - first).astype(np.int64)
-    lengths = np.diff(offsets).astype(np.int64)
-    places = np.arange(len(data)) - np.repeat(starts, lengths)
-    far = (places // len(_WEIGHTS)).astype(np.uint64) * _FACTOR + np.uint64(1)
-    weighed = (data + np.uint64(1)) * _WEIGHTS[places % len(_WEIGHTS)] * (far | np.uint64(1))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(weighed, dtype=np.uint64)])
-    hashes = sums[starts + lengths] - sums[starts] + lengths.astype(np.uint64)
-    hashes[~pc.is_valid(texts).to_numpy(zero_copy_only=False)] = _FACTOR
-    result: _Hashes = hashes
-    return result
-
-
-def _mixed(numbers: npt.NDArray[Any]) -> _Hashes:
-    """The finalizer of SplitMix64: equal sums of mixed numbers are no accident."""
-    mixed = numbers.astype(np.uint64) + _FACTOR
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: _Hashes = mixed ^ (mixed >> np.uint64(31))
-    return result
+        for batch in tables.scan(
+            version, columns=[], condition=condition, addresses=True, frugal=True
+        ):
+            found |= np.isin(wanted, batch.column("_rowaddr").to_numpy())
+    return bool(found.all())

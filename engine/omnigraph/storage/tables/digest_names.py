@@ -7,12 +7,13 @@ the names that Lance gave them, and the store keeps its own checksums.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from lance import LanceDataset
+from lance import LanceDataset, LanceFragment
 from lance.dataset import Index
 from lance.fragment import DataFile, DeletionFile, FragmentMetadata
 
@@ -24,6 +25,7 @@ from omnigraph.storage.core.file_digests import (
     deletion_digest,
     deletion_numbers,
     digest_in_deletion,
+    digest_in_mark,
     digest_in_stem,
     digest_in_uuid,
     digest_of,
@@ -85,12 +87,9 @@ def damaged_file(dataset: LanceDataset) -> str | None:
     if not is_local(table):
         return None
     for fragment in dataset.get_fragments():
-        for file in fragment.metadata.files:
-            if _is_damaged_data(Path(table, "data"), Path(file.path).stem):
-                return f"data/{file.path}"
-        marked = fragment.metadata.deletion_file
-        if marked is not None and is_damaged_deletion(table, fragment.fragment_id, marked):
-            return str(marked.path(fragment.fragment_id))
+        found = damaged_file_of(table, fragment)
+        if found is not None:
+            return found
     for index in dataset.describe_indices():
         for segment in index.segments:
             digest = digest_in_uuid(segment.uuid)
@@ -100,20 +99,36 @@ def damaged_file(dataset: LanceDataset) -> str | None:
     return None
 
 
+def damaged_file_of(table: str, fragment: LanceFragment) -> str | None:
+    """The first file of a fragment, of a local table, that has not got the digest in its name."""
+    for file in fragment.metadata.files:
+        if _is_damaged_data(Path(table, "data"), Path(file.path).stem):
+            return f"data/{file.path}"
+    marked = fragment.metadata.deletion_file
+    if marked is not None and is_damaged_deletion(table, fragment.fragment_id, marked):
+        return str(marked.path(fragment.fragment_id))
+    return None
+
+
 def is_damaged_deletion(table: str, fragment: int, marked: DeletionFile) -> bool:
     """Whether a local deletion file has not got the digest in its name; a missing one has."""
     digest = digest_in_deletion(marked.read_version, marked.id)
-    path = Path(table, marked.path(fragment))
-    if digest is None or not is_local(table) or not path.is_file():
+    if digest is None or not is_local(table):
         return False
-    return deletion_digest(path.read_bytes()) != digest
+    try:
+        return deletion_digest(Path(table, marked.path(fragment)).read_bytes()) != digest
+    except FileNotFoundError:
+        return False
 
 
 def _is_damaged_data(data: Path, stem: str) -> bool:
-    digest, main = digest_in_stem(stem), data / f"{stem}.lance"
-    if digest is None or not main.is_file():
+    digest = digest_in_stem(stem)
+    if digest is None:
         return False
-    return data_digest(blocks(main), _contents(data / stem)) != digest
+    try:
+        return data_digest(blocks(data / f"{stem}.lance"), _contents(data / stem)) != digest
+    except FileNotFoundError:
+        return False
 
 
 def version_digest(table: str, name: str) -> str | None:
@@ -130,6 +145,16 @@ def mark_file(table: Path, name: str, contents: Path) -> Path:
     mark.parent.mkdir(exist_ok=True)
     mark.touch()
     return mark
+
+
+def is_damaged_version(table: str, name: str) -> bool:
+    """Whether a local version file has a mark, and other contents; a missing one has not."""
+    try:
+        marks = map(digest_in_mark, os.listdir(Path(table, MARKS)))
+        digests = {mark[1] for mark in marks if mark is not None and mark[0] == name}
+        return bool(digests) and version_digest(table, name) not in digests
+    except FileNotFoundError:
+        return False
 
 
 def unmark_versions(table: str, horizon: int) -> None:

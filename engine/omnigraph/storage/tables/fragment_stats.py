@@ -24,6 +24,8 @@ class FragmentStats:
     """The columns that each of the files holds."""
     bytes: int = field(default=0, compare=False)
     """About how much reading it takes."""
+    sizes: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    """How long its files are, by their paths below the root, where that was noted."""
 
 
 def stats_of(location: str, fragment: LanceFragment) -> FragmentStats:
@@ -39,4 +41,14 @@ def stats_of(location: str, fragment: LanceFragment) -> FragmentStats:
         metadata.id,
         tuple(tuple(file.fields) for file in metadata.files),
         sum(file.file_size_bytes or 0 for file in metadata.files),
+        tuple(
+            (f"{location}/data/{file.path}", file.file_size_bytes)
+            for file in metadata.files
+            if file.file_size_bytes
+        ),
     )
+
+
+def first_file(fragment: LanceFragment) -> str:
+    """The data file that a fragment is known by."""
+    return str(fragment.data_files()[0].path)

@@ -9,9 +9,17 @@ from typing import TypedDict, Unpack
 import pyarrow as pa
 from lance import LanceDataset
 
-from omnigraph.storage.core.read_errors import guarded, reading
+from omnigraph.storage.core.read_errors import guarded, is_store_failure, reading
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.digest_names import damaged_file
+
+FRUGAL = {
+    "batch_readahead": 1,
+    "fragment_readahead": 1,
+    "io_buffer_size": 8 << 20,
+    "batch_size_bytes": 2 << 20,
+}
+"""By default Lance reads up to 2 GiB ahead, and batches have so many rows, however wide."""
 
 
 class ScanOptions(TypedDict, total=False):
@@ -30,6 +38,8 @@ class ScanOptions(TypedDict, total=False):
     batch_rows: int | None
     blobs: str
     """How Blobs come, in the words of Lance."""
+    frugal: bool
+    """Whether little is read ahead: for scans of everything in bounded memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,12 @@ class OpenTable:
 
     def find_damage(self) -> str | None:
         """A file of a local table that is not what was written, after a read failed."""
-        found = damaged_file(self.dataset)
+        try:
+            found = damaged_file(self.dataset)
+        except BaseException as error:  # what failed before is told then
+            if not is_store_failure(error):
+                raise
+            return None
         return f"{self.version.location}/{found}" if found else None
 
     def reader(self, **options: Unpack[ScanOptions]) -> pa.RecordBatchReader:
@@ -60,6 +75,7 @@ class OpenTable:
         if columns is not None:
             columns = dict(columns) if isinstance(columns, Mapping) else list(columns)
         chosen = None if fragments is None else [*map(self.dataset.get_fragment, fragments)]
+        ahead = FRUGAL if options.get("frugal") else {}
         with reading(self.version):
             return self.dataset.scanner(
                 columns=columns,
@@ -71,4 +87,5 @@ class OpenTable:
                 batch_size=options.get("batch_rows"),
                 blob_handling=options.get("blobs", "all_binary"),
                 scan_in_order=True,
+                **ahead,
             ).to_reader()

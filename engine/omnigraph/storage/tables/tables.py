@@ -26,7 +26,7 @@ from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.storage.core.compaction_policy import choose_compaction
 from omnigraph.storage.core.file_sync import FileSync, files_below
 from omnigraph.storage.core.layout import VERSIONS, is_local, version_file
-from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.core.object_store import RawStore, StoredFile
 from omnigraph.storage.core.read_errors import (
     Explain,
     damaged,
@@ -46,6 +46,7 @@ from omnigraph.storage.core.row_addresses import (
 )
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.data_files import NO_FILES, DataFiles
+from omnigraph.storage.tables.decode_file import decoded
 from omnigraph.storage.tables.deletion_vectors import Offsets, read_offsets, write_offsets
 from omnigraph.storage.tables.digest_names import (
     deletion_file,
@@ -55,7 +56,7 @@ from omnigraph.storage.tables.digest_names import (
     named_segment,
     version_digest,
 )
-from omnigraph.storage.tables.fragment_stats import FragmentStats, stats_of
+from omnigraph.storage.tables.fragment_stats import FragmentStats, first_file, stats_of
 from omnigraph.storage.tables.key_lookup import LocatedIds, Lookup, without
 from omnigraph.storage.tables.lance_writes import with_blobs, writing
 from omnigraph.storage.tables.open_table import OpenTable, ScanOptions
@@ -101,11 +102,6 @@ class TableStore:
         self._raw = RawStore(root, options)
 
     @property
-    def options(self) -> dict[str, str]:
-        """What the store is opened with; for the modules of this folder."""
-        return self._options
-
-    @property
     def handle_uses(self) -> tuple[int, int]:
         """How often a version was open already, and how often it had to be opened."""
         return self._handles.hits, self._handles.misses
@@ -133,6 +129,7 @@ class TableStore:
             if version.digest and version_digest(uri, name) not in (version.digest, None):
                 raise damaged(version, f"{version.location}/_versions/{name}")
             dataset = self._dataset(version.location, version.lance)
+            self._require_sound_deletions(version, dataset)
         except OmniGraphError:
             raise
         except (ValueError, FileNotFoundError) as error:
@@ -144,6 +141,10 @@ class TableStore:
             if not is_panic(error):
                 raise
             raise read_error(version, error) from error
+        return dataset
+
+    def _require_sound_deletions(self, version: TableVersion, dataset: LanceDataset) -> None:
+        uri = self._uri(version.location)
         for fragment in dataset.get_fragments():
             marked = fragment.metadata.deletion_file
             path = marked.path(fragment.fragment_id) if marked else ""
@@ -152,7 +153,6 @@ class TableStore:
             if is_damaged_deletion(uri, fragment.fragment_id, marked):
                 raise damaged(version, f"{version.location}/{path}")
             self._sound.put((version.location, path), True)
-        return dataset
 
     def _dataset(self, location: str, version: int) -> LanceDataset:
         return lance.dataset(
@@ -225,8 +225,8 @@ class TableStore:
         """The fragments, in the order of their rows; with `since`, those that it does not have."""
         found = self.handle(version).dataset.get_fragments()
         if since is not None:
-            known = {_first_file(f) for f in self.handle(since).dataset.get_fragments()}
-            found = [fragment for fragment in found if _first_file(fragment) not in known]
+            known = {first_file(f) for f in self.handle(since).dataset.get_fragments()}
+            found = [fragment for fragment in found if first_file(fragment) not in known]
         return tuple(stats_of(version.location, fragment) for fragment in found)
 
     def index_names(self, version: TableVersion) -> set[str]:
@@ -240,10 +240,9 @@ class TableStore:
             for index in self.handle(version).dataset.describe_indices()
         }
 
-    def segment_files(self, version: TableVersion, segment: str) -> list[str]:
-        """The files of an index segment, as Lance opens them; for the modules of this folder."""
-        files = self._raw.list(f"{version.location}/_indices/{segment}")
-        return sorted(f"{self._root}/{file.path}" for file in files)
+    def segment_files(self, version: TableVersion, segment: str) -> list[StoredFile]:
+        """The files of an index segment; for the modules of this folder."""
+        return sorted(self._raw.list(f"{version.location}/_indices/{segment}"))
 
     def files(self, version: TableVersion) -> set[str]:
         """Everything a version refers to, as `location/folder/stem`."""
@@ -257,6 +256,10 @@ class TableStore:
         for index in dataset.describe_indices():
             names |= {f"_indices/{segment.uuid}" for segment in index.segments}
         return {f"{version.location}/{name}" for name in names}
+
+    def decoded(self, file: StoredFile) -> Iterator[pa.RecordBatch]:
+        """Everything that a Lance file below the root holds; fails if it cannot be read."""
+        return decoded(self._root, file, self._options)
 
     # ------------------------------------------------------------------ reading
 
@@ -491,10 +494,3 @@ class TableStore:
         blobs = [path for file in data for path in files_below(file.with_suffix(""))]
         marks = [folder / each.deletion_file.path(each.id) for each in shrunk if each.deletion_file]
         return [*data, *blobs, *marks]
-
-
-# --------------------------------------------------------------------------- pure parts
-
-
-def _first_file(fragment: LanceFragment) -> str:
-    return str(fragment.data_files()[0].path)
