@@ -319,14 +319,17 @@ def shown_at(disk: Disk, step: Callable[[Disk], None]) -> dict[str, State]:
     }
 
 
-def main(folder: str, notes: str) -> None:
+def main(folder: str, notes: str, *chosen: str) -> None:
     """Each line noted is a step that is done, and what can be read from now on."""
     manifest.KEPT_VERSIONS = KEPT
     disk = Disk(Path(folder))
     noted = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for step in STEPS:
+        name = step.__name__.strip("_")
+        if chosen and name not in chosen:
+            continue
         step(disk)
-        line = json.dumps({"step": step.__name__.strip("_"), "shown": shown_at(disk, step)})
+        line = json.dumps({"step": name, "shown": shown_at(disk, step)})
         os.write(noted, f"{line}\n".encode())
 
 
