@@ -14,12 +14,12 @@ from omnigraph.api.graph import Graph, init
 from omnigraph.storage.commit.publish_plan import read_head
 from omnigraph.storage.core.compaction_policy import FANOUT
 from omnigraph.storage.manifest import manifest as manifest_module
+from omnigraph.storage.manifest.commit_outcome import ManifestConflict
 from omnigraph.storage.manifest.format_version import KEY_ANNOTATION
 from omnigraph.storage.manifest.manifest import (
     KEPT_VERSIONS,
     Manifest,
     ManifestChange,
-    ManifestConflict,
     ManifestView,
 )
 from omnigraph.storage.manifest.row_codec import ALLOCATOR_ID, head_row

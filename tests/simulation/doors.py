@@ -20,7 +20,8 @@ from omnigraph.storage.commit.machine_lock import MachineLock
 from omnigraph.storage.constraints import endpoints
 from omnigraph.storage.core import failpoints, model
 from omnigraph.storage.core.object_store import RawStore
-from omnigraph.storage.manifest.manifest import Manifest, ManifestOutcomeUnknown
+from omnigraph.storage.manifest.commit_outcome import ManifestOutcomeUnknown
+from omnigraph.storage.manifest.manifest import Manifest
 from omnigraph.storage.tables.tables import TableStore
 from simulation.scheduler import Scheduler
 

@@ -28,10 +28,11 @@ from omnigraph.storage.core.model import (
     schema_record,
 )
 from omnigraph.storage.core.object_store import RawStore, storage_options
+from omnigraph.storage.manifest.commit_outcome import ManifestConflict
 from omnigraph.storage.manifest.definitions import Definition, definition_id, parse_definition
 from omnigraph.storage.manifest.first_commit import first_commit
 from omnigraph.storage.manifest.format_version import migrate, require_readable
-from omnigraph.storage.manifest.manifest import Manifest, ManifestConflict, ManifestView
+from omnigraph.storage.manifest.manifest import Manifest, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     ManifestRow,
     allocator_row,

@@ -8,14 +8,12 @@ from lance.commit import CommitConflictError
 import omnigraph
 from omnigraph.api.graph import Graph
 from omnigraph.errors import CommitUnknown, PublishContention, StorageError
-from omnigraph.storage.manifest import manifest as manifest_module
-from omnigraph.storage.manifest.manifest import (
-    Manifest,
-    ManifestChange,
+from omnigraph.storage.manifest.commit_outcome import (
     ManifestConflict,
     ManifestOutcomeUnknown,
-    ManifestView,
+    committing,
 )
+from omnigraph.storage.manifest.manifest import Manifest, ManifestChange, ManifestView
 from support.social import add_person, assert_sound, people, social_graph
 
 CONFLICTS = [
@@ -30,20 +28,14 @@ DOUBTS = [OSError("error sending request"), RuntimeError("timed out"), ValueErro
 
 @pytest.mark.parametrize("error", CONFLICTS, ids=str)
 def test_each_way_to_say_conflict_is_understood(error: Exception) -> None:
-    def conflicting() -> None:
+    with pytest.raises(ManifestConflict), committing():
         raise error
-
-    with pytest.raises(ManifestConflict):
-        manifest_module._commit(conflicting)
 
 
 @pytest.mark.parametrize("error", DOUBTS, ids=str)
 def test_other_failures_leave_the_outcome_open(error: Exception) -> None:
-    def failing() -> None:
+    with pytest.raises(ManifestOutcomeUnknown), committing():
         raise error
-
-    with pytest.raises(ManifestOutcomeUnknown):
-        manifest_module._commit(failing)
 
 
 class Unanswered:

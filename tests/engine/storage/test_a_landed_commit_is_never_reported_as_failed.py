@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from omnigraph.errors import CommitUnknown, StorageError
 from omnigraph.storage.core.compaction_policy import FANOUT
 from omnigraph.storage.core.object_store import RawStore
-from omnigraph.storage.manifest import manifest as manifest_module
 from omnigraph.storage.manifest.manifest import KEPT_VERSIONS, Manifest, ManifestView
 from support.social import add_person, assert_sound, people, persons, social_graph
 from support.waiting import wait_until
@@ -99,7 +97,7 @@ def test_a_failure_that_nobody_expected_leaves_no_commit_without_an_answer(
 
 def _break_after_the_swap(patched: pytest.MonkeyPatch, failures: int) -> None:
     """Every look at the manifest fails so many times, from the moment a swap has landed."""
-    commit: Callable[..., Any] = manifest_module._commit
+    land = Manifest._land
     refresh = Manifest.refresh
     left = failures
 
@@ -110,9 +108,9 @@ def _break_after_the_swap(patched: pytest.MonkeyPatch, failures: int) -> None:
             raise StorageError("the store is not available")
         return refresh(manifest, view)
 
-    def lands(action: Callable[[], Any]) -> Any:  # noqa: ANN401
-        landed = commit(action)
+    def lands(*given: Any) -> Any:  # noqa: ANN401
+        landed = land(*given)
         patched.setattr(Manifest, "refresh", fails)
         return landed
 
-    patched.setattr(manifest_module, "_commit", lands)
+    patched.setattr(Manifest, "_land", lands)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.api.graph import Graph
-from omnigraph.storage.manifest.manifest import ManifestChange, ManifestOutcomeUnknown, ManifestView
+from omnigraph.storage.manifest.commit_outcome import ManifestOutcomeUnknown
+from omnigraph.storage.manifest.manifest import ManifestChange, ManifestView
 from support.social import add_person, assert_sound, people, persons, social_graph
 
 

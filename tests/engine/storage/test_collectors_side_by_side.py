@@ -8,12 +8,8 @@ import pytest
 
 import omnigraph
 from omnigraph.api.graph import Graph
-from omnigraph.storage.manifest.manifest import (
-    Manifest,
-    ManifestChange,
-    ManifestOutcomeUnknown,
-    ManifestView,
-)
+from omnigraph.storage.manifest.commit_outcome import ManifestOutcomeUnknown
+from omnigraph.storage.manifest.manifest import Manifest, ManifestChange, ManifestView
 from support.social import add_person, assert_sound, people, persons, social_graph
 
 

@@ -17,12 +17,8 @@ from omnigraph.errors import (
     PreconditionFailed,
     PublishContention,
 )
-from omnigraph.storage.manifest.manifest import (
-    Manifest,
-    ManifestChange,
-    ManifestOutcomeUnknown,
-    ManifestView,
-)
+from omnigraph.storage.manifest.commit_outcome import ManifestOutcomeUnknown
+from omnigraph.storage.manifest.manifest import Manifest, ManifestChange, ManifestView
 from support.social import assert_linear, assert_sound, persons, social_graph
 from support.waiting import wait_until
 from support.workers.counting import schema, tables

@@ -11,7 +11,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.storage.manifest.manifest import Manifest, ManifestOutcomeUnknown
+from omnigraph.storage.manifest.commit_outcome import ManifestOutcomeUnknown
+from omnigraph.storage.manifest.manifest import Manifest
 
 SCHEMA = "node P { name: String @key }"
 

@@ -12,13 +12,8 @@ from typing import Any
 from omnigraph.api.graph import Graph, Transaction
 from omnigraph.api.graph import open as open_graph
 from omnigraph.errors import CommitUnknown, OmniGraphError, PublishContention
-from omnigraph.storage.manifest.manifest import (
-    Manifest,
-    ManifestChange,
-    ManifestConflict,
-    ManifestOutcomeUnknown,
-    ManifestView,
-)
+from omnigraph.storage.manifest.commit_outcome import ManifestConflict, ManifestOutcomeUnknown
+from omnigraph.storage.manifest.manifest import Manifest, ManifestChange, ManifestView
 from support.ledger import entry_key, write_entry
 from support.workers.reporting import report, wait_for_go
 

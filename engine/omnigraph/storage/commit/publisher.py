@@ -28,14 +28,12 @@ from omnigraph.storage.commit.retry import contention, pause
 from omnigraph.storage.commit.validate_plan import ValidatedPlan, validate_plan
 from omnigraph.storage.core.failpoints import AFTER_PUBLISH, BEFORE_PUBLISH, failpoint
 from omnigraph.storage.core.model import Commit, Head
-from omnigraph.storage.manifest.manifest import (
-    Manifest,
-    ManifestChange,
+from omnigraph.storage.manifest.commit_outcome import (
     ManifestConflict,
     ManifestNotDurable,
     ManifestOutcomeUnknown,
-    ManifestView,
 )
+from omnigraph.storage.manifest.manifest import Manifest, ManifestChange, ManifestView
 from omnigraph.storage.manifest.row_codec import (
     allocator_row,
     commit_id,

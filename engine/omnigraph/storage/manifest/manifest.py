@@ -16,7 +16,7 @@ annotation, but reads every fragment that its index does not cover yet
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,6 @@ import lance
 import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceFragment, LanceOperation, Transaction
-from lance.commit import CommitConflictError
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import Corruption, NotFound, StorageError
@@ -38,6 +37,12 @@ from omnigraph.storage.core.layout import MANIFEST, VERSIONS, is_local, version_
 from omnigraph.storage.core.model import Head
 from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.core.row_addresses import address_condition, split_by_fragment
+from omnigraph.storage.manifest.commit_outcome import (
+    ManifestConflict,
+    ManifestNotDurable,
+    ManifestOutcomeUnknown,
+    committing,
+)
 from omnigraph.storage.manifest.format_version import require_readable, stamped
 from omnigraph.storage.manifest.fragment_cache import (
     HISTORY_TYPES,
@@ -87,18 +92,6 @@ FEW_FRAGMENTS = 2
 """Reading so many is no more work than finding out which to read."""
 
 _NAMED = "object_type NOT IN ({})".format(", ".join(f"'{name}'" for name in HISTORY_TYPES))
-
-
-class ManifestConflict(Exception):
-    """Another writer moved a row that the change was based on; nothing was changed."""
-
-
-class ManifestOutcomeUnknown(Exception):
-    """The store failed in the middle of the commit; it may or may not have landed."""
-
-
-class ManifestNotDurable(Exception):
-    """The commit landed, and the disk did not confirm it: a power cut may take it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +362,8 @@ class Manifest:
                 f"cannot write to the manifest: {error}",
                 hint="Check that the store is writable and has room; nothing was changed.",
             ) from error
-        committed = _commit(lambda: self._land(view, prepared))
+        with committing():
+            committed = self._land(view, prepared)
         landed = self._landed(self._view(committed, prepared.named_rows), change)
         if prepared.trims:
             self._trim(landed)
@@ -379,7 +373,8 @@ class Manifest:
         """Commit a step of an upgrade, whatever files it has written, durably; or raise
         `ManifestConflict`."""
         try:
-            _commit(lambda: self._commit_upgrade(dataset, operation))
+            with committing():
+                self._commit_upgrade(dataset, operation)
         except (ManifestNotDurable, ManifestOutcomeUnknown) as error:
             raise StorageError(
                 f"the format of the graph may not have been upgraded: {error}",
@@ -491,20 +486,3 @@ def _new_files(
     data = [Path(uri, "data", file.path) for each in written for file in each.files]
     marks = [Path(uri, each.deletion_file.path(each.id)) for each in updated if each.deletion_file]
     return [*data, *marks]
-
-
-_CONFLICTS = ("onflict", "Merge insert failed", "Too many concurrent writ")
-"""How Lance says that others were faster where it has no class for it."""
-
-
-def _commit(action: Callable[[], Any]) -> Any:  # noqa: ANN401
-    try:
-        return action()
-    except CommitConflictError as error:
-        raise ManifestConflict(str(error)) from error
-    except VersionInDoubt as error:
-        raise ManifestNotDurable(str(error)) from error
-    except (OSError, ValueError, RuntimeError) as error:
-        if any(text in str(error) for text in _CONFLICTS):
-            raise ManifestConflict(str(error)) from error
-        raise ManifestOutcomeUnknown(str(error)) from error

@@ -16,9 +16,9 @@ from omnigraph.errors import StorageError
 from omnigraph.schema import Catalog, compile_schema
 from omnigraph.storage.core.model import MAIN, SchemaRecord, schema_record
 from omnigraph.storage.core.object_store import RawStore
+from omnigraph.storage.manifest.commit_outcome import ManifestConflict
 from omnigraph.storage.manifest.first_commit import first_commit
 from omnigraph.storage.manifest.format_version import CommitUpgrade
-from omnigraph.storage.manifest.manifest import ManifestConflict
 from omnigraph.storage.manifest.rebuild_head import reconstruct
 from omnigraph.storage.manifest.row_codec import (
     MANIFEST_SCHEMA,
