@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from omnigraph.errors import InvalidInput, NotFound, OmniGraphError, StorageError
+from omnigraph.errors import Corruption, InvalidInput, NotFound, OmniGraphError, StorageError
 
 _PREFIX = re.compile(
     r"^(?:DataFusion error: |Error during planning: |Schema error: |SQL error: |"
@@ -20,6 +20,11 @@ _CORRELATED = re.compile(
     r"Correlated scalar subquery|__correlated_sq|<subquery>\) is not yet supported"
 )
 _NO_FIELD = re.compile(r"No field named (?P<name>.+?)\.(?: Did you mean| Valid fields|\s*$)", re.S)
+
+_DAMAGE = re.compile(
+    r"corrupt file|failed to decode Protobuf|panicked|/rust/lance-(?:encoding|file)/"
+)
+"""How Lance says that a file does not parse."""
 
 _INTEGERS = {"Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INTEGER", "Int64": "BIGINT"}
 _OVERFLOW = re.compile(r"Can't cast value (?P<value>\S+) to type (?P<type>U?Int\d+)\b")
@@ -76,6 +81,11 @@ def explained(error: BaseException) -> OmniGraphError:
             "the statement needs more memory than is allowed",
             hint="Read less at once, or raise OMNIGRAPH_SQL_MEMORY.",
             details={"cause": message},
+        )
+    if _DAMAGE.search(text):
+        return Corruption(
+            f"a file of a table cannot be decoded: {_shortened(message)}",
+            hint="Run `omnigraph verify --deep` to see which file it is.",
         )
     if "LanceError(IO)" in text or "Object at location" in text:
         return StorageError(

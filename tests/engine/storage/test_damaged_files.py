@@ -120,11 +120,10 @@ class Tally:
 
     def is_harmless(self, damage: Damage) -> bool:
         """Whether nothing depends on what was damaged."""
-        paths = [damage["path"], damage["other"]] if damage["how"] == "swap" else [damage["path"]]
-        return all(
-            damage["how"] == "lose" if path.endswith(".txn") else path in self.unneeded
-            for path in paths
-        )
+        swapped = damage["how"] == "swap"
+        paths = [damage["path"], damage["other"]] if swapped else [damage["path"]]
+        lost = damage["how"] == "lose"
+        return all(path in self.unneeded or (lost and path.endswith(".txn")) for path in paths)
 
     def show(self) -> None:
         print()  # noqa: T201  the figures of a long run
@@ -144,8 +143,10 @@ def fate_of(
     if untyped:
         return "untyped", untyped
     clean = deep == ["rows", "[]"]
-    if is_harmless:
-        return ("harmless", None) if answers == expected and clean else ("alarm", outcome)
+    if is_harmless and answers == expected:
+        # A transaction that is there is compared with the copy in its version, for what it is worth.
+        told = damage["path"].endswith(".txn")
+        return ("harmless", None) if clean else ("found", None if told else outcome)
     unnamed = [a for a in answers if a[0] == "error" and not names_file(a, damage)]
     if clean:
         return "missed", outcome
