@@ -22,7 +22,7 @@ _CORRELATED = re.compile(
 _NO_FIELD = re.compile(r"No field named (?P<name>.+?)\.(?: Did you mean| Valid fields|\s*$)", re.S)
 
 _DAMAGE = re.compile(
-    r"corrupt file|failed to decode Protobuf|panicked|/rust/lance-(?:encoding|file)/"
+    r"corrupt file|producer terminated|protobuf|panicked|/rust/lance-(?:encoding|file)/", re.I
 )
 """How Lance says that a file does not parse."""
 

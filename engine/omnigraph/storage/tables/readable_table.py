@@ -13,7 +13,8 @@ import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
 from omnigraph.common.stream_dataset import StreamDataset
-from omnigraph.storage.core.read_errors import guarded, reading
+from omnigraph.errors import Corruption
+from omnigraph.storage.core.read_errors import damaged, guarded, reading
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import TableStore
 
@@ -112,6 +113,11 @@ class ReadableTable:
         handle = self.tables.handle(self.version)
         with reading(self.version, handle.find_damage):
             return _scanner(handle.dataset, columns, filter=filter).to_table()
+
+    def damage(self) -> Corruption | None:
+        """The error of a file that is not what was written, if there is one; reads every byte."""
+        path = self.tables.handle(self.version).find_damage()
+        return damaged(self.version, path) if path else None
 
     def stored_type(self, name: str) -> pa.DataType:
         """The type in which the version holds one of today's columns."""
