@@ -68,6 +68,8 @@ class DataFusionSession:
         self._lock = threading.Lock()
         self._tables: OrderedDict[str, int] = OrderedDict()
         """The registered names, with the bytes of the rows that are cached under each."""
+        self._readable: dict[str, ReadableTable] = {}
+        """The same tables, for who has to say which file of them is damaged."""
         self._cached_bytes = 0
         self._numbers = itertools.count(1)
         self.plan_counts = PlanCounts(0, 0)
@@ -99,6 +101,7 @@ class DataFusionSession:
                     self.context.register_table(name, provider)
                 else:
                     self.context.register_record_batches(name, [rows.to_batches()])
+            self._readable[name] = table
             self._tables[name] = 0 if rows is None else rows.nbytes
             self._cached_bytes += self._tables[name]
             self._evict()
@@ -113,6 +116,7 @@ class DataFusionSession:
             if number < over or size:
                 self._cached_bytes -= self._tables.pop(name)
                 self.context.deregister_table(name)
+                del self._readable[name]
 
     def register_temporary(
         self, rows: ComputedRows | ReadableTable, part: slice | None = None
@@ -132,7 +136,7 @@ class DataFusionSession:
         """The plan of a query; parameters are bound as values, by number."""
         with datafusion_errors():
             frame = self.context.sql(sql, options=_READ_ONLY, param_values=dict(params))
-        return QueryPlan(frame, self.context)
+        return QueryPlan(frame, self.context, self._readable)
 
 
 def table_name(table: ReadableTable, *, addresses: bool, cached: bool) -> str:

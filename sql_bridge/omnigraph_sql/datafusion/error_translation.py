@@ -22,6 +22,10 @@ _CORRELATED = re.compile(
 _NO_FIELD = re.compile(r"No field named (?P<name>.+?)\.(?: Did you mean| Valid fields|\s*$)", re.S)
 
 _NO_FILE = re.compile(r"Not found: \S+\.(?:lance|manifest|arrow|bin)\b")
+_DAMAGE = re.compile(
+    r"corrupt file|producer terminated|protobuf|panicked|/rust/lance-(?:encoding|file)/", re.I
+)
+"""How Lance says that a file does not parse."""
 
 _INTEGERS = {"Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INTEGER", "Int64": "BIGINT"}
 _OVERFLOW = re.compile(r"Can't cast value (?P<value>\S+) to type (?P<type>U?Int\d+)\b")
@@ -83,6 +87,11 @@ def explained(error: BaseException) -> OmniGraphError:
         return Corruption(
             f"a file of a table is missing: {message}",
             hint="Run `omnigraph verify` to see what is affected.",
+        )
+    if _DAMAGE.search(text):
+        return Corruption(
+            f"a file of a table cannot be decoded: {_shortened(message)}",
+            hint="Run `omnigraph verify --deep` to see which file it is.",
         )
     if "LanceError(IO)" in text or "Object at location" in text:
         return StorageError(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from datafusion import DataFrame, SessionContext
 from datafusion.record_batch import RecordBatchStream
 
-from omnigraph_sql.datafusion.error_translation import datafusion_errors
+from omnigraph.errors import Corruption, OmniGraphError
+from omnigraph.tables import ReadableTable
+from omnigraph_sql.datafusion.error_translation import datafusion_errors, explained
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,8 @@ class QueryPlan:
 
     frame: DataFrame = field(repr=False)
     context: SessionContext = field(repr=False)
+    tables: Mapping[str, ReadableTable] = field(repr=False)
+    """The tables that are registered, by name."""
 
     def schema(self, *, unify: bool) -> pa.Schema:
         """The columns of its rows.
@@ -34,6 +39,15 @@ class QueryPlan:
             after.with_nullable(before.nullable or after.nullable)
             for before, after in zip(schema, unified, strict=True)
         )
+
+    def explained(self, error: BaseException) -> OmniGraphError:
+        """What ended its stream; damage is told with the file, which is looked for then."""
+        result = explained(error)
+        if not isinstance(result, Corruption) or "file" in result.details:
+            return result
+        text = str(self.frame.logical_plan())
+        read = [table for name, table in list(self.tables.items()) if name in text]
+        return next((found for table in read if (found := table.damage())), result)
 
     def stream(self) -> RecordBatchStream:
         """Start it; its batches are pulled one by one."""

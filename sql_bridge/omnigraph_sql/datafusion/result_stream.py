@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from queue import SimpleQueue
@@ -58,7 +58,7 @@ class QueryExecution:
             self._pump = pump
         del stream
         try:
-            while (batch := _next_batch(queue)) is not None:
+            while (batch := _next_batch(queue, plan.explained)) is not None:
                 loop.call_soon_threadsafe(room.release)
                 yield from _split(batch)
         finally:
@@ -145,11 +145,13 @@ async def _pump(stream: RecordBatchStream, queue: _BatchQueue, room: asyncio.Sem
         queue.put(end)
 
 
-def _next_batch(queue: _BatchQueue) -> pa.RecordBatch | None:
+def _next_batch(
+    queue: _BatchQueue, explain: Callable[[BaseException], OmniGraphError] = explained
+) -> pa.RecordBatch | None:
     """The next batch, none behind the last one; raises what ended the stream."""
     item = queue.get()
     if isinstance(item, BaseException):
-        raise item if isinstance(item, OmniGraphError) else explained(item)
+        raise item if isinstance(item, OmniGraphError) else explain(item)
     return item
 
 

@@ -76,7 +76,7 @@ class OpenTable:
             columns = dict(columns) if isinstance(columns, Mapping) else list(columns)
         chosen = None if fragments is None else [*map(self.dataset.get_fragment, fragments)]
         ahead = FRUGAL if options.get("frugal") else {}
-        with reading(self.version):
+        with reading(self.version, self.find_damage):
             return self.dataset.scanner(
                 columns=columns,
                 filter=options.get("condition"),

@@ -13,6 +13,8 @@ import pyarrow.dataset as pads
 from lance import LanceDataset, LanceFragment
 
 from omnigraph.common.stream_dataset import StreamDataset
+from omnigraph.errors import Corruption
+from omnigraph.storage.core.read_errors import damaged, guarded, reading
 from omnigraph.storage.core.table_version import TableVersion
 from omnigraph.storage.tables.tables import TableStore
 
@@ -91,22 +93,31 @@ class ReadableTable:
         part: slice | None = None,
     ) -> pa.RecordBatchReader:
         """Some columns of the rows that pass a filter in Lance's SQL; `_rowaddr` is one of them."""
-        dataset = self.tables.handle(self.version).dataset
-        reader: pa.RecordBatchReader = _scanner(
-            dataset,
-            columns,
-            filter=filter,
-            limit=limit,
-            offset=offset,
-            fragments=None if part is None else dataset.get_fragments()[part],
-            batch_size=BATCH_ROWS,
-        ).to_reader()
-        return reader
+        handle = self.tables.handle(self.version)
+        dataset = handle.dataset
+        with reading(self.version, handle.find_damage):
+            reader: pa.RecordBatchReader = _scanner(
+                dataset,
+                columns,
+                filter=filter,
+                limit=limit,
+                offset=offset,
+                fragments=None if part is None else dataset.get_fragments()[part],
+                batch_size=BATCH_ROWS,
+            ).to_reader()
+        batches = guarded(reader, self.version, handle.find_damage)
+        return pa.RecordBatchReader.from_batches(reader.schema, batches)
 
     def find(self, columns: Sequence[str], filter: str) -> pa.Table:  # noqa: A002
         """The few rows that pass a filter; a quarter cheaper than `scan`."""
-        dataset = self.tables.handle(self.version).dataset
-        return _scanner(dataset, columns, filter=filter).to_table()
+        handle = self.tables.handle(self.version)
+        with reading(self.version, handle.find_damage):
+            return _scanner(handle.dataset, columns, filter=filter).to_table()
+
+    def damage(self) -> Corruption | None:
+        """The error of a file that is not what was written, if there is one; reads every byte."""
+        path = self.tables.handle(self.version).find_damage()
+        return damaged(self.version, path) if path else None
 
     def stored_type(self, name: str) -> pa.DataType:
         """The type in which the version holds one of today's columns."""
