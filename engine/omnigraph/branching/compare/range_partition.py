@@ -59,12 +59,12 @@ def _bounds(sources: Iterable[RangeInput], rows: int, ranges: int) -> list[str]:
     seen = 0
     for source in sources:
         for batch in source.read(only_id):
-            places = np.arange(-seen % step, batch.num_rows, step)
-            sample.append(batch.column("id").take(pa.array(places)))
+            positions = np.arange(-seen % step, batch.num_rows, step)
+            sample.append(batch.column("id").take(pa.array(positions)))
             seen += batch.num_rows
     ids = pa.concat_arrays(sample)
     ids = ids.take(pc.sort_indices(ids))
-    cuts = [ids[place * len(ids) // ranges].as_py() for place in range(1, ranges)] if ids else []
+    cuts = [ids[number * len(ids) // ranges].as_py() for number in range(1, ranges)] if ids else []
     return sorted(set(cuts), key=str.encode)
 
 

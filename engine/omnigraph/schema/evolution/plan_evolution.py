@@ -86,9 +86,9 @@ def plan_evolution(
     for kind, new_types in desired.by_kind.items():
         old_types = accepted.by_kind[kind]
         old_by_identity = {type_.identity: type_ for type_ in old_types.values()}
-        kept = {type_.identity for type_ in new_types.values()}
+        remaining = {type_.identity for type_ in new_types.values()}
         for _, type_ in sorted(old_types.items()):
-            if type_.identity not in kept:
+            if type_.identity not in remaining:
                 steps.append(_drop_type(change, type_))
         for _, new in sorted(new_types.items()):
             old = old_by_identity.get(new.identity)
@@ -139,9 +139,9 @@ class _Pair:
 
 def _drop_type(change: _Change, type_: TypeDeclaration) -> EvolutionStep:
     if type_.kind == "interface":
-        kept = {node.identity for node in change.desired.nodes.values()}
+        remaining = {node.identity for node in change.desired.nodes.values()}
         for _, node in sorted(change.accepted.nodes.items()):
-            if type_.name in node.implements and node.identity in kept:
+            if type_.name in node.implements and node.identity in remaining:
                 return UnsupportedChange(
                     f"interface:{type_.name}",
                     f"interface {type_.name} is still implemented by {node.name}; "
