@@ -25,16 +25,30 @@ from support.dbt_projects import a_project
 ROOT = Path(__file__).parent.parent
 PEOPLE = ROOT / "examples" / "people"
 OURS = ("omnigraph", "omnigraph_sql", "omnigraph_flight", "dbt.adapters.omnigraph")
+BELOW = ("lance", "datafusion", "obstore")
+"""What the layers end at."""
+
+
+def page() -> dict[str, str]:
+    """The sections of the page, by their headings."""
+    text = (ROOT / "docs" / "design" / "walks.md").read_text("utf-8")
+    sections = re.split(r"^## ", text, flags=re.M)[1:]
+    return {section.splitlines()[0]: section for section in sections}
 
 
 def walks() -> dict[str, list[str]]:
     """The modules of each walk, by the heading it stands under."""
-    text = (ROOT / "docs" / "design" / "walks.md").read_text("utf-8")
-    sections = re.split(r"^## ", text, flags=re.M)[1:]
-    return {
-        section.splitlines()[0]: re.findall(r"^\d+\. `([a-z_.0-9]+)`", section, flags=re.M)
-        for section in sections
+    found = {
+        name: re.findall(r"^\d+\. `([a-z_.0-9]+)`", section, flags=re.M)
+        for name, section in page().items()
     }
+    return {name: modules for name, modules in found.items() if modules}
+
+
+def longest_chains() -> dict[str, int]:
+    """The longest chain that the page states for each walk."""
+    rows = re.findall(r"^\| (.+?) \| \d+ \| (\d+) \|", page()["How straight they are"], flags=re.M)
+    return {name: int(now) for name, now in rows}
 
 
 class Calls:
@@ -42,15 +56,39 @@ class Calls:
 
     def __init__(self) -> None:
         self.modules: list[str] = []
+        self.chain: list[str] = []
+        """The longest of the chains of modules that led to a call of what lies below."""
         self.watching = True
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or not self.watching:
+    def __call__(self, frame: FrameType, event: str, called: object) -> None:
+        if not self.watching:
             return
         module = frame.f_globals.get("__name__", "")
-        last = self.modules[-1] if self.modules else None
-        if module != last and module.startswith(OURS):
-            self.modules.append(module)
+        if event == "call" and module.startswith(OURS):
+            if self.modules[-1:] != [module]:
+                self.modules.append(module)
+        elif event == "call" and module.startswith(BELOW):
+            self._leave(frame.f_back)
+        elif event == "c_call" and _home(called).startswith(BELOW):
+            self._leave(frame)
+
+    def _leave(self, frame: FrameType | None) -> None:
+        chain: list[str] = []
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith(OURS):
+                chain += [module] if chain[-1:] != [module] else []
+            elif not chain:
+                return  # one of theirs calls another
+            frame = frame.f_back
+        if len(chain) > len(self.chain):
+            self.chain = chain[::-1]
+
+
+def _home(function: object) -> str:
+    """The module of a function that is not written in Python."""
+    owner = getattr(function, "__self__", None)
+    return getattr(function, "__module__", None) or type(owner).__module__ or ""
 
 
 @contextmanager
@@ -152,6 +190,8 @@ def test_every_walk_is_tried() -> None:
 def test_a_walk_is_the_one_that_data_take(name: str, people: str, tmp_path: Path) -> None:
     modules = walks()[name]
     assert len(set(modules)) == len(modules), "a module is visited twice for one step"
-    calls = iter(WALKS[name](people, tmp_path).modules)
-    missed = next((module for module in modules if module not in calls), None)
+    calls = WALKS[name](people, tmp_path)
+    called = iter(calls.modules)
+    missed = next((module for module in modules if module not in called), None)
     assert missed is None
+    assert len(calls.chain) <= longest_chains()[name], calls.chain

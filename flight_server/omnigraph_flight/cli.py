@@ -8,10 +8,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 
 POLL_SECONDS = 0.2
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _setting(name: str, help_: str, **more: Any) -> Callable[[_Command], _Command]:  # noqa: ANN401
+    """An option that an environment variable of its name gives, too."""
+    variable = f"OMNIGRAPH_{name.upper().replace('-', '_')}"
+    return click.option(f"--{name}", envvar=variable, help=help_, **more)
 
 
 @command(
@@ -43,58 +51,28 @@ POLL_SECONDS = 0.2
     multiple=True,
     help="A graph and the name clients call it by; may be repeated.",
 )
-@click.option(
-    "--host",
-    envvar="OMNIGRAPH_HOST",
-    metavar="ADDRESS",
-    help="Where to listen.  [default: 127.0.0.1]",
-)
-@click.option(
-    "--port", envvar="OMNIGRAPH_PORT", type=int, help="0 takes any free one.  [default: 32010]"
-)
-@click.option("--tls-cert", envvar="OMNIGRAPH_TLS_CERT", metavar="FILE", help="Certificate, PEM.")
-@click.option("--tls-key", envvar="OMNIGRAPH_TLS_KEY", metavar="FILE", help="Its key, PEM.")
-@click.option(
-    "--tls-client-ca",
-    envvar="OMNIGRAPH_TLS_CLIENT_CA",
-    metavar="FILE",
-    help="Clients must show a certificate signed by this one.",
-)
-@click.option(
-    "--config",
-    envvar="OMNIGRAPH_CONFIG",
-    metavar="FILE",
-    help="A TOML file; flags and environment prevail over it.",
-)
-@click.option(
-    "--ticket-key",
-    envvar="OMNIGRAPH_TICKET_KEY",
-    metavar="SECRET",
-    help="Replicas that share it serve each other's tickets.",
-)
-@click.option(
-    "--metrics-port",
-    envvar="OMNIGRAPH_METRICS_PORT",
-    type=int,
-    help="Serve /metrics and /health over HTTP there.",
-)
-@click.option(
-    "--statement-seconds",
-    envvar="OMNIGRAPH_STATEMENT_SECONDS",
+@_setting("host", "Where to listen.  [default: 127.0.0.1]", metavar="ADDRESS")
+@_setting("port", "0 takes any free one.  [default: 32010]", type=int)
+@_setting("tls-cert", "Certificate, PEM.", metavar="FILE")
+@_setting("tls-key", "Its key, PEM.", metavar="FILE")
+@_setting("tls-client-ca", "Clients must show a certificate signed by this one.", metavar="FILE")
+@_setting("config", "A TOML file; flags and environment prevail over it.", metavar="FILE")
+@_setting("ticket-key", "Replicas that share it serve each other's tickets.", metavar="SECRET")
+@_setting("metrics-port", "Serve /metrics and /health over HTTP there.", type=int)
+@_setting(
+    "statement-seconds",
+    "Stop statements that run longer; 0 is never.  [default: 600]",
     type=click.FloatRange(min=0),
-    help="Stop statements that run longer; 0 is never.  [default: 600]",
 )
-@click.option(
-    "--memory-bytes",
-    envvar="OMNIGRAPH_MEMORY_BYTES",
+@_setting(
+    "memory-bytes",
+    "What queries of a graph hold before they go to disk.  [default: half of the machine's]",
     type=click.IntRange(min=0),
-    help="What queries of a graph hold before they go to disk.  [default: half of the machine's]",
 )
-@click.option(
-    "--log",
-    envvar="OMNIGRAPH_LOG",
+@_setting(
+    "log",
+    "How to write the log to stderr.  [default: text]",
     type=click.Choice(["text", "json"]),
-    help="How to write the log to stderr.  [default: text]",
 )
 @click.option(
     "--insecure",

@@ -114,8 +114,8 @@ class _Broken(click.Command):
         ) from self.problem
 
 
-def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if not asked:
+def _show_version(context: click.Context, _: click.Parameter, requested: bool) -> None:
+    if not requested:
         return
     from importlib.metadata import PackageNotFoundError, version
 

@@ -114,5 +114,5 @@ def _vector_texts(column: pa.Array) -> pa.Array:
     if not column.null_count:
         return texts
     present = column.is_valid().to_numpy(zero_copy_only=False)
-    places = pa.array(np.cumsum(present) - 1, mask=~present)
-    return texts.take(places)
+    positions = pa.array(np.cumsum(present) - 1, mask=~present)
+    return texts.take(positions)

@@ -66,8 +66,8 @@ def new_ulids(n: int) -> pa.StringArray:
     for numbers, left, right in ((high, 0, 5), (middle, 5, 9), (low, 9, 13)):
         # They only grow: where the last is the first, all are.
         lane = numbers[:1] if n and numbers[0] == numbers[-1] else numbers
-        for place, column in enumerate(reversed(range(left, right))):
-            text[:, column] = _PAIRS[(lane >> np.uint64(10 * place)) & np.uint64(1023)]
+        for position, column in enumerate(reversed(range(left, right))):
+            text[:, column] = _PAIRS[(lane >> np.uint64(10 * position)) & np.uint64(1023)]
     offsets = np.arange(n + 1, dtype=np.int32) * np.int32(26)
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(text))
 

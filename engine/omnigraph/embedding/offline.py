@@ -53,8 +53,8 @@ def fnv1a(texts: Sequence[str]) -> Words:
     going = len(lengths) - np.searchsorted(
         lengths[::-1], np.arange(lengths.max(initial=0)), "right"
     )
-    for place, count in enumerate(going.tolist()):
-        hashes[:count] = (hashes[:count] ^ data[starts[:count] + place]) * FNV_PRIME
+    for offset, count in enumerate(going.tolist()):
+        hashes[:count] = (hashes[:count] ^ data[starts[:count] + offset]) * FNV_PRIME
     result = np.empty_like(hashes)
     result[order] = hashes
     return result

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-import struct
 from base64 import b64encode
 from binascii import Error as BadBase64
 from binascii import a2b_base64
@@ -19,6 +17,7 @@ from omnigraph.schema.model.property_types import (
     INTEGERS,
     PropertyType,
     Scalar,
+    finite_float,
     scalar_type,
 )
 
@@ -76,7 +75,8 @@ def _check_scalar(value: Any, scalar: Scalar) -> None:  # noqa: ANN401
             moment_micros(value)
         case _ if scalar in FLOATS:
             _need(_is_number(value), "a number", value)
-            _check_float(value, scalar)
+            if finite_float(value, scalar) is None:
+                raise ValueProblem("value_range", f"{show(value)} does not fit {scalar}")
         case _:
             words = "an integer" if scalar in INTEGERS else f"a {scalar} text or an integer"
             _need(_is_number(value) and isinstance(value, int), words, value)
@@ -92,17 +92,6 @@ def _is_number(value: object) -> bool:
 def _need(fits: bool, words: str, value: object) -> None:
     if not fits:
         raise ValueProblem("value_type", f"{words} is needed, not {show(value)}")
-
-
-def _check_float(value: float, scalar: Scalar) -> None:
-    try:
-        number = float(value)
-        if scalar is Scalar.F32:
-            struct.pack("<f", number)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueProblem("value_range", f"{show(value)} does not fit {scalar}")
 
 
 def date_days(text: str) -> int:

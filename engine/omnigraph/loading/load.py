@@ -83,7 +83,7 @@ def load(
     """Load NDJSON, or one type per Parquet, CSV or Arrow source, in one commit.
 
     `source` may be a mapping of type names to sources, which all go into the same commit.
-    `on_progress` is told how many bytes (NDJSON) or rows (other formats) were read so far.
+    `on_progress` gets how many bytes (NDJSON) or rows (other formats) were read so far.
     """
     if mode not in _OPERATIONS:
         raise InvalidInput(f"unknown load mode {mode!r}", hint="Use overwrite, append or merge.")

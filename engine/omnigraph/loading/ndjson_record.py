@@ -17,17 +17,9 @@ from omnigraph.loading.json_property import ValueProblem, check_value, show
 from omnigraph.loading.line_framing import Limits
 from omnigraph.loading.typed_batch import EntityType
 from omnigraph.schema import Catalog, EdgeType
+from omnigraph.schema.model.arrow_schema import ROW_COLUMNS
 
-RESERVED = frozenset(
-    {
-        "_tombstone",
-        "_rowid",
-        "_rowaddr",
-        "_rowoffset",
-        "_row_created_at_version",
-        "_row_last_updated_at_version",
-    }
-)
+RESERVED = ROW_COLUMNS | {"_tombstone"}
 RESERVED_IN_EDGES = RESERVED | {"src", "dst"}
 BLANKS = b" \t\r"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
 from omnigraph.errors import InvalidInput
 from omnigraph.query.syntax.temporal_literals import parse_date, parse_datetime
-from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar
+from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar, finite_float
 
 MAX_SAFE_INTEGER = 2**53 - 1
 
@@ -119,14 +118,10 @@ def _integer(value: object, scalar: Scalar, strict_js: bool) -> int:
 def _float(value: object, scalar: Scalar) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"needs a number, not {_json_name(value)}")
-    try:
-        number = float(value)
-        if scalar is Scalar.F32:
-            number = float(struct.unpack("<f", struct.pack("<f", number))[0])
-    except OverflowError:
-        raise ValueError(f"does not fit {scalar}") from None
-    if not math.isfinite(number):
-        raise ValueError("must be finite")
+    number = finite_float(value, scalar)
+    if number is None:
+        unbounded = isinstance(value, float) and not math.isfinite(value)
+        raise ValueError("must be finite" if unbounded else f"does not fit {scalar}")
     return number
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -131,14 +131,14 @@ def _deferred_tickets(
 ) -> list[Ticket]:
     """Tickets for so many slices of a statement that runs when they come back."""
     language: Language = "gq" if isinstance(ready.statement, GqStatement) else "sql"
-    ticket, snapshot = _ticket(request, requested, language, requested.text), ready.snapshot
+    transaction, snapshot = requested.transaction, ready.snapshot
     if snapshot is not None:
-        ticket = replace(ticket, moment=f"{snapshot.branch}@{snapshot.commit}")
+        reads_at = {"moment": f"{snapshot.branch}@{snapshot.commit}"}
     else:
-        transaction = requested.transaction
-        ticket = replace(ticket, transaction=transaction.id if transaction else SESSION_TRANSACTION)
+        reads_at = {"transaction": transaction.id if transaction else SESSION_TRANSACTION}
+    ticket = _ticket(request, requested, language, requested.text, **reads_at)
     request.service.pending.put(ticket.call, ready)
-    return [ticket.slice(index, slices) for index in range(slices)]
+    return [ticket] if slices == 1 else [ticket.slice(index, slices) for index in range(slices)]
 
 
 # --------------------------------------------------------------------------- run now
@@ -234,11 +234,24 @@ def _stored_result(ticket: Ticket, stored: StoredResult, slices: int) -> _Result
     return _Result(tickets, stored.rows, stored.bytes, ordered=True)
 
 
-def _ticket(request: Request, requested: StatementRequest, language: Language, text: str) -> Ticket:
+def _ticket(
+    request: Request,
+    requested: StatementRequest,
+    language: Language,
+    text: str,
+    moment: str | None = None,
+    transaction: str | None = None,
+) -> Ticket:
+    at = requested.settings
     return Ticket(
-        **asdict(requested.settings),
+        graph=at.graph,
         user=request.caller.name,
         language=language,
         text=text,
+        catalog=at.catalog,
+        moment=moment,
+        schema=at.schema,
+        dialect=at.dialect,
+        transaction=transaction,
         params=requested.params,
     )

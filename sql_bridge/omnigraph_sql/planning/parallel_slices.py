@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph.tables import ReadableTable
+from omnigraph_sql.frontend.tree_search import find_all
 
 _NOT_ROW_BY_ROW = ("group", "having", "order", "limit", "offset", "distinct", "joins", "laterals",
           "qualify", "windows", "with_", "connect", "sample")  # fmt: skip
@@ -16,12 +17,12 @@ def is_sliceable(tree: exp.Expr) -> bool:
     if not isinstance(tree, exp.Select) or any(tree.args.get(clause) for clause in _NOT_ROW_BY_ROW):
         return False
     from_ = tree.args.get("from_")
-    if from_ is None or len(list(tree.find_all(exp.Table))) != 1:
+    if from_ is None or len(list(find_all(tree, exp.Table))) != 1:
         return False
     if not isinstance(from_.this, exp.Table | exp.Subquery):
         return False
     many = (exp.AggFunc, exp.Window, exp.Explode, exp.Unnest, exp.SetOperation)
-    selects = len(list(tree.find_all(exp.Select)))
+    selects = len(list(find_all(tree, exp.Select)))
     inner = from_.this.find(exp.Select) if isinstance(from_.this, exp.Subquery) else None
     if selects != 1 + (inner is not None):
         return False

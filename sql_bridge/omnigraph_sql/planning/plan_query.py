@@ -19,6 +19,7 @@ from omnigraph_sql.datafusion.dialect import to_datafusion_sql
 from omnigraph_sql.datafusion.result_stream import QueryExecution, plain_schema
 from omnigraph_sql.frontend.identifiers import quoted
 from omnigraph_sql.frontend.parse_limits import too_deep
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.planning.direct_scan import direct_scan
 from omnigraph_sql.planning.planned_query import PlannedQuery
 from omnigraph_sql.resolve.parameter_types import BoundParameters, Params, parameter_schema
@@ -124,7 +125,7 @@ def _register(tree: exp.Expr, scope: RewriteContext, *, cached: bool) -> tuple[R
         read.register(scope.datafusion)
         reads.append(read)
         if read.name != name:
-            for table in [table for table in tree.find_all(exp.Table) if table.name == name]:
+            for table in [table for table in find_all(tree, exp.Table) if table.name == name]:
                 table.set("this", quoted(read.name))
     return tuple(reads)
 

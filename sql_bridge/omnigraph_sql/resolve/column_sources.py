@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.projection_names import result_name
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -189,13 +190,13 @@ def belongs_to(column: exp.Column, select: exp.Select, context: RewriteContext) 
 
 def is_correlated(query: exp.Expr, context: RewriteContext) -> bool:
     """Whether a query needs the row of a query around it."""
-    return any(is_outer(column, query, context) for column in query.find_all(exp.Column))
+    return any(is_outer(column, query, context) for column in find_all(query, exp.Column))
 
 
 def qualified(expression: exp.Expr, select: exp.Select, context: RewriteContext) -> exp.Expr:
     """A copy whose columns say which source of the SELECT they are of, where that is known."""
     copy = expression.copy()
-    for column in list(copy.find_all(exp.Column)):
+    for column in list(find_all(copy, exp.Column)):
         owner = None if column.table else owner_of(column.name, "", select, context)
         if owner is not None and owner.alias_or_name:
             column.set("table", quoted(owner.alias_or_name))
@@ -213,7 +214,7 @@ def rename_sources(
         if old not in folded:
             continue
         new = f"{old} {suffix}"
-        for column in list(query.find_all(exp.Column)):
+        for column in list(find_all(query, exp.Column)):
             if column.table.casefold() == old and belongs_to(column, query, context):
                 column.set("table", quoted(new))
         columns = [quoted(name) for name in alias_columns(source)]

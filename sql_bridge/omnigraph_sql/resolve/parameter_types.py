@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.sql_types import arrow_type
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
@@ -32,7 +33,7 @@ def parameter_schema(tree: exp.Expr, context: RewriteContext, given: Params = No
     """
     inference = TypeInference(context, guess=True)
     types: dict[int, pa.DataType] = {}
-    for node in tree.find_all(exp.Parameter):
+    for node in find_all(tree, exp.Parameter):
         number = int(node.name)
         type_ = _expected(node, context, inference)
         if type_ is not None and number not in types:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
@@ -17,7 +18,7 @@ def needs_unification(tree: exp.Expr, context: RewriteContext) -> bool:
     types = TypeInference(context)
     return any(
         not _is_unified(node, types)
-        for node in tree.find_all(*_UNIFIED)
+        for node in find_all(tree, *_UNIFIED)
         if node.find_ancestor(exp.Where, exp.Having) is None
     )
 

@@ -222,3 +222,22 @@ def test_types_are_altered_renamed_and_dropped(session: Session) -> None:
     session.run("DROP TABLE Ship")
     assert list(session.graph.schema().catalog.types()) == []
     assert session.graph.verify(rules=True).ok
+
+
+@pytest.mark.parametrize("table", ["TABLE", "NODE TABLE"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "GENERATED ALWAYS AS IDENTITY",
+        "AUTO_INCREMENT",
+        "GENERATED ALWAYS AS (1 + 1) STORED",
+        "ON UPDATE CURRENT_TIMESTAMP",
+    ],
+)
+def test_columns_that_the_table_would_have_to_fill_are_refused(
+    session: Session, table: str, rule: str
+) -> None:
+    before = session.commits()
+    with pytest.raises(InvalidInput, match="'n' is computed by the table"):
+        session.run(f"CREATE {table} Crew (name TEXT PRIMARY KEY, n INT {rule})")
+    assert session.commits() == before

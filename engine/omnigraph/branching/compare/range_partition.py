@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.branching.compare.column_pairing import PairedColumns
 from omnigraph.common.spilled_rows import SpillingRows, TempFile
+from omnigraph.storage.tables.tables import TableStore
+from omnigraph.storage.tables.version_diff import RowSet, read_rows, with_blobs
+
+ADDRESS = pa.field("_rowaddr", pa.uint64())
 
 RANGE_ROWS = 1 << 20
 RANGE_BYTES = 256 << 20
@@ -24,14 +28,34 @@ SAMPLES = 128
 """Ids looked at per range to find out where to cut."""
 
 
-class RangeInput(Protocol):
-    """Rows that can be read twice: their ids alone, and all of them."""
+class RangeInput:
+    """Rows of one version, in paired columns, that can be read twice: by their ids, and whole."""
 
-    rows: int
-    bytes: int
+    def __init__(
+        self, tables: TableStore, paired: PairedColumns, rows: RowSet | None, *, after: bool
+    ) -> None:
+        self._tables = tables
+        self._stored = paired.stored(after=after)
+        blobs = [c.name for c in paired.columns if c.type.is_blob and c.name in self._stored]
+        self._set = rows and with_blobs(tables, rows, [self._stored[name] for name in blobs])
+        self.rows, self.bytes = (self._set.rows, self._set.bytes) if self._set else (0, 0)
 
     def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows, with just these columns."""
+        if self._set is None:
+            return
+        names = [self._stored[name] for name in schema.names if name in self._stored]
+        addressed = ADDRESS in schema
+        for batch in read_rows(self._tables, self._set, names, addresses=addressed):
+            columns = [self._column(batch, field) for field in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+        stored = field.name if field == ADDRESS else self._stored.get(field.name)
+        if stored is None:
+            return pa.nulls(batch.num_rows, field.type)
+        column = batch.column(stored)
+        return column if column.type == field.type else column.cast(field.type)
 
 
 def by_ranges(
@@ -59,12 +83,12 @@ def _bounds(sources: Iterable[RangeInput], rows: int, ranges: int) -> list[str]:
     seen = 0
     for source in sources:
         for batch in source.read(only_id):
-            places = np.arange(-seen % step, batch.num_rows, step)
-            sample.append(batch.column("id").take(pa.array(places)))
+            positions = np.arange(-seen % step, batch.num_rows, step)
+            sample.append(batch.column("id").take(pa.array(positions)))
             seen += batch.num_rows
     ids = pa.concat_arrays(sample)
     ids = ids.take(pc.sort_indices(ids))
-    cuts = [ids[place * len(ids) // ranges].as_py() for place in range(1, ranges)] if ids else []
+    cuts = [ids[number * len(ids) // ranges].as_py() for number in range(1, ranges)] if ids else []
     return sorted(set(cuts), key=str.encode)
 
 

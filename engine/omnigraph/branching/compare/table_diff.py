@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.branching.compare.column_pairing import PairedColumns, pair_columns
-from omnigraph.branching.compare.range_partition import by_ranges
+from omnigraph.branching.compare.range_partition import ADDRESS, RangeInput, by_ranges
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.schema.model.catalog import GraphType
 from omnigraph.storage.core.table_version import TableVersion
@@ -23,11 +23,7 @@ from omnigraph.storage.tables.version_diff import (
     RowSet,
     all_rows,
     differing_rows,
-    read_rows,
-    with_blobs,
 )
-
-ADDRESS = pa.field("_rowaddr", pa.uint64())
 
 CandidateRows = tuple[RowSet | None, RowSet | None]
 """The rows before and after that are compared."""
@@ -91,8 +87,8 @@ def table_changes(
         return
     columns = pair_columns(before.type if before else None, after.type if after else None, today)
     old, new = candidates or _candidates(tables, columns, before, after)
-    left = _Side(tables, columns, old, after=False)
-    right = _Side(tables, columns, new, after=True)
+    left = RangeInput(tables, columns, old, after=False)
+    right = RangeInput(tables, columns, new, after=True)
     schema = columns.schema.append(ADDRESS) if addresses else columns.schema
     for rows_before, rows_after in by_ranges(schema, left, right):
         changes = compared(columns, rows_before, rows_after)
@@ -148,32 +144,3 @@ def _candidates(
         all_rows(tables, before.version) if before else None,
         all_rows(tables, after.version) if after else None,
     )
-
-
-class _Side:
-    """The candidate rows of one side, in the paired columns."""
-
-    def __init__(
-        self, tables: TableStore, paired: PairedColumns, rows: RowSet | None, *, after: bool
-    ) -> None:
-        self._tables = tables
-        self._stored = paired.stored(after=after)
-        blobs = [c.name for c in paired.columns if c.type.is_blob and c.name in self._stored]
-        self._set = rows and with_blobs(tables, rows, [self._stored[name] for name in blobs])
-        self.rows, self.bytes = (self._set.rows, self._set.bytes) if self._set else (0, 0)
-
-    def read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        if self._set is None:
-            return
-        names = [self._stored[name] for name in schema.names if name in self._stored]
-        addressed = ADDRESS in schema
-        for batch in read_rows(self._tables, self._set, names, addresses=addressed):
-            columns = [self._column(batch, field) for field in schema]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-        stored = field.name if field == ADDRESS else self._stored.get(field.name)
-        if stored is None:
-            return pa.nulls(batch.num_rows, field.type)
-        column = batch.column(stored)
-        return column if column.type == field.type else column.cast(field.type)

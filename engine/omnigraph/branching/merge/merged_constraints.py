@@ -6,7 +6,7 @@ rows were merged, or edges of one side beside nodes of the other. Nothing else i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from omnigraph.errors import ConstraintViolation, LoadError
 from omnigraph.schema import Catalog, EdgeType, NodeType
 from omnigraph.schema.model.arrow_schema import table_schema
 from omnigraph.schema.model.catalog import GraphType
+from omnigraph.schema.model.constraints import Constraint
 from omnigraph.storage.constraints.cardinality import cardinality_violations
 from omnigraph.storage.constraints.endpoints import endpoint_violations, reference_violations
 from omnigraph.storage.constraints.final_state import FinalState, Violations
@@ -166,13 +167,13 @@ class _Check:
         checked = _unique_rules(plan.side.type)
         checked_on_source = _unique_rules(source.type) if source else set()
         for rule in plan.merged.uniques:
-            members = _members(plan.merged, rule.members)
-            if members not in checked:
+            signature = plan.merged.signature(rule)
+            if signature not in checked:
                 yield from unique_everywhere(plan.view, plan.merged, rule.members)
             elif changeset is not None and changeset.has_changes:
                 # What keeps the rule on the source can only collide with new rows of the target.
                 state = self.state
-                if members in checked_on_source and not changeset.has_merged_rows:
+                if signature in checked_on_source and not changeset.has_merged_rows:
                     state = replace(state, table=lambda _: plan.written_view)
                 yield from unique_rule_violations(state, changeset, rule.members)
 
@@ -235,17 +236,10 @@ def _rule_of(problem: ConstraintViolation | LoadError) -> tuple[object, ...]:
     return (problem.kind, problem.facts.get("property"))
 
 
-def _unique_rules(type_: GraphType) -> set[frozenset[object]]:
-    return {_members(type_, rule.members) for rule in type_.uniques}
-
-
-def _members(type_: GraphType, members: Sequence[str]) -> frozenset[object]:
-    """Members by identity, so that a rename makes no new rule."""
-    return frozenset(type_.by_name[m].identity if m in type_.by_name else m for m in members)
+def _unique_rules(type_: GraphType) -> set[tuple[object, ...]]:
+    return {type_.signature(rule) for rule in type_.uniques}
 
 
 def _value_rules(type_: GraphType) -> set[tuple[object, ...]]:
-    """Ranges and patterns by identity."""
-    ranges = {(type_.by_name[r.prop].identity, r.lo, r.hi) for r in type_.ranges}
-    checks = {(type_.by_name[c.prop].identity, c.pattern) for c in type_.checks}
-    return {*ranges, *checks}
+    rules: list[Constraint] = [*type_.ranges, *type_.checks]
+    return set(map(type_.signature, rules))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.branching.compare.range_partition import ADDRESS
 from omnigraph.branching.compare.row_equality import differing
 from omnigraph.branching.compare.table_diff import (
-    ADDRESS,
     CandidateRows,
     Changes,
     TableState,

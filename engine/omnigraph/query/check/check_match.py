@@ -158,8 +158,8 @@ def _edge_binding(scope: VariableScope, tree: TraversalTree) -> str | None:
             f"`${binding.name}` stands for one edge and cannot go with hop bounds",
             binding.span,
         )
-    taken = scope.find(binding.name) or scope.reserved.get(binding.name)
-    if taken is not None or binding.name in (tree.left.name, tree.right.name):
+    bound = scope.find(binding.name) or scope.reserved.get(binding.name)
+    if bound is not None or binding.name in (tree.left.name, tree.right.name):
         raise scope.error(
             "T23",
             f"`${binding.name}` is already bound; give the edge another variable",

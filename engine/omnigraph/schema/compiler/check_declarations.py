@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from omnigraph.common.lexical import NameNode, SourceProblem, Span
 from omnigraph.errors import did_you_mean
 from omnigraph.schema.compiler.interfaces import Effective, EffectiveProperty
-from omnigraph.schema.model.arrow_schema import pattern_problem
+from omnigraph.schema.model.arrow_schema import ROW_COLUMNS, pattern_problem
 from omnigraph.schema.model.default_values import stored_default
 from omnigraph.schema.model.property_types import PropertyType
 from omnigraph.schema.syntax.diagnostics import CatalogProblem
@@ -27,16 +27,6 @@ from omnigraph.schema.syntax.tree import (
     TupleConstraint,
 )
 
-# Columns the table format adds by itself.
-ROW_COLUMNS = frozenset(
-    {
-        "_rowid",
-        "_rowaddr",
-        "_rowoffset",
-        "_row_created_at_version",
-        "_row_last_updated_at_version",
-    }
-)
 NODE_RESERVED = ROW_COLUMNS | {"id"}
 EDGE_RESERVED = ROW_COLUMNS | {"id", "src", "dst", "from", "to"}
 ENDPOINTS = ("src", "dst")

@@ -48,9 +48,7 @@ def tree_of(catalog: Catalog) -> Tree:
 
 
 def _type_tree(catalog: Catalog, type_: TypeDeclaration) -> Tree:
-    def identity(member: str) -> int | str:
-        return member if member in _ENDS else type_.by_name[member].identity
-
+    identity = type_.member_identity
     implied = type_.key and Index(type_.key.members)
     tree: Tree = {
         "name": type_.name,

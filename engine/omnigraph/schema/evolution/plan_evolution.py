@@ -86,9 +86,9 @@ def plan_evolution(
     for kind, new_types in desired.by_kind.items():
         old_types = accepted.by_kind[kind]
         old_by_identity = {type_.identity: type_ for type_ in old_types.values()}
-        kept = {type_.identity for type_ in new_types.values()}
+        remaining = {type_.identity for type_ in new_types.values()}
         for _, type_ in sorted(old_types.items()):
-            if type_.identity not in kept:
+            if type_.identity not in remaining:
                 steps.append(_drop_type(change, type_))
         for _, new in sorted(new_types.items()):
             old = old_by_identity.get(new.identity)
@@ -139,9 +139,9 @@ class _Pair:
 
 def _drop_type(change: _Change, type_: TypeDeclaration) -> EvolutionStep:
     if type_.kind == "interface":
-        kept = {node.identity for node in change.desired.nodes.values()}
+        remaining = {node.identity for node in change.desired.nodes.values()}
         for _, node in sorted(change.accepted.nodes.items()):
-            if type_.name in node.implements and node.identity in kept:
+            if type_.name in node.implements and node.identity in remaining:
                 return UnsupportedChange(
                     f"interface:{type_.name}",
                     f"interface {type_.name} is still implemented by {node.name}; "
@@ -221,7 +221,7 @@ def _change_type(pair: _Pair, old: Property, new: Property) -> EvolutionStep:
 
 def _change_key(pair: _Pair) -> Iterator[EvolutionStep]:
     old, new = pair.old.key, pair.new.key
-    if (old and _signature(pair.old, old)) != (new and _signature(pair.new, new)):
+    if (old and pair.old.signature(old)) != (new and pair.new.signature(new)):
         verb = "added" if old is None else "removed" if new is None else "changed"
         yield UnsupportedChange(
             pair.entity, f"the @key of {pair.name} cannot be {verb}; ids are derived from it"
@@ -285,27 +285,12 @@ _TYPE_PASSES = (
 def _declared(type_: TypeDeclaration) -> dict[tuple[object, ...], Constraint]:
     """The constraints to compare: the index that a key implies stands and falls with the key."""
     implied = type_.key and Index(type_.key.members)
-    return {_signature(type_, each): each for each in type_.constraints if each != implied}
+    return {type_.signature(each): each for each in type_.constraints if each != implied}
 
 
 def _declared_only_by(one: TypeDeclaration, other: TypeDeclaration) -> Iterator[Constraint]:
     known = _declared(other)
     return (each for signature, each in _declared(one).items() if signature not in known)
-
-
-def _signature(type_: TypeDeclaration, constraint: Constraint) -> tuple[object, ...]:
-    """The constraint with identities in place of names, so that renames do not show."""
-
-    def identity(member: str) -> object:
-        return type_.by_name[member].identity if member in type_.by_name else member
-
-    match constraint:
-        case Range(prop, lo, hi):
-            return (constraint.kind, identity(prop), lo, hi)
-        case PatternCheck(prop, pattern):
-            return (constraint.kind, identity(prop), pattern)
-        case _:
-            return (constraint.kind, frozenset(identity(member) for member in constraint.members))
 
 
 def _renamed(pair: _Pair, constraint: Constraint) -> Constraint:

@@ -19,6 +19,10 @@ from omnigraph.schema.model.default_values import stored_default
 from omnigraph.schema.model.property_types import PropertyType, Scalar
 
 BLOB_METADATA = {b"lance-encoding:blob": b"true"}
+ROW_COLUMNS = frozenset(
+    ["_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"]
+)
+"""Columns the table format adds by itself."""
 
 _SCALARS = {
     Scalar.STRING: pa.utf8(),

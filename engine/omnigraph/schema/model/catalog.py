@@ -136,6 +136,20 @@ class TypeDeclaration:
         """Every constraint but the key and the cardinality."""
         return (*self.uniques, *self.indexes, *self.ranges, *self.checks)
 
+    def member_identity(self, member: str) -> int | str:
+        """The identity of a property that a constraint names; an end of an edge is its own."""
+        return self.by_name[member].identity if member in self.by_name else member
+
+    def signature(self, constraint: Constraint) -> tuple[object, ...]:
+        """The constraint with identities in place of names, so that renames do not show."""
+        match constraint:
+            case Range(prop, lo, hi):
+                return (constraint.kind, self.member_identity(prop), lo, hi)
+            case PatternCheck(prop, pattern):
+                return (constraint.kind, self.member_identity(prop), pattern)
+            case _:
+                return (constraint.kind, frozenset(map(self.member_identity, constraint.members)))
+
     def physical_indexes(self) -> dict[str, IndexKind]:
         """The columns maintenance should index, and how. Only one-member declarations count."""
         columns = {"node": ("id",), "edge": ("id", "src", "dst"), "interface": ()}[self.kind]

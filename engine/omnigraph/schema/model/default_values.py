@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import struct
 from datetime import UTC, date, datetime, timedelta
 
-from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar
+from omnigraph.schema.model.property_types import INTEGER_RANGES, PropertyType, Scalar, finite_float
 
 Stored = str | int | float | bool
 
@@ -79,10 +78,6 @@ def _integer(value: Stored, scalar: Scalar) -> int:
 def _float(value: Stored, scalar: Scalar) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("@default needs a number here")
-    try:
-        number = float(value)
-        if scalar is Scalar.F32:
-            struct.pack("<f", number)
-    except OverflowError:
-        raise ValueError(f"@default {value} does not fit {scalar}") from None
-    return number
+    if finite_float(value, scalar) is None:
+        raise ValueError(f"@default {value} does not fit {scalar}")
+    return float(value)

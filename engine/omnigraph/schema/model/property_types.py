@@ -5,6 +5,8 @@ The storage side of each type is in `arrow_schema`; here a type is only what the
 
 from __future__ import annotations
 
+import math
+import struct
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
@@ -43,6 +45,18 @@ INTEGER_RANGES = {
     Scalar.DATETIME: (-(2**63), 2**63 - 1),
 }
 """The stored integers of each type; a Date counts days, a DateTime microseconds."""
+
+
+def finite_float(value: float, scalar: Scalar) -> float | None:
+    """A number as F32 or F64 has it, which may round it; none where that is not finite."""
+    try:
+        number = float(value)
+        if scalar is Scalar.F32:
+            (number,) = struct.unpack("<f", struct.pack("<f", number))
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
 
 # Every value of the first type is a value of the second, so stored data survives the change.
 WIDENINGS = {Scalar.I32: Scalar.I64, Scalar.U32: Scalar.U64, Scalar.F32: Scalar.F64}

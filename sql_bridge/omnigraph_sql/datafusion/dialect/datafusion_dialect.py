@@ -139,10 +139,10 @@ def _dot(self: generator.Generator, expression: exp.Dot) -> str:
 
 def _struct(self: generator.Generator, expression: exp.Struct) -> str:
     parts: list[str] = []
-    for place, member in enumerate(expression.expressions):
+    for position, member in enumerate(expression.expressions):
         name = member.name if isinstance(member, exp.PropertyEQ | exp.Alias) else ""
         value = member.expression if isinstance(member, exp.PropertyEQ) else member.unalias()
-        parts.append(self.sql(exp.Literal.string(name or f"c{place}")))
+        parts.append(self.sql(exp.Literal.string(name or f"c{position}")))
         parts.append(self.sql(value))
     return f"named_struct({', '.join(parts)})"
 

@@ -62,8 +62,8 @@ def _split(path: str) -> list[str | int]:
     if not path.startswith("$"):
         return [path]
     steps: list[str | int] = []
-    for quoted, bracketed, place, plain in _PART.findall(path[1:]):
-        steps.append(int(place) if place else quoted or bracketed or plain)
+    for quoted, bracketed, index, plain in _PART.findall(path[1:]):
+        steps.append(int(index) if index else quoted or bracketed or plain)
     return steps
 
 

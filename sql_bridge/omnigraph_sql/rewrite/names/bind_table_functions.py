@@ -10,6 +10,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.catalog.graph_functions import UNBOUND, TableFunctionCall, call_function
 from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
@@ -19,29 +20,29 @@ def bind_table_functions(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT n FROM generate_series(1, 3) AS n
     -> SELECT n FROM GENERATE_SERIES(1, 3) AS n(n)
     """
-    for table in list(tree.find_all(exp.Table)):
+    for table in list(find_all(tree, exp.Table)):
         function = table.this
         if isinstance(function, exp.GenerateSeries):
             _name_series(table, function)
         elif isinstance(function, exp.Func):
             _call(table, function, context)
-    for unnest in tree.find_all(exp.Unnest):
+    for unnest in find_all(tree, exp.Unnest):
         _name_elements(unnest)
     return tree
 
 
 def _call(table: exp.Table, function: exp.Func, context: RewriteContext) -> None:
     name = str(function.this) if isinstance(function, exp.Anonymous) else function.sql_name()
-    places, names = [], {}
+    positional, names = [], {}
     for argument in _arguments(function):
         if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
             names[argument.this.name.lower()] = _value(argument.expression, context)
         else:
-            places.append(_value(argument, context))
+            positional.append(_value(argument, context))
     catalog = table.catalog or context.pins.current
     stored = context.pins.snapshot(catalog).definition("query", name) is not None
     folded = name if stored else name.lower()
-    rows = call_function(TableFunctionCall(folded, context.pins, catalog, places, names))
+    rows = call_function(TableFunctionCall(folded, context.pins, catalog, positional, names))
     context.cacheable = False
     alias = table.args.get("alias") or exp.TableAlias(this=quoted(name.lower()))
     context.know(alias.name or name, rows.schema)

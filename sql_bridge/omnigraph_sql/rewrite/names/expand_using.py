@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import called, column_of
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -34,7 +35,7 @@ def expand_using(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     -> SELECT "l"."a" AS "a", "l"."b" AS "b" FROM (SELECT 1 AS a, 2 AS b) AS l LEFT JOIN (SELECT 1
     AS a) AS r ON "l"."a" = "r"."a"
     """
-    for select in reversed(list(tree.find_all(exp.Select))):
+    for select in reversed(list(find_all(tree, exp.Select))):
         joins = select.args.get("joins") or []
         if any(join.args.get("using") or join.method == "NATURAL" for join in joins):
             _expand(select, context)
@@ -50,14 +51,14 @@ def _expand(select: exp.Select, context: RewriteContext) -> None:
         return  # only DataFusion knows them
     visible: list[_Visible] = []
     conditions: list[exp.Expr | None] = [None]
-    for place, (source, names) in enumerate(zip(sources, named, strict=True)):
+    for position, (source, names) in enumerate(zip(sources, named, strict=True)):
         assert source is not None and names is not None
         mine = [_Visible(name, column_of(source.alias_or_name, name)) for name in names]
-        using = _using(joins[place - 1], visible, mine) if place else []
-        merged = _merged(joins[place - 1], using, visible, mine) if place else mine
+        using = _using(joins[position - 1], visible, mine) if position else []
+        merged = _merged(joins[position - 1], using, visible, mine) if position else mine
         if merged is None:
             return  # a name that is not there, or twice: DataFusion says so
-        if place:
+        if position:
             conditions.append(_condition(using, visible, mine))
         visible = merged
     for join, condition in zip(joins, conditions[1:], strict=True):
@@ -116,7 +117,7 @@ def _replace_merged(select: exp.Select, merged: list[_Visible], context: Rewrite
     results = {one.alias_or_name.casefold() for one in select.expressions if _is_named(one)}
     if any(isinstance(one, exp.Star) for one in select.expressions):
         results |= {one.name.casefold() for one in merged}
-    for column in list(select.find_all(exp.Column)):
+    for column in list(find_all(select, exp.Column)):
         if column.table or column.is_star:
             continue
         meant = next((one for one in merged if one.is_called(column.name)), None)

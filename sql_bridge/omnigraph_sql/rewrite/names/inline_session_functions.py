@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _Value = Callable[[RewriteContext], str | None]
@@ -38,7 +39,7 @@ def inline_session_functions(tree: exp.Expr, context: RewriteContext) -> exp.Exp
     SELECT current_user, current_setting('timezone') AS zone
     -> SELECT 'ada' AS "current_user", 'UTC' AS zone
     """
-    for node in list(tree.find_all(*_FUNCTIONS, exp.Anonymous)):
+    for node in list(find_all(tree, *_FUNCTIONS, exp.Anonymous)):
         assert isinstance(node, exp.Func)
         if not isinstance(node, exp.Anonymous):
             value_of = _FUNCTIONS.get(type(node))

@@ -7,6 +7,7 @@ from collections import Counter
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.projection_names import AGAIN, projection_names, result_name
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -17,7 +18,7 @@ def name_projections(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT name, COUNT(*), MAX(age) + 1 FROM person AS p GROUP BY 1
     -> SELECT name, COUNT(*) AS "count", MAX(age) + 1 AS "?column?" FROM person AS p GROUP BY 1
     """
-    for select in list(tree.find_all(exp.Select)):
+    for select in list(find_all(tree, exp.Select)):
         _name(select)
     context.names = projection_names(tree)
     return tree

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.parse_errors import mixed_parameters
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 MAX_PARAMETERS = 10_000
@@ -17,7 +18,7 @@ def number_parameters(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT name FROM person WHERE age > :age AND city = :city
     -> SELECT name FROM person WHERE age > $1 AND city = $2
     """
-    parameters = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    parameters = list(find_all(tree, exp.Placeholder, exp.Parameter))
     names = [parameter_name(node) for node in parameters]
     if len({name.isdigit() for name in names}) > 1:
         raise mixed_parameters()

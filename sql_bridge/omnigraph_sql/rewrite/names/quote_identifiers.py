@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import columns_of, owner_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -21,7 +22,7 @@ def quote_identifiers(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     """
     aliases: dict[str, str] = {}
     tables: dict[str, str] = {}
-    for name in tree.find_all(exp.Identifier):
+    for name in find_all(tree, exp.Identifier):
         if _is_registered(name, context):
             continue
         if _names_a_table(name):

@@ -11,6 +11,7 @@ from omnigraph_sql.catalog.find_relation import Relation, ViewText, find_relatio
 from omnigraph_sql.frontend.identifiers import called, column_of, name_parts, quoted
 from omnigraph_sql.frontend.parser import parse_one
 from omnigraph_sql.frontend.sql_types import arrow_name
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import cte_of
 from omnigraph_sql.resolve.rewrite_context import MAX_EXPANSION, Read, RewriteContext
 from omnigraph_sql.rewrite.names.bind_table_functions import bind_table_functions
@@ -26,12 +27,12 @@ def resolve_tables(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     Above a RIGHT or FULL join DataFusion pushes conditions to the wrong side, unless what stands
     there is a scan of the store, which takes none.
     """
-    if any(join.side in ("RIGHT", "FULL") for join in tree.find_all(exp.Join)):
+    if any(join.side in ("RIGHT", "FULL") for join in find_all(tree, exp.Join)):
         context.may_cache = False
-    for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is None]:
+    for table in [found for found in find_all(tree, exp.Table) if cte_of(found) is None]:
         if isinstance(table.this, exp.Identifier) and table.name not in context.temporary_names:
             _resolve(table, context)
-    for column in tree.find_all(exp.Column):
+    for column in find_all(tree, exp.Column):
         _drop_qualifiers(column, context)
     return tree
 
@@ -147,11 +148,11 @@ def _expanded(name: str, view: ViewText, context: RewriteContext) -> exp.Subquer
 
 def _own_withs(tree: exp.Expr, expansion: int) -> None:
     """Give a view's WITHs names of their own: DataFusion wants each name once per statement."""
-    for table in [found for found in tree.find_all(exp.Table) if cte_of(found) is not None]:
+    for table in [found for found in find_all(tree, exp.Table) if cte_of(found) is not None]:
         if not table.alias:
             table.set("alias", exp.TableAlias(this=quoted(table.name)))
         table.set("this", quoted(f"{table.name.casefold()} of {expansion}"))
-    for cte in tree.find_all(exp.CTE):
+    for cte in find_all(tree, exp.CTE):
         cte.args["alias"].set("this", quoted(f"{cte.alias.casefold()} of {expansion}"))
 
 

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import called, column_of, derived_table
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import result_columns
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -23,7 +24,7 @@ def expand_bag_operations(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
 
     DataFusion drops, or keeps, every row that has an equal one.
     """
-    for operation in reversed(list(tree.find_all(exp.Except, exp.Intersect))):
+    for operation in reversed(list(find_all(tree, exp.Except, exp.Intersect))):
         if operation.args.get("distinct") is False:
             above, counted = operation.parent, _counted(operation, context)
             if above is None:
@@ -46,7 +47,7 @@ def _counted(operation: exp.SetOperation, context: RewriteContext) -> exp.Select
             f"a set operation has a query of {len(outputs)} columns and one of {len(others)}",
             hint="Give both the same number of columns.",
         )
-    columns = [f"column {place}" for place in range(len(outputs))]
+    columns = [f"column {position}" for position in range(len(outputs))]
     sides = [_numbered(side, columns) for side in (operation.this, operation.expression)]
     distinct = type(operation)(this=sides[0], expression=sides[1], distinct=True)
     pairs = zip(columns, outputs, strict=True)

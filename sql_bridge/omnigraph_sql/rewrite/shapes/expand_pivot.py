@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import column_of, quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _NAMES = "names of columns"
@@ -23,10 +24,10 @@ def expand_pivot(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     FILTER(WHERE active = FALSE) AS "false" FROM (SELECT city, active, age FROM person) AS p GROUP
     BY "city") AS "p"
     """
-    for source in list(tree.find_all(exp.Table, exp.Subquery)):
+    for source in list(find_all(tree, exp.Table, exp.Subquery)):
         if source.args.get("pivots"):
             _turn(source, context)
-    for pivot in list(tree.find_all(exp.Pivot)):
+    for pivot in list(find_all(tree, exp.Pivot)):
         source = pivot.this
         if pivot.args.get("unpivot"):
             turned = _long(source, _unpivoting(pivot, source, context), context, source)
@@ -73,7 +74,7 @@ def _wide(
         used = {
             column.name.casefold()
             for part in [*aggregates, *(field.this for field in fields)]
-            for column in part.find_all(exp.Column)
+            for column in find_all(part, exp.Column)
         }
         names = [name for name in _columns(source, context, node) if name.casefold() not in used]
         keys = [column_of(None, name) for name in names]
@@ -161,8 +162,8 @@ def _long(
     )
     named: exp.Expr = exp.alias_(label, field.this.name, quoted=True)
     turned_columns = [*cases, named] if pivot.args.get("value_columns_first") else [named, *cases]
-    kept = (column_of(None, name) for name in others)
-    rows = exp.select(*kept, *turned_columns).from_(source.copy())
+    unpivoted = (column_of(None, name) for name in others)
+    rows = exp.select(*unpivoted, *turned_columns).from_(source.copy())
     rows.append("joins", exp.Join(this=names, kind="CROSS"))
     if pivot.args.get("include_nulls"):
         return rows

@@ -9,6 +9,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.conjuncts import COMPARISONS
 from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -27,31 +28,31 @@ def normalize_syntax(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT * FROM t WHERE (a, b) < (1, 2) FETCH FIRST 3 ROWS ONLY
     -> SELECT * FROM t WHERE (a < 1 OR (a = 1 AND (b < 2))) LIMIT 3
     """
-    for cte in list(tree.find_all(exp.CTE)):
+    for cte in list(find_all(tree, exp.CTE)):
         _push_columns(cte)
         _read_recursive_columns(cte)
-    for text in list(tree.find_all(exp.ByteString)) if context.dialect == "postgres" else []:
+    for text in list(find_all(tree, exp.ByteString)) if context.dialect == "postgres" else []:
         text.replace(exp.Literal.string(_unescaped(str(text.this))))
-    for collated in list(tree.find_all(exp.Collate)):
+    for collated in list(find_all(tree, exp.Collate)):
         _drop_collation(collated)
-    for escape in list(tree.find_all(exp.Escape)):
+    for escape in list(find_all(tree, exp.Escape)):
         _escape(escape)
-    for order in list(tree.find_all(exp.Order)):
+    for order in list(find_all(tree, exp.Order)):
         _order_by_all(order)
-    for fetch in list(tree.find_all(exp.Fetch)):
+    for fetch in list(find_all(tree, exp.Fetch)):
         _limit(fetch)
-    for array in list(tree.find_all(exp.Array)):
+    for array in list(find_all(tree, exp.Array)):
         _collect(array)
-    for comparison in list(tree.find_all(*COMPARISONS)):
+    for comparison in list(find_all(tree, *COMPARISONS)):
         _compare_rows(comparison)
-    for join in tree.find_all(exp.Join):
+    for join in find_all(tree, exp.Join):
         _choose_elements(join)
         if join.kind in ("SEMI", "ANTI") and not join.side:
             join.set("side", "LEFT")
-    for cast in tree.find_all(exp.Cast):
+    for cast in find_all(tree, exp.Cast):
         _plain_time(cast, context)
     if context.dialect == "tsql":
-        for add in list(tree.find_all(exp.Add)):
+        for add in list(find_all(tree, exp.Add)):
             if _is_text(add.this) or _is_text(add.expression):
                 add.replace(exp.DPipe(this=add.this.copy(), expression=add.expression.copy()))
     return tree
@@ -90,8 +91,8 @@ def _read_recursive_columns(cte: exp.CTE) -> None:
     names = [one.alias_or_name for one in union.selects]
     pairs = [part for n in names for part in (exp.Literal.string(n), exp.column(n))]
     present = exp.Not(this=exp.Is(this=exp.func("named_struct", *pairs), expression=exp.null()))
-    own = {id(node) for node in cte.find_all(exp.Table)}
-    for table in list(with_.parent.find_all(exp.Table)):
+    own = {id(node) for node in find_all(cte, exp.Table)}
+    for table in list(find_all(with_.parent, exp.Table)):
         if table.name.casefold() != cte.alias.casefold() or table.args.get("db"):
             continue
         if id(table) in own:
@@ -151,8 +152,8 @@ def _order_by_all(order: exp.Order) -> None:
     if not isinstance(name, exp.Var | exp.Column) or name.name.upper() != "ALL":
         return
     keys = [key.copy() for _ in select.expressions]
-    for place, one in enumerate(keys, 1):
-        one.set("this", exp.Literal.number(place))
+    for position, one in enumerate(keys, 1):
+        one.set("this", exp.Literal.number(position))
     order.set("expressions", keys)
 
 
@@ -226,7 +227,7 @@ def _collect(array: exp.Array) -> None:
     value = first.selects[0]
     first.set("expressions", [exp.alias_(value.unalias(), "element")])
     order = query.args.get("order")
-    for place, key in enumerate(order.expressions if order else []):
+    for position, key in enumerate(order.expressions if order else []):
         if _names(key.this, value) or key.this in (value.unalias(), exp.Literal.number(1)):
             name = "element"
         elif query is not first or query.args.get("distinct"):
@@ -235,7 +236,7 @@ def _collect(array: exp.Array) -> None:
                 hint="Sort by its elements.",
             )
         else:
-            name = f"sort_{place}"
+            name = f"sort_{position}"
             query.append("expressions", exp.alias_(key.this.copy(), name))
         sorts.append(key.copy())
         sorts[-1].set("this", exp.column(name))

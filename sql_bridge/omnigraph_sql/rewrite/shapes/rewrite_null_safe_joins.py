@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from omnigraph_sql.frontend.conjuncts import conjuncts
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 
@@ -22,7 +23,7 @@ def rewrite_null_safe_joins(tree: exp.Expr, context: RewriteContext) -> exp.Expr
     -> SELECT p.name FROM person AS p JOIN item AS i ON NAMED_STRUCT('value', p.city) =
     NAMED_STRUCT('value', i.sku)
     """
-    for select in tree.find_all(exp.Select):
+    for select in find_all(tree, exp.Select):
         if select.args.get("joins") or select.parent_select is not None:
             for same in list(_null_safe(select)):
                 if same.find(exp.Query) is None and all(

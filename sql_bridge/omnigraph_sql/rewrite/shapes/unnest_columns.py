@@ -11,6 +11,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.identifiers import derived_table, quoted
 from omnigraph_sql.frontend.sql_types import arrow_name
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import columns_of, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
@@ -22,7 +23,7 @@ def unnest_columns(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     SELECT p.name, t.tag FROM person AS p, UNNEST(p.tags) AS t(tag)
     -> SELECT p.name, "p"."tag" FROM (SELECT *, UNNEST(p.tags) AS "tag" FROM person AS p) AS "p"
     """
-    for select in list(tree.find_all(exp.Select)):
+    for select in list(find_all(tree, exp.Select)):
         for join in list(select.args.get("joins") or []):
             values = _list_of(join.this)
             if values is not None and values.find(exp.Column):
@@ -77,7 +78,7 @@ def _move(
     owner_name = owner.alias_or_name
     owner.replace(derived_table(rows.from_(owner.copy()), owner_name))
     mine = {alias.name.casefold()} if alias.name else set()
-    for column in select.find_all(exp.Column):
+    for column in find_all(select, exp.Column):
         table = column.table.casefold()
         if column.name.casefold() == name.casefold() and table in (mine or {""}):
             column.set("table", quoted(owner_name))
@@ -97,7 +98,7 @@ def _owner(
     others = [
         s for s in sources_of(select) if s is not source and isinstance(s, exp.Table | exp.Subquery)
     ]
-    columns = list(values.find_all(exp.Column))
+    columns = list(find_all(values, exp.Column))
     owners = [s for s in others if any(may_own(s, column, context) for column in columns)]
     if len(owners) != 1:
         raise InvalidInput(

@@ -9,6 +9,7 @@ from typing import Literal
 from sqlglot import exp
 
 from omnigraph_sql.frontend.conjuncts import conjuncts
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import is_outer, may_own, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import is_aggregated
@@ -81,7 +82,7 @@ def _outer_columns(
     """The columns in a query that are the SELECT's; none where some are of a query further out."""
     columns: list[exp.Column] = []
     sources = sources_of(select)
-    for column in query.find_all(exp.Column):
+    for column in find_all(query, exp.Column):
         sorting = column.find_ancestor(exp.Order, exp.Select)
         if isinstance(sorting, exp.Order) and isinstance(sorting.parent, exp.SetOperation):
             continue
@@ -151,7 +152,7 @@ def _equalities(subquery: CorrelatedSubquery) -> Iterator[bool]:
     where = subquery.query.args["where"]
     for part in conjuncts(where.this):
         mine = [
-            column for column in part.find_all(exp.Column) if _is_one_of(column, subquery.outer)
+            column for column in find_all(part, exp.Column) if _is_one_of(column, subquery.outer)
         ]
         if not mine:
             continue
@@ -159,7 +160,7 @@ def _equalities(subquery: CorrelatedSubquery) -> Iterator[bool]:
             yield False
             continue
         sides = [
-            [_is_one_of(c, mine) for c in side.find_all(exp.Column)]
+            [_is_one_of(c, mine) for c in find_all(side, exp.Column)]
             for side in (part.this, part.expression)
         ]
         yield any(s and all(s) for s in sides) and any(s and not any(s) for s in sides)

@@ -12,6 +12,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.conjuncts import conjuncts
 from omnigraph_sql.frontend.identifiers import called, column_of, derived_table, quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import alias_columns, first_select, qualified
 from omnigraph_sql.resolve.projection_names import hide_from_stars, keep_name, named
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
@@ -58,7 +59,7 @@ def decorrelate(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     that aggregates rows which are `=` to something. The outermost SELECT comes first: the
     subqueries inside then need one level.
     """
-    selects = list(tree.find_all(exp.Select))
+    selects = list(find_all(tree, exp.Select))
     pending = deque(selects if len(selects) > 1 else [])
     numbers = count(1)
     for _ in range(_MAX_SELECTS + len(selects)):
@@ -66,7 +67,7 @@ def decorrelate(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
             return tree
         select = pending.popleft()
         for made in _decorrelate_select(select, context, numbers):
-            pending.extend(made.find_all(exp.Select))
+            pending.extend(find_all(made, exp.Select))
     raise InvalidInput(
         "the statement has too many correlated subqueries inside one another",
         hint="Join some of them instead, or split the statement.",
@@ -181,7 +182,7 @@ class _OuterRows:
             raise CannotDecorrelate
         values = exp.Select(expressions=list(columns), distinct=exp.Distinct())
         sources = [self.from_.this, *(join.this for join in self.joins)]
-        tables = {c.table.casefold() for one in columns for c in one.find_all(exp.Column)}
+        tables = {c.table.casefold() for one in columns for c in find_all(one, exp.Column)}
         owners = [s for s in sources if s.alias_or_name.casefold() in tables]
         alone = len(tables) == len(owners) == 1 and isinstance(owners[0], exp.Table | exp.Subquery)
         conditions = [part for part in conjuncts(self.where) if _is_deterministic(part)]
@@ -204,11 +205,11 @@ class _OuterRows:
         inner = all(map(_is_inner, joins))
         for join in joins:
             on = join.args.get("on")
-            kept = [part for part in conjuncts(on) if _is_deterministic(part)]
-            if on is None or len(kept) == len(conjuncts(on)):
+            deterministic = [part for part in conjuncts(on) if _is_deterministic(part)]
+            if on is None or len(deterministic) == len(conjuncts(on)):
                 continue
             if inner:
-                join.set("on", exp.and_(*kept) if kept else exp.true())
+                join.set("on", exp.and_(*deterministic) if deterministic else exp.true())
             elif is_volatile(on):
                 raise _VolatileSource
         return joins
@@ -225,7 +226,7 @@ def _is_inner(join: exp.Join) -> bool:
 
 
 def _is_about(part: exp.Expr, tables: set[str]) -> bool:
-    return all(column.table.casefold() in tables for column in part.find_all(exp.Column))
+    return all(column.table.casefold() in tables for column in find_all(part, exp.Column))
 
 
 def _domain(
@@ -318,7 +319,7 @@ def _inline_withs(query: exp.Query) -> None:
     for index, cte in reversed(list(enumerate(ctes))):
         columns = cte.args["alias"].args.get("columns")
         for reader in [query, *(later.this for later in ctes[index + 1 :])]:
-            for table in list(reader.find_all(exp.Table)):
+            for table in list(find_all(reader, exp.Table)):
                 if table.args.get("db") or table.name.casefold() != cte.alias.casefold():
                     continue
                 alias = exp.TableAlias(this=quoted(table.alias_or_name), columns=columns)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import called, column_of, derived_table, quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.projection_names import hide_from_stars, named, projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.rewrite.subqueries.lift_above_aggregation import (
@@ -132,7 +133,7 @@ def _join_select(select: exp.Select, domain: Domain, context: RewriteContext) ->
     if any(join.side in ("RIGHT", "FULL") for join in select.args.get("joins") or []):
         raise CannotDecorrelate
     name_groups(select)
-    for window in select.find_all(exp.Window):
+    for window in find_all(select, exp.Window):
         if window.find_ancestor(exp.Select) is select:
             parts = window.args.get("partition_by") or []
             window.set("partition_by", [*parts, *domain.columns()])
@@ -178,7 +179,7 @@ def _one_group_each(select: exp.Select, domain: Domain, context: RewriteContext)
     groups.set("group", exp.Group(expressions=list(domain.columns())))
     counts = {one.alias for one in groups.expressions if isinstance(_aggregate(one.this), _COUNTS)}
     _give_keys(groups, domain)
-    for column in list(select.find_all(exp.Column)):
+    for column in list(find_all(select, exp.Column)):
         if column.table == _GROUPS and column.name in counts:
             zero = exp.Literal.number(0)
             column.replace(exp.Coalesce(this=column.copy(), expressions=[zero]))

@@ -22,6 +22,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph_sql.frontend.conjuncts import COMPARISONS, conjuncts
 from omnigraph_sql.frontend.identifiers import column_of, derived_table, quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import (
     belongs_to,
     columns_of,
@@ -70,7 +71,7 @@ def expand_quantified_predicates(tree: exp.Expr, context: RewriteContext) -> exp
     1.0") FROM (SELECT i.price FROM item AS i) AS "rows 0 of 1"("rows 0 of 1.0")), FALSE))
     """
     numbers = count(1)
-    for select in reversed(list(tree.find_all(exp.Select))):
+    for select in reversed(list(find_all(tree, exp.Select))):
         if not any(_predicates(select)):
             continue
         for node in list(_predicates(select)):
@@ -105,7 +106,7 @@ def _is_above(node: exp.Expr, select: exp.Select) -> bool:
 
 
 def _predicates(select: exp.Select) -> Iterator[exp.Expr]:
-    for node in select.find_all(exp.In, exp.Exists, *COMPARISONS):
+    for node in find_all(select, exp.In, exp.Exists, *COMPARISONS):
         if node.find_ancestor(exp.Select) is not select:
             continue
         if isinstance(node, exp.In) and node.args.get("query") is None:
@@ -167,7 +168,7 @@ def _expand(
     operands = tuple(qualified(x, select, context) for x in predicate.operands)
     if predicate.correlated:
         # What is compared goes into the query, where the same alias would mean another table.
-        tables = {column.table for operand in operands for column in operand.find_all(exp.Column)}
+        tables = {column.table for operand in operands for column in find_all(operand, exp.Column)}
         rename_sources(predicate.query, tables, alias, context)
     rows = _Rows(predicate, operands, alias)
     truth = true = rows.extreme() or rows.some(rows.matches())
@@ -191,8 +192,8 @@ def _simplified(predicate: _Quantified) -> list[exp.Expr] | None:
         parts = []
         for side in (query.this, query.expression):
             part = node.copy()
-            place = part.args["query"] if isinstance(part, exp.In) else part.expression
-            place.set("this", side.copy())
+            subquery = part.args["query"] if isinstance(part, exp.In) else part.expression
+            subquery.set("this", side.copy())
             parts.append(part)
         connected = exp.and_(*parts, copy=False) if predicate.all_ else exp.or_(*parts, copy=False)
         node.replace(exp.paren(connected, copy=False))
@@ -331,18 +332,18 @@ class _Rows:
         if condition is None:
             return _any_row(rows)
         rows = rows.where(condition)
-        outer = any(column.table != self.alias for column in condition.find_all(exp.Column))
+        outer = any(column.table != self.alias for column in find_all(condition, exp.Column))
         return exp.Exists(this=rows) if outer else _any_row(rows)
 
     def _rows(self) -> exp.Subquery:
-        columns = [f"{self.alias}.{place}" for place in range(len(self.operands))]
+        columns = [f"{self.alias}.{position}" for position in range(len(self.operands))]
         return derived_table(self.predicate.query.copy(), self.alias, columns)
 
     def _columns(self) -> list[exp.Expr]:
         if self.predicate.correlated:
             return [exp.paren(column.unalias().copy()) for column in self.predicate.query.selects]
-        places = range(len(self.operands))
-        return [column_of(self.alias, f"{self.alias}.{place}") for place in places]
+        positions = range(len(self.operands))
+        return [column_of(self.alias, f"{self.alias}.{position}") for position in positions]
 
 
 def _any_row(query: exp.Select) -> exp.Expr:
@@ -357,7 +358,7 @@ def _any_row(query: exp.Select) -> exp.Expr:
 def _move_join_conditions(select: exp.Select, context: RewriteContext) -> None:
     """Predicates of ON move into WHERE, or of a LEFT JOIN to the source they are about."""
     joins = select.args.get("joins") or []
-    for place, join in enumerate(joins):
+    for position, join in enumerate(joins):
         if join.side in ("RIGHT", "FULL"):
             continue
         parts = conjuncts(join.args.get("on"))
@@ -365,7 +366,7 @@ def _move_join_conditions(select: exp.Select, context: RewriteContext) -> None:
         predicates = [p for p in predicates if p.find(exp.Query)]
         if join.side == "LEFT":
             predicates = [p for p in predicates if _is_about(p, join.this, select, context)]
-        elif any(later.side in ("RIGHT", "FULL") for later in joins[place + 1 :]):
+        elif any(later.side in ("RIGHT", "FULL") for later in joins[position + 1 :]):
             continue
         if not predicates:
             continue
@@ -386,7 +387,7 @@ def _is_about(
     """Whether a condition is about the columns of one source only."""
     return all(
         owner_of(column.name, column.table, select, context) is source
-        for column in part.find_all(exp.Column)
+        for column in find_all(part, exp.Column)
         if belongs_to(column, select, context)
     )
 
@@ -418,7 +419,7 @@ def _outside_of_conditions(select: exp.Select) -> list[exp.Expr]:
     """The predicates of a SELECT's own expressions: EXISTS, or what a quantified one became."""
     return [
         node
-        for node in select.find_all(exp.Exists, exp.Case, *COMPARISONS)
+        for node in find_all(select, exp.Exists, exp.Case, *COMPARISONS)
         if (node.meta.get(THREE_VALUED) or (isinstance(node, exp.Exists) and not _is_part(node)))
         and node.find_ancestor(exp.Select) is select
         and not _in_condition(node)
@@ -448,10 +449,10 @@ def _join_truth_value(select: exp.Select, node: exp.Expr, name: str) -> None:
     )
     joins = list(select.args.get("joins") or [])
     join = node.find_ancestor(exp.Join, exp.Select)
-    place = next((i for i, other in enumerate(joins) if other is join), len(joins))
+    position = next((i for i, other in enumerate(joins) if other is join), len(joins))
     if isinstance(join, exp.Join):
-        _require_left(join, joins[place:], node)
-    joins.insert(place, exp.Join(this=values, kind="CROSS"))
+        _require_left(join, joins[position:], node)
+    joins.insert(position, exp.Join(this=values, kind="CROSS"))
     select.set("joins", joins)
     right = exp.NullSafeEQ(this=column_of(name, name), expression=exp.paren(node.copy()))
     select.where(right, copy=False)
@@ -460,7 +461,7 @@ def _join_truth_value(select: exp.Select, node: exp.Expr, name: str) -> None:
 def _require_left(join: exp.Join, later: list[exp.Join], node: exp.Expr) -> None:
     """Refuse what cannot be evaluated before an outer join: a predicate on its other side."""
     mine = join.this.alias_or_name.casefold()
-    tables = {column.table.casefold() for column in node.find_all(exp.Column)}
+    tables = {column.table.casefold() for column in find_all(node, exp.Column)}
     if mine in tables or any(other.side in ("RIGHT", "FULL") for other in later):
         raise InvalidInput(
             "the condition of an outer join has a subquery correlated with the joined table",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import column_of, quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import belongs_to, columns_of, sources_of
 from omnigraph_sql.resolve.projection_names import projection_called
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
@@ -17,8 +18,8 @@ def is_aggregated(select: exp.Select) -> bool:
     """Whether a SELECT gives groups and not the rows of its sources."""
     if select.args.get("group"):
         return True
-    places = [*select.expressions, select.args.get("having"), select.args.get("order")]
-    return any(_aggregates(place, select) for place in places if place is not None)
+    clauses = [*select.expressions, select.args.get("having"), select.args.get("order")]
+    return any(_aggregates(clause, select) for clause in clauses if clause is not None)
 
 
 def name_groups(select: exp.Select) -> None:
@@ -26,10 +27,10 @@ def name_groups(select: exp.Select) -> None:
     group = select.args.get("group")
     if group is None or not group.args.get("all"):
         return
-    places = [i for i, one in enumerate(select.expressions, 1) if not _aggregates(one, select)]
+    positions = [i for i, one in enumerate(select.expressions, 1) if not _aggregates(one, select)]
     group.set("all", None)
-    group.set("expressions", [exp.Literal.number(place) for place in places])
-    if not places:
+    group.set("expressions", [exp.Literal.number(position) for position in positions])
+    if not positions:
         select.set("group", None)
 
 
@@ -50,10 +51,10 @@ def lift_above_aggregation(select: exp.Select, context: RewriteContext) -> exp.S
     """
     keys = _keys(select, context)
     aggregates: list[exp.Expr] = []
-    for place in [*select.expressions, *(select.args.get(k) for k in ("order", "qualify"))]:
-        for found in _aggregates(place, select) if place is not None else []:
-            if found not in aggregates:
-                aggregates.append(found)
+    for clause in [*select.expressions, *(select.args.get(k) for k in ("order", "qualify"))]:
+        for aggregate in _aggregates(clause, select) if clause is not None else []:
+            if aggregate not in aggregates:
+                aggregates.append(aggregate)
     inner = exp.Select(
         expressions=[
             *(exp.alias_(key.copy(), f"key {i}", quoted=True) for i, key in enumerate(keys)),
@@ -63,13 +64,12 @@ def lift_above_aggregation(select: exp.Select, context: RewriteContext) -> exp.S
     for projection in list(select.expressions):  # results keep the names they have
         if isinstance(projection, exp.Column):
             projection.replace(exp.alias_(projection.copy(), projection.name, quoted=True))
-    for clause in ("expressions", "order", "qualify"):
-        places = select.args.get(clause) or []
-        for place in places if isinstance(places, list) else [places]:
-            _replace(place, keys, aggregates, select, context)
-    for clause in _BELOW:
-        inner.set(clause, select.args.get(clause))
-        select.set(clause, None)
+    for clause in (*select.expressions, select.args.get("order"), select.args.get("qualify")):
+        if clause is not None:
+            _replace(clause, keys, aggregates, select, context)
+    for name in _BELOW:
+        inner.set(name, select.args.get(name))
+        select.set(name, None)
     select.set("from_", exp.From(this=inner.subquery(quoted(_GROUPS), copy=False)))
     return inner
 
@@ -81,7 +81,7 @@ def _keys(select: exp.Select, context: RewriteContext) -> list[exp.Expr]:
     found: list[exp.Expr] = list(group.expressions)
     for kind in ("rollup", "cube", "grouping_sets"):
         for entry in group.args.get(kind) or []:
-            found.extend(entry.find_all(exp.Column))
+            found.extend(find_all(entry, exp.Column))
     known = {
         name.casefold()
         for source in sources_of(select)
@@ -98,7 +98,7 @@ def _keys(select: exp.Select, context: RewriteContext) -> list[exp.Expr]:
 
 
 def _meant(key: exp.Expr, select: exp.Select, known: set[str]) -> exp.Expr:
-    """The expression of a key: a number is a place, an alias stands for what it names."""
+    """The expression of a key: a number is a position, an alias stands for what it names."""
     if isinstance(key, exp.Literal) and key.is_int:
         numbered: exp.Expr = select.expressions[int(key.name) - 1].unalias()
         return numbered
@@ -107,18 +107,18 @@ def _meant(key: exp.Expr, select: exp.Select, known: set[str]) -> exp.Expr:
 
 
 def _replace(
-    place: exp.Expr,
+    clause: exp.Expr,
     keys: list[exp.Expr],
     aggregates: list[exp.Expr],
     select: exp.Select,
     context: RewriteContext,
 ) -> None:
     named = [(key, f"key {i}") for i, key in enumerate(keys)]
-    named += [(found, f"value {i}") for i, found in enumerate(aggregates)]
-    for node in list(place.walk()):
-        if node is place and isinstance(place, exp.Alias):
+    named += [(aggregate, f"value {i}") for i, aggregate in enumerate(aggregates)]
+    for node in list(clause.walk()):
+        if node is clause and isinstance(clause, exp.Alias):
             continue
-        name = next((name for found, name in named if _same(found, node)), None)
+        name = next((name for grouped, name in named if _same(grouped, node)), None)
         if name is None or not _is_of(node, select, context):
             continue
         node.replace(column_of(_GROUPS, name))
@@ -128,7 +128,7 @@ def _is_of(node: exp.Expr, select: exp.Select, context: RewriteContext) -> bool:
     """Whether an expression, perhaps of a query inside a SELECT, is computed by the SELECT."""
     if node.find_ancestor(exp.Select) is select:
         return True
-    columns = list(node.find_all(exp.Column))
+    columns = list(find_all(node, exp.Column))
     return bool(columns) and all(belongs_to(column, select, context) for column in columns)
 
 
@@ -139,11 +139,11 @@ def _same(grouped: exp.Expr, node: exp.Expr) -> bool:
     return grouped == node
 
 
-def _aggregates(place: exp.Expr, select: exp.Select) -> list[exp.Expr]:
+def _aggregates(clause: exp.Expr, select: exp.Select) -> list[exp.Expr]:
     """The aggregates of an expression, not those that are windows or belong to inner queries."""
     return [
         node
-        for node in place.find_all(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Grouping)
+        for node in find_all(clause, exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Grouping)
         if _is_aggregate(node)
         and node.find_ancestor(exp.Select) is select
         and not is_below(node, select)

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from omnigraph_sql.frontend.conjuncts import COMPARISONS
 from omnigraph_sql.frontend.sql_types import arrow_type
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
@@ -31,20 +32,20 @@ def coerce_types(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     if context.dialect in _SUNDAY_IS_ONE:
         _count_days_from_one(tree)
     types = TypeInference(context, guess=True)
-    for node in tree.find_all(exp.Coalesce, exp.Case, *COMPARISONS):
+    for node in find_all(tree, exp.Coalesce, exp.Case, *COMPARISONS):
         _dates_as_timestamps(_sides(node), types)
-    for union in tree.find_all(exp.SetOperation):
+    for union in find_all(tree, exp.SetOperation):
         for pair in zip(union.this.selects, union.expression.selects, strict=False):
             _dates_as_timestamps([column.unalias() for column in pair], types)
-    for length in list(tree.find_all(exp.Length)):
+    for length in list(find_all(tree, exp.Length)):
         type_ = types.of(length.this)
         if type_ is not None and (pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_)):
             length.replace(exp.ArraySize(this=length.this.copy()))
     if context.dialect not in _TRUNCATING_DIALECTS:
-        for cast in list(tree.find_all(exp.Cast)):
+        for cast in list(find_all(tree, exp.Cast)):
             _round(cast, types)
     known = TypeInference(context)
-    for node in reversed(list(tree.find_all(exp.Add, exp.Sub, exp.Mul))):
+    for node in reversed(list(find_all(tree, exp.Add, exp.Sub, exp.Mul))):
         _keep_hours(node, known)
     return tree
 
@@ -92,7 +93,7 @@ def _dates_as_timestamps(sides: list[exp.Expr], types: TypeInference) -> None:
 
 
 def _count_days_from_one(tree: exp.Expr) -> None:
-    for node in list(tree.find_all(exp.DayOfWeek, exp.Extract)):
+    for node in list(find_all(tree, exp.DayOfWeek, exp.Extract)):
         if isinstance(node, exp.Extract) and node.this.name.lower() not in _DAYS_OF_WEEK:
             continue
         node.replace(exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1))))

@@ -7,6 +7,7 @@ import re
 from sqlglot import exp
 
 from omnigraph.errors import InvalidInput
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
 _DECIMAL_DIGITS = 76
@@ -30,7 +31,7 @@ def preserve_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:  # n
 
     DataFusion takes every number for a decimal, which has no room for the exponents of doubles.
     """
-    for node in list(tree.find_all(exp.Literal, exp.HexString, exp.Cast)):
+    for node in list(find_all(tree, exp.Literal, exp.HexString, exp.Cast)):
         if isinstance(node, exp.HexString):
             _keep_bytes(node)
         elif isinstance(node, exp.Cast):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from omnigraph_sql.frontend.identifiers import quoted
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.column_sources import alias_columns, owner_of, sources_of
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 
@@ -19,7 +20,7 @@ def substitute_id_for_key(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
         name: read.table.key for name, read in context.reads.items() if read.table.key is not None
     }
     if keys:
-        for comparison in tree.find_all(exp.EQ, exp.In):
+        for comparison in find_all(tree, exp.EQ, exp.In):
             for column in _compared_with_texts(comparison):
                 if _chooses_rows(comparison) and _is_key(column, keys, context):
                     column.set("this", quoted("id"))

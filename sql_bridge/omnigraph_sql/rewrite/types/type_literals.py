@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from omnigraph_sql.frontend.conjuncts import COMPARISONS
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
@@ -27,15 +28,15 @@ def type_literals(tree: exp.Expr, context: RewriteContext) -> exp.Expr:
     off.
     """
     known, likely = TypeInference(context), TypeInference(context, guess=True)
-    for node in tree.find_all(*_COMPARISONS):
+    for node in find_all(tree, *_COMPARISONS):
         sides = list(node.iter_expressions())
         if any(_is_double(side, known, likely) for side in sides):
             for side in sides:
                 _make_double(side)
-    for select in tree.find_all(exp.Select):
+    for select in find_all(tree, exp.Select):
         if not isinstance(select.parent, exp.SetOperation):
             _make_integers([select])
-    for united in tree.find_all(exp.SetOperation):
+    for united in find_all(tree, exp.SetOperation):
         if not isinstance(united.parent, exp.SetOperation) and not _is_recursive(united):
             _make_integers(list(_sides(united)))
     return tree
@@ -78,7 +79,7 @@ def _is_double(side: exp.Expr, known: TypeInference, likely: TypeInference) -> b
         return False
     if isinstance(side.unnest(), exp.Cast):
         return True
-    columns = list(side.find_all(exp.Column))
+    columns = list(find_all(side, exp.Column))
     return bool(columns) and all(known.of(column) == pa.float64() for column in columns)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.rewrite_context import RewriteContext
 from omnigraph_sql.resolve.type_inference import TypeInference
 
@@ -26,7 +27,7 @@ def widen_integer_arithmetic(tree: exp.Expr, context: RewriteContext) -> exp.Exp
     certainly small is computed so, and a parameter beside it.
     """
     types = TypeInference(context)
-    operations = list(tree.find_all(exp.Add, exp.Sub, exp.Mul))
+    operations = list(find_all(tree, exp.Add, exp.Sub, exp.Mul))
     for node in reversed(operations):
         _type_parameters(node, types)
     for node in reversed(operations):

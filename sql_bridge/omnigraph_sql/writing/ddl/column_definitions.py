@@ -14,6 +14,14 @@ from omnigraph_sql.frontend.identifiers import pick_name
 from omnigraph_sql.frontend.sql_types import arrow_type
 from omnigraph_sql.writing.statement.column_mapping import DEFAULTS
 
+_COMPUTED = (
+    exp.AutoIncrementColumnConstraint,
+    exp.ComputedColumnConstraint,
+    exp.GeneratedAsIdentityColumnConstraint,
+    exp.GeneratedAsRowColumnConstraint,
+    exp.OnUpdateColumnConstraint,
+)
+
 
 @dataclass
 class ColumnDefinitions:
@@ -62,13 +70,9 @@ def column_definitions(items: Iterable[exp.Expr], known: Sequence[str] = ()) -> 
 
 def _read_column(column: exp.ColumnDef, definitions: ColumnDefinitions) -> None:
     """One column with its constraints."""
-    name = column.name
-    kind = column.args.get("kind")
-    if kind is None:
-        raise InvalidInput(f"the column {name!r} has no type", hint="Write one, such as TEXT.")
-    nullable = True
-    for constraint in column.args.get("constraints") or ():
-        rule = constraint.args["kind"]
+    name, nullable = column.name, True
+    type_, rules = type_and_rules(column)
+    for rule in rules:
         match rule:
             case exp.NotNullColumnConstraint():
                 nullable = bool(rule.args.get("allow_null"))
@@ -82,12 +86,23 @@ def _read_column(column: exp.ColumnDef, definitions: ColumnDefinitions) -> None:
                 definitions.defaults[name] = rule.this.sql("postgres")
             case exp.CommentColumnConstraint():
                 definitions.comments[name] = rule.this.name
-            case exp.GeneratedAsIdentityColumnConstraint() | exp.AutoIncrementColumnConstraint():
-                raise InvalidInput(
-                    f"{name!r} is an identity column, which is not supported",
-                    hint="Give its values with the rows.",
-                )
-    definitions.columns.append(pa.field(name, arrow_type(kind), nullable))
+    definitions.columns.append(pa.field(name, type_, nullable))
+
+
+def type_and_rules(column: exp.ColumnDef) -> tuple[pa.DataType, list[exp.Expr]]:
+    """The type of a column and its constraints, none of which asks the table for values."""
+    kind = column.args.get("kind")
+    if kind is None:
+        raise InvalidInput(
+            f"the column {column.name!r} has no type", hint="Write one, such as TEXT."
+        )
+    rules = [constraint.args["kind"] for constraint in column.args.get("constraints") or ()]
+    if any(isinstance(rule, _COMPUTED) for rule in rules):
+        raise InvalidInput(
+            f"{column.name!r} is computed by the table, which is not supported",
+            hint="Give its values with the rows.",
+        )
+    return arrow_type(kind), rules
 
 
 def _read_constraint(item: exp.Expr, definitions: ColumnDefinitions, names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from omnigraph.errors import InvalidInput
 from omnigraph.schema import quote
 from omnigraph_sql.frontend.identifiers import pick_name
-from omnigraph_sql.frontend.sql_types import arrow_type
+from omnigraph_sql.writing.ddl.column_definitions import type_and_rules
 from omnigraph_sql.writing.ddl.parse_create_type import CreateType
 
 _ENDS = {"from": "src", "to": "dst", "src": "src", "dst": "dst"}
@@ -128,12 +128,9 @@ def _constrained(
 
 def property_type(column: exp.ColumnDef) -> str:
     """One property: `name: Type? @annotations`."""
-    name, kind = column.name, column.args.get("kind")
-    if kind is None:
-        raise InvalidInput(f"the column {name!r} has no type", hint="Write one, such as TEXT.")
-    nullable, annotations = True, []
-    for constraint in column.args.get("constraints") or ():
-        rule = constraint.args["kind"]
+    name, nullable, annotations = column.name, True, []
+    type_, rules = type_and_rules(column)
+    for rule in rules:
         match rule:
             case exp.NotNullColumnConstraint():
                 nullable = bool(rule.args.get("allow_null"))
@@ -147,11 +144,11 @@ def property_type(column: exp.ColumnDef) -> str:
                 annotations.append(f"@default({_literal(rule.this, name)})")
             case exp.CheckColumnConstraint() | exp.Reference():
                 raise InvalidInput(
-                    f"{constraint.sql()} is not supported at a column of a type",
+                    f"{rule.sql()} is not supported at a column of a type",
                     hint="Write CHECK after the columns.",
                 )
-    type_ = pg_type(arrow_type(kind), name)
-    return " ".join((f"{name}: {type_}{'?' if nullable else ''}", *annotations))
+    declared = f"{name}: {pg_type(type_, name)}{'?' if nullable else ''}"
+    return " ".join((declared, *annotations))
 
 
 def pg_type(type_: pa.DataType, column: str) -> str:

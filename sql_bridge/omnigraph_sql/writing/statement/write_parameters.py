@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from omnigraph_sql.frontend.tree_search import find_all
 from omnigraph_sql.resolve.parameter_types import Params, values_of
 from omnigraph_sql.rewrite.names.number_parameters import parameter_name
 
@@ -40,4 +41,4 @@ def values_for(part: exp.Expr, params: Params) -> Params:
 
 
 def _names(tree: exp.Expr) -> list[str]:
-    return sorted({parameter_name(n) for n in tree.find_all(exp.Placeholder, exp.Parameter)})
+    return sorted({parameter_name(n) for n in find_all(tree, exp.Placeholder, exp.Parameter)})
