@@ -165,7 +165,7 @@ def a_missing_file_is_a_missing_file() -> AbstractContextManager[Any]:
 
 
 REVERTED: dict[str, tuple[Reverted, str]] = {
-    "1.1": (an_epoch_of_another_collector_counts, "collect-collect-write"),
+    "1.1": (an_epoch_of_another_collector_counts, "collect-beside-a-collector"),
     "1.2": (optimize_keeps_what_a_collection_took, "optimize-collect-write"),
     "1.2 writes": (a_retry_keeps_what_a_collection_took, "registered-collect"),
     "1.3": (a_schema_may_change_under_a_write, "write-unique"),

@@ -19,7 +19,7 @@ ENOUGH = 300
 def test_a_reverted_fix_is_found(item: str) -> None:
     revert, name = REVERTED[item]
     with revert(), staged(WORLDS[name]) as stage:
-        one, two = (switched(stage, times, 0, ENOUGH) for times in (1, 2))
-        runs = chain(one, two, at_random(stage, 0, ENOUGH))
+        pairs = zip(switched(stage, 1, 0, ENOUGH), switched(stage, 2, 0, ENOUGH), strict=True)
+        runs = chain(chain.from_iterable(pairs), at_random(stage, 0, ENOUGH))
         found = next((outcome for outcome in runs if outcome.violations), None)
     assert found is not None, f"{revert.__name__} is not noticed in {name}"

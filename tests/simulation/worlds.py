@@ -295,12 +295,20 @@ def _collector(session: Session) -> None:
     session.collect()
 
 
+def _collect_and_write(session: Session) -> None:
+    session.collect()
+    session.put("Dan", 20)
+
+
 WORLDS = {
     world.name: world
     for world in [
         World(
-            "collect-collect-write",
-            {"a": _collector, "b": _collector, "w": _two_writes},
+            "collect-collect-write", {"a": _collector, "b": _collector, "w": _two_writes}, _people
+        ),
+        World(
+            "collect-beside-a-collector",
+            {"a": _collector, "w": _collect_and_write},
             _people,
             opened=frozenset("a"),
         ),
