@@ -9,7 +9,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import Reclaimed, TransactionExpired
+from omnigraph.bulk import Target, write_rows
+from omnigraph.errors import ReadSetConflict, Reclaimed, TransactionExpired
 
 SCHEMA = "node P { name: String @key }"
 PAGES = pa.schema([("text", pa.string())])
@@ -157,3 +158,20 @@ def test_a_table_whose_folder_a_collection_took_before_its_commit_is_no_damage(r
     assert graph.tables() == []
     write_pages(graph, "two")
     assert texts(graph) == ["two"]
+
+
+def test_rows_for_a_table_that_was_made_anew_meanwhile_are_refused(root: str) -> None:
+    graph, other = omnigraph.init(root, SCHEMA), omnigraph.open(root)
+    write_pages(graph, "one")
+    with pytest.raises(ReadSetConflict), graph.transaction() as txn:
+        txn.append("notes.pages", [{"text": "for the first"}])
+        drop_pages(other)
+        write_pages(other, "two")
+    job = graph.begin_bulk([Target("table:notes.pages")])
+    rows = pa.table({"text": ["for the second"]}).to_batches()
+    files = [write_rows(job, "table:notes.pages", rows)]
+    drop_pages(other)
+    write_pages(other, "three")
+    with pytest.raises(ReadSetConflict):
+        graph.finish_bulk(job, files)
+    assert texts(graph) == ["three"]

@@ -171,15 +171,20 @@ class PlainWrites:
         declaration: TableDeclaration = NOTHING_DECLARED,
         *,
         replace: bool = False,
+        location: str | None = None,
     ) -> pa.Schema:
-        """Make an empty table, or empty one and give it these columns; the schema it keeps."""
+        """Make an empty table, or empty one and give it these columns; the schema it keeps.
+
+        `location` is where files of it are already.
+        """
         key = PREFIX + table_name(name)
         stored = storable(schema)
         _check_columns(declaration, stored)
         there = self._find(name)
         if not replace:
             self._require_free(name, "Replace it (CREATE OR REPLACE TABLE), or drop it first.")
-        location = there.address.location if there else new_table_location(key)
+        if location is None:
+            location = there.address.location if there else new_table_location(key)
         identity = there.identity if there else new_identity()
         with translating(self._explain):
             version = self._store.tables.create(location, stored)
@@ -190,9 +195,11 @@ class PlainWrites:
         """Add rows, which have exactly the columns of the table; many go to disk on the way."""
         self._change(name).buffer.append(rows)
 
-    def adopt(self, name: str, files: DataFiles, rows: int) -> None:
-        """Add rows that are in data files of the table already."""
-        self._change(name).buffer.adopt(files, rows)
+    def adopt(self, name: str, location: str, files: DataFiles, rows: int) -> None:
+        """Add rows that are in data files of the table already, in that folder."""
+        change = self._change(name)
+        _require_same_folder(PREFIX + name, location, self._states[name].address.location)
+        change.buffer.adopt(files, rows)
 
     def remove(self, name: str, addresses: Addresses) -> None:
         """Delete rows at addresses of the table as `table` gave it.
@@ -368,6 +375,7 @@ class PlainWrites:
             if pointer is None or state.strict:
                 raise ReadSetConflict(key, self._pin.commit, head.commit)
             if state.written:
+                _require_same_folder(key, state.address.location, pointer.location)
                 self._require_columns(key, state, pointer)
                 self._keep(name, rebased(self._store.tables, state, pointer))
             else:
@@ -383,6 +391,12 @@ class PlainWrites:
             raise ReadSetConflict(
                 key, str(then), str(now), f"another commit has changed the columns of {key}"
             )
+
+
+def _require_same_folder(key: str, before: str, now: str) -> None:
+    """Refuse a table that got its name since rows for another one were written to files."""
+    if before != now:
+        raise ReadSetConflict(key, before, now, f"another commit made {key} anew")
 
 
 def _check_columns(declaration: TableDeclaration, schema: pa.Schema) -> None:

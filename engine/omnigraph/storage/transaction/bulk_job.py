@@ -130,8 +130,9 @@ def begin(
     )
 
 
-def _prepare(txn: WriteTxn, target: Target) -> None:
-    """Make the plain table that a target asks for, in the transaction."""
+def _prepare(txn: WriteTxn, target: Target, location: str | None = None) -> None:
+    """Make the plain table that a target asks for, in the transaction; where its files are, if
+    there are some."""
     name = target.plain_name
     if name is None:
         txn.catalog.type_for(target.table_key)
@@ -140,7 +141,8 @@ def _prepare(txn: WriteTxn, target: Target) -> None:
     if target.mode == "overwrite" or not txn.plain.exists(name):
         if target.columns is None:
             raise InvalidInput(f"the columns of {name} are needed to create it")
-        txn.plain.create(name, target.columns, replace=target.mode == "overwrite")
+        replace = target.mode == "overwrite"
+        txn.plain.create(name, target.columns, replace=replace, location=location)
 
 
 def refuse_merge(target: Target) -> None:
@@ -223,7 +225,8 @@ def finish(
     try:
         _require_same(txn, job)
         for target in job.targets:
-            _adopt(txn, target, by_table[target.table_key])
+            location = job.bases[target.table_key].version.location
+            _adopt(txn, target, location, by_table[target.table_key])
     except BaseException:
         txn.abort()
         raise
@@ -268,14 +271,14 @@ def _require_same(txn: WriteTxn, job: BulkJob) -> None:
         )
 
 
-def _adopt(txn: WriteTxn, target: Target, files: Sequence[StagedFiles]) -> None:
+def _adopt(txn: WriteTxn, target: Target, location: str, files: Sequence[StagedFiles]) -> None:
     written = DataFiles.from_json(text for staged in files for text in staged.fragments)
     rows = sum(staged.rows for staged in files)
     name = target.plain_name
     if name is not None:
-        _prepare(txn, target)
+        _prepare(txn, target, location)
         if rows:
-            txn.plain.adopt(name, written, rows)
+            txn.plain.adopt(name, location, written, rows)
         return
     type_ = txn.catalog.type_for(target.table_key)
     if rows or target.mode == "overwrite":
