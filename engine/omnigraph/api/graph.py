@@ -141,6 +141,7 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         actor: str | None = None,
         message: str | None = None,
         once: tuple[str, int] | None = None,
+        target_incarnation: str | None = None,
     ) -> MergeResult:
         """Bring what a branch changed to another one, in one commit or not at all.
 
@@ -148,11 +149,15 @@ class Graph(QueryMethods, HistoryMethods, BulkMethods):
         entities beforehand for the target (`ours`) or the source (`theirs`). With `granularity`
         `property`, changes to different properties of one entity go together. `plan_only` says
         what would happen and writes nothing. `once` names a stream and the number of its batch: a
-        batch that is there already raises `AlreadyApplied`, one that changes nothing is noted.
+        batch that is there already raises `AlreadyApplied`, one that changes nothing is noted. With
+        `target_incarnation` (`Snapshot.moment.incarnation`), a target that was deleted and created
+        again since is refused.
         """
         policy = ConflictPolicy(on_conflict, granularity)
         branches = branch_name(source), branch_name(into)
-        request = MergeRequest(*branches, policy, delete_source, actor, message, once)
+        request = MergeRequest(
+            *branches, policy, delete_source, actor, message, once, target_incarnation
+        )
         return (plan_merge if plan_only else merge)(self._store, request)
 
     def commits(self, branch: str = MAIN) -> list[Commit]:

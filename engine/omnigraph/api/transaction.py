@@ -22,7 +22,7 @@ from omnigraph.storage.transaction.operations import WriteMode
 from omnigraph.storage.transaction.write_transaction import WriteTxn
 
 RowInput: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Sequence[Mapping[str, Any]]
-TRANSACTION_ATTEMPTS = 8
+TRANSACTION_ATTEMPTS = 16
 """How often a transaction that is refused for what others did is run from its start."""
 
 T = TypeVar("T")

@@ -22,6 +22,7 @@ from omnigraph.branching.merge.stage_merge import MergeStaging
 from omnigraph.errors import InvalidInput, MergeConflict, StorageError
 from omnigraph.storage.commit.publish_plan import (
     PublishPlan,
+    recreated,
     require_new,
     require_unprotected,
 )
@@ -45,6 +46,8 @@ class MergeRequest:
     message: str | None = None
     once: tuple[str, int] | None = None
     """A stream and the number of its batch, which lands at most once, and leaves a commit."""
+    target_incarnation: str | None = None
+    """The target must be the branch of its name that has this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ def merge(store: GraphStore, request: MergeRequest) -> MergeResult:
 def _attempt(store: GraphStore, request: MergeRequest, attempt: Attempt) -> MergeResult:
     _require_two(request)
     target, source = attempt.head(), attempt.head_of(request.source)
+    if request.target_incarnation not in (None, target.incarnation):
+        raise recreated(target.branch)
     if is_hidden(source.branch):
         require_unprotected(target)
     error = _delete_error(source) if request.delete_source else None

@@ -112,10 +112,15 @@ def require_unprotected(head: Head) -> None:
 def require_same_branch(head: Head, known: Head) -> None:
     """Refuse a branch that was deleted and created again since a head of it was read."""
     if head.incarnation != known.incarnation:
-        raise Conflict(
-            f"branch {head.branch!r} was deleted and created again",
-            hint="Start the write again on the new branch.",
-        )
+        raise recreated(head.branch)
+
+
+def recreated(branch: str) -> Conflict:
+    """The error of a write that was begun on a branch that another one has the name of now."""
+    return Conflict(
+        f"branch {branch!r} was deleted and created again",
+        hint="Start the write again on the new branch.",
+    )
 
 
 def require_new(head: Head, once: tuple[str, int] | None) -> None:

@@ -324,7 +324,7 @@ class Publisher:
                 try:
                     return self._advance(self._manifest.compare_and_swap(view, change))
                 except ManifestConflict:
-                    self.refresh()
+                    pass  # another round, on a newer view
                 except ManifestNotDurable as error:
                     raise StorageError(
                         f"the change may not survive a power cut: {error}",
@@ -337,6 +337,7 @@ class Publisher:
                     if len(failures) >= self.retry_budget:
                         break
                 pause(min(2**attempt, 32))
+                self.refresh()  # after the pause: what was seen before it is old by now
         if failures:
             raise StorageError(
                 f"the store failed while the manifest was written: {failures[-1]}",

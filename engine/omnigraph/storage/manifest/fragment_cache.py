@@ -24,6 +24,7 @@ from omnigraph.storage.tables.digest_names import damaged_file
 HISTORY_TYPES = ("graph_commit", "table_version", "table_tombstone")
 SMALL_ROWS_CACHE_BYTES = 16 << 20
 NAMED_FILES = "omnigraph:named_files"
+NAMED = "omnigraph:named"
 """Where a change notes which data files hold named rows, so that opening reads no others."""
 
 FragmentKey = tuple[str, str]
@@ -140,17 +141,26 @@ def _without(rows: pa.Table, offsets: Sequence[int]) -> pa.Table:
 
 def named_files_property(files: Sequence[str]) -> dict[str, str]:
     """The note of a change after which these data files, and no others, hold named rows."""
-    return {NAMED_FILES: json.dumps(files)}
+    return {NAMED: ",".join(map(short_name, files))}
+
+
+def short_name(path: str) -> str:
+    """The end of the name of a data file, which is random: enough to tell it from the others."""
+    return path.removesuffix(".lance")[-16:]
 
 
 def named_files(dataset: LanceDataset) -> set[str] | None:
-    """Data files that hold named rows, if this version was made by a change that says so."""
+    """Short names of data files that hold named rows, if this version was made by a change that
+    says so."""
     try:
         made_by = dataset.read_transaction(dataset.version)
     except (OSError, ValueError):
         return None
-    listed = made_by.transaction_properties.get(NAMED_FILES) if made_by else None
-    return set(json.loads(listed)) if listed else None
+    properties = made_by.transaction_properties if made_by else {}
+    if NAMED in properties:
+        return set(properties[NAMED].split(","))
+    listed = properties.get(NAMED_FILES)  # of a version from before names were short
+    return set(map(short_name, json.loads(listed))) if listed else None
 
 
 def read_rows(

@@ -54,6 +54,7 @@ from omnigraph.storage.manifest.fragment_cache import (
     named_files,
     named_files_property,
     read_rows,
+    short_name,
 )
 from omnigraph.storage.manifest.read_damage import (
     ComparedFiles,
@@ -254,7 +255,7 @@ class Manifest:
         if len(unseen) > FEW_FRAGMENTS:
             holders = named_files(dataset)
             if holders is not None:
-                unseen = {key: f for key, f in unseen.items() if key[0] in holders}
+                unseen = {key: f for key, f in unseen.items() if short_name(key[0]) in holders}
         if unseen:
             key_of = {fragment.fragment_id: key for key, fragment in unseen.items()}
             for row, address in self._scan(dataset, _NAMED, list(unseen.values())):

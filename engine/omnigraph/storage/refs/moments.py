@@ -53,6 +53,8 @@ class Moment:
     """The tag it was looked up by, which retains it whatever its branch reclaims."""
     time: datetime | None = None
     """When its commit was made, if that is known without reading it."""
+    incarnation: str | None = None
+    """Of the branch it was looked up on; none for what a tag retains."""
     epoch: int = 0
     """The epoch in which it was looked up: until the next, no collection takes its data."""
 
@@ -225,7 +227,8 @@ def _tagged(store: GraphStore, view: ManifestView, tag: Tag) -> Moment:
 
 def present(head: Head) -> Moment:
     """The moment of a head."""
-    return _moment(head, head.branch, head.commit, head.schema, head.epoch)
+    moment = _moment(head, head.branch, head.commit, head.schema, head.epoch)
+    return replace(moment, incarnation=head.incarnation)
 
 
 def past(head: Head, commit: Commit) -> Moment:
@@ -234,7 +237,7 @@ def past(head: Head, commit: Commit) -> Moment:
         raise reclaimed(commit.id)
     purged = head.properties.get(PURGED, {})
     moment = _moment(commit, head.branch, commit.id, head.schema, head.epoch)
-    return replace(moment, purged=purged)
+    return replace(moment, purged=purged, incarnation=head.incarnation)
 
 
 def _moment(

@@ -6,10 +6,11 @@ one publish on the target and deletes the branch. A savepoint is a commit of the
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from omnigraph import Commit, Graph, Snapshot
-from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound
+from omnigraph.errors import AlreadyApplied, InvalidInput, MergeConflict, NotFound, OmniGraphError
 from omnigraph.schema import new_ulid
 
 PREFIX = "__txn/"
@@ -156,9 +157,11 @@ class SessionTransaction:
                 actor=self._user,
                 message=self._commit_message(),
                 once=self._once,
+                target_incarnation=self.base.moment.incarnation,
             )
         except BaseException as error:
-            self.rollback()
+            with suppress(OmniGraphError):  # what matters is how the commit ended
+                self.rollback()
             if isinstance(error, MergeConflict):
                 raise CommitConflict(error, self.catalog) from error
             raise
