@@ -170,14 +170,17 @@ def test_a_disk_sees_the_same_files_and_bytes(
 ) -> None:
     """A copy of a graph's folder is the graph; what a window of updates leaves in it is counted.
 
-    A disk reads back what was just written, once, for its digest, and next to nothing else.
+    A disk reads back what was just written, once, for its digest, and next to nothing else. The
+    digests in rows cost bytes where rows are compacted, which grows with the logarithm of depth:
+    25 to 27 % from depth 10 to 1000 where it was below 25 % without them
+    (docs/design/decisions/0025-digests-in-names.md).
     """
     shallow, deep = (_on_disk(histories, tmp_path / str(at), at) for at in (SHALLOW, where))
     assert deep.files == pytest.approx(shallow.files, rel=0.05)
     assert deep.written <= BYTES_UP[where[0]]
     assert deep.read <= 1.02 * deep.written
     if where[0] == SHALLOW[0]:
-        assert deep.written == pytest.approx(shallow.written, rel=0.25)
+        assert deep.written == pytest.approx(shallow.written, rel=0.3)
 
 
 def _on_disk(histories: Histories, copy: Path, where: tuple[int, int]) -> LocalCost:
