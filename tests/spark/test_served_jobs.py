@@ -22,6 +22,7 @@ from omnigraph.api.graph import Graph
 from omnigraph.bulk import Target
 from omnigraph.errors import AlreadyApplied, InvalidInput, NotFound, OmniGraphError
 from omnigraph.storage.core.model import now
+from omnigraph.storage.core.object_store import RawStore
 from omnigraph.storage.maintenance import collect
 from omnigraph_flight.config import Config
 from omnigraph_flight.server import Server
@@ -183,6 +184,7 @@ def test_the_branch_of_a_job_whose_driver_died_goes_with_a_collection(
     for hours, taken in ((23, ()), (25, (left.name,))):
         later = now() + timedelta(hours=hours)
         monkeypatch.setattr(collect, "now", lambda later=later: later)
+        monkeypatch.setattr(RawStore, "now", lambda self, later=later: later)
         assert graph.collect().expired_branches == taken
     assert [branch.name for branch in graph.branches()] == ["main"]
     assert contents(graph) == before
